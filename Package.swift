@@ -1,0 +1,104 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One set of compiler rules for every target; see "How we build" in README.md.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .testTarget(
+        name: name, dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)",
+        resources: resources, swiftSettings: strict)
+}
+
+let package = Package(
+    name: "reveille",
+    products: [
+        .executable(name: "reveille", targets: ["reveille"]),
+        .executable(name: "reveille-client", targets: ["reveille-client"]),
+        .library(name: "WakeClient", targets: ["WakeClient"]),
+        .library(name: "WakeFeed", targets: ["WakeFeed"]),
+    ],
+    targets: [
+        // C: what Swift cannot reach by itself.
+        .systemLibrary(
+            name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "CLinux"),
+        .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
+
+        // Ground: words, and thin Swift faces of the C libraries.
+        library("WakeModel", []),
+        library("WakeSodium", ["CSodium", "WakeModel"]),
+        library("WakeSQLite", ["CSQLite"]),
+        library("WakeFiles", []),
+        library("WakeCommand", []),
+
+        // Parts: each knows one thing and none of its neighbours.
+        library("WakeHTTP", ["CLinux"]),
+        library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        library("WakeFetch", ["CRuntime"]),
+        library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
+
+        // Wholes.
+        library(
+            "WakeServer",
+            ["WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux"]),
+        library(
+            "WakeClient",
+            ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        .executableTarget(
+            name: "reveille",
+            dependencies: [
+                "WakeServer", "WakeFeed", "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "reveille-client",
+            dependencies: ["WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed"],
+            swiftSettings: strict),
+
+        // Tests.
+        .target(
+            name: "TestSupport", dependencies: ["CLinux"], path: "Tests/Support",
+            swiftSettings: strict),
+        tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests("WakeCommandTests", ["WakeCommand"]),
+        tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
+        tests(
+            "WakeStoreTests",
+            ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
+        tests(
+            "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
+            resources: [.copy("Vectors")]),
+        tests(
+            "WakeClientTests",
+            ["WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests(
+            "WakeServerTests",
+            ["WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"]),
+        tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
+        tests("PrivacyTests", ["WakeModel", "WakeServer"]),
+        tests("TidyTests", []),
+        .executableTarget(
+            name: "bench",
+            dependencies: [
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium", "WakeSQLite",
+                "WakeFiles", "CLinux",
+            ],
+            path: "Tests/Benchmarks", swiftSettings: strict),
+    ]
+)
