@@ -16,7 +16,9 @@ func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [])
+    -> Target
+{
     .testTarget(
         name: name, dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)",
         resources: resources, swiftSettings: strict)
@@ -86,17 +88,24 @@ let package = Package(
             resources: [.copy("Vectors")]),
         tests(
             "WakeClientTests",
-            ["WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+            [
+                "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
+                "WakeFiles",
+            ]),
         tests(
             "WakeServerTests",
-            ["WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"]),
+            [
+                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium",
+                "WakeFiles",
+            ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
         tests("PrivacyTests", ["WakeModel", "WakeServer"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium", "WakeSQLite",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
+                "WakeSQLite",
                 "WakeFiles", "CLinux",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
