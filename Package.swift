@@ -46,7 +46,7 @@ let package = Package(
         library("WakeSodium", ["CSodium", "WakeModel"]),
         library("WakeSQLite", ["CSQLite"]),
         library("WakeFiles", []),
-        library("WakeCommand", []),
+        library("WakeCommand", ["WakeModel"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["CLinux"]),
@@ -55,9 +55,14 @@ let package = Package(
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
 
         // Wholes.
-        library(
-            "WakeServer",
-            ["WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux"]),
+        .target(
+            name: "WakeServer",
+            dependencies: [
+                "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux",
+            ],
+            // A link to Policy/privacy.json: the policy in force is part of the program.
+            resources: [.embedInCode("Resources/privacy.json")],
+            swiftSettings: strict),
         library(
             "WakeClient",
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),

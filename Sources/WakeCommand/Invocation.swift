@@ -1,3 +1,5 @@
+private import WakeModel
+
 /// The words of one command line, sorted into what the command declared.
 package struct Invocation: Sendable {
     package let operands: [String]
@@ -58,7 +60,7 @@ package struct Invocation: Sendable {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
         guard let option = command.options.first(where: { $0.name == name }) else {
-            let near = nearest(to: name, in: command.options.map(\.name))
+            let near = Spelling.nearest(to: name, in: command.options.map(\.name))
             throw usage("unknown option \(name)", command, near.map { "did you mean \($0)?" })
         }
         guard option.value != nil else {
@@ -87,24 +89,4 @@ package struct Invocation: Sendable {
         CommandFailure(
             message, hint: hint ?? "see \(command.name) --help", status: .usage)
     }
-}
-
-/// The candidate at most two edits away, if one is clearly meant (Levenshtein distance).
-package func nearest(to word: String, in candidates: [String]) -> String? {
-    func distance(_ a: [Character], _ b: [Character]) -> Int {
-        var row = Array(0...b.count)
-        for (i, x) in a.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
-            for (j, y) in b.enumerated() {
-                let cost = diagonal + (x == y ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(cost, row[j] + 1, row[j + 1] + 1)
-            }
-        }
-        return row[b.count]
-    }
-    let scored = candidates.map { (distance(Array(word), Array($0)), $0) }
-    guard let best = scored.min(by: { $0.0 < $1.0 }), best.0 <= 2 else { return nil }
-    return best.1
 }
