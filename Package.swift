@@ -16,7 +16,9 @@ func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [])
+    -> Target
+{
     .testTarget(
         name: name, dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)",
         resources: resources, swiftSettings: strict)
@@ -44,7 +46,7 @@ let package = Package(
         library("WakeSodium", ["CSodium", "WakeModel"]),
         library("WakeSQLite", ["CSQLite"]),
         library("WakeFiles", []),
-        library("WakeCommand", []),
+        library("WakeCommand", ["WakeModel"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["CLinux"]),
@@ -53,9 +55,14 @@ let package = Package(
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
 
         // Wholes.
-        library(
-            "WakeServer",
-            ["WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux"]),
+        .target(
+            name: "WakeServer",
+            dependencies: [
+                "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux",
+            ],
+            // A link to Policy/privacy.json: the policy in force is part of the program.
+            resources: [.embedInCode("Resources/privacy.json")],
+            swiftSettings: strict),
         library(
             "WakeClient",
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),
@@ -86,17 +93,24 @@ let package = Package(
             resources: [.copy("Vectors")]),
         tests(
             "WakeClientTests",
-            ["WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+            [
+                "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
+                "WakeFiles",
+            ]),
         tests(
             "WakeServerTests",
-            ["WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"]),
+            [
+                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium",
+                "WakeFiles",
+            ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
         tests("PrivacyTests", ["WakeModel", "WakeServer"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium", "WakeSQLite",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
+                "WakeSQLite",
                 "WakeFiles", "CLinux",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),

@@ -1,0 +1,93 @@
+/// One verb of a program: what it is called, what it takes, what it does. The table of commands
+/// drives dispatch and help, so that neither can forget one.
+package struct Command: Sendable {
+    /// The words that name it, e.g. `["feed", "publish"]`.
+    package let words: [String]
+    /// One line, lower case, no full stop.
+    package let summary: String
+    package let operands: [Operand]
+    package let options: [Option]
+    /// Whole command lines, shown at the end of the help.
+    package let examples: [String]
+    package let run: @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
+
+    package init(
+        _ words: String, _ summary: String, operands: [Operand] = [], options: [Option] = [],
+        examples: [String] = [],
+        run: @escaping @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
+    ) {
+        self.words = words.split(separator: " ").map(String.init)
+        self.summary = summary
+        self.operands = operands
+        self.options = options
+        self.examples = examples
+        self.run = run
+    }
+
+    var name: String { words.joined(separator: " ") }
+
+    /// A word that is not an option.
+    package struct Operand: Sendable {
+        package enum Count: Sendable {
+            case one
+            case optional
+            case many
+        }
+
+        package let name: String
+        package let help: String
+        package let count: Count
+
+        package init(_ name: String, _ help: String, _ count: Count = .one) {
+            self.name = name
+            self.help = help
+            self.count = count
+        }
+    }
+
+    /// A long option, with a value or without.
+    package struct Option: Sendable {
+        /// With its dashes, e.g. `--width`.
+        package let name: String
+        /// The value's name in the help; nil for a flag.
+        package let value: String?
+        package let help: String
+
+        package init(_ name: String, value: String? = nil, _ help: String) {
+            self.name = name
+            self.value = value
+            self.help = help
+        }
+    }
+}
+
+/// What a program's exit status says, the same for every command.
+package enum ExitStatus: Int32, Sendable {
+    case success = 0
+    case failure = 1
+    case usage = 2
+    /// `audit` found violations.
+    case violations = 3
+    /// `audit` could not look.
+    case notAudited = 4
+    /// `sync` found a match.
+    case match = 10
+    // sysexits.h, for what scripts and init systems decide on.
+    case badData = 65
+    case ioError = 74
+    case transient = 75
+    case configuration = 78
+}
+
+/// Why a command ends: a message without full stop, what to do about it, and the exit status.
+package struct CommandFailure: Error, Equatable {
+    package let message: String
+    package let hint: String?
+    package let status: ExitStatus
+
+    package init(_ message: String, hint: String? = nil, status: ExitStatus = .failure) {
+        self.message = message
+        self.hint = hint
+        self.status = status
+    }
+}

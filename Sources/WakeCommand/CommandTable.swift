@@ -1,0 +1,134 @@
+private import WakeModel
+
+/// A program: its name, its commands, and the one place where it ends.
+package struct CommandTable: Sendable {
+    private let program: String
+    private let summary: String
+    private let version: String
+    private let commands: [Command]
+    private let examples: [String]
+
+    package init(
+        program: String, summary: String, version: String, commands: [Command], examples: [String]
+    ) {
+        self.program = program
+        self.summary = summary
+        self.version = version
+        self.commands = commands
+        self.examples = examples
+    }
+
+    /// Runs the command that the words name; messages go to standard error.
+    /// - Parameter words: the command line without the program's name.
+    /// - Returns: the exit status.
+    package func run(_ words: [String]) async -> Int32 {
+        do throws(CommandFailure) {
+            return try await dispatch(words).rawValue
+        } catch {
+            let console = Console()
+            console.error("\(program): \(error.message)")
+            if let hint = error.hint { console.error("hint: \(hint)") }
+            return error.status.rawValue
+        }
+    }
+
+    private func dispatch(_ words: [String]) async throws(CommandFailure) -> ExitStatus {
+        let isHelp = { (word: String) in word == "--help" || word == "-h" || word == "help" }
+        let named = words.prefix { !$0.hasPrefix("-") }
+        let match = commands.filter { named.starts(with: $0.words) }
+            .max { $0.words.count < $1.words.count }
+        if let match {
+            let rest = words.dropFirst(match.words.count)
+            let asked = rest.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
+            if asked { return show(help(for: match)) }
+            return try await match.run(Invocation(rest, for: match))
+        }
+        if words == ["--version"] { return show("\(program) \(version)\n") }
+        guard let first = words.first, !isHelp(first) else {
+            // `help NAME` and plain `--help` succeed; no words at all is a usage error.
+            guard !words.isEmpty else {
+                Console().error(overview(of: commands), terminator: "")
+                return .usage
+            }
+            return try await dispatchHelp(Array(words.dropFirst()))
+        }
+        let group = commands.filter { $0.words.first == first }
+        if !group.isEmpty {
+            guard let second = words.dropFirst().first else {
+                Console().error(overview(of: group), terminator: "")
+                return .usage
+            }
+            if isHelp(second) { return show(overview(of: group)) }
+            throw unknown("\(first) \(second)", in: group)
+        }
+        throw unknown(first, in: commands)
+    }
+
+    private func dispatchHelp(_ words: [String]) async throws(CommandFailure) -> ExitStatus {
+        if words.isEmpty { return show(overview(of: commands)) }
+        let group = commands.filter { $0.words.starts(with: words) }
+        if let exact = group.first(where: { $0.words == words }) { return show(help(for: exact)) }
+        guard !group.isEmpty else { throw unknown(words.joined(separator: " "), in: commands) }
+        return show(overview(of: group))
+    }
+
+    private func unknown(_ word: String, in commands: [Command]) -> CommandFailure {
+        let near = Spelling.nearest(to: word, in: commands.map(\.name) + commands.map { $0.words[0] })
+        return CommandFailure(
+            word.hasPrefix("-") ? "unknown option \(word)" : "unknown command \(word)",
+            hint: near.map { "did you mean \($0)?" } ?? "\(program) --help lists the commands",
+            status: .usage)
+    }
+
+    private func show(_ text: String) -> ExitStatus {
+        Console().out(text, terminator: "")
+        return .success
+    }
+
+    // MARK: Help
+
+    private func overview(of commands: [Command]) -> String {
+        var text = "\(program): \(summary)\n\nusage: \(program) COMMAND [OPTIONS]\n\ncommands:\n"
+        text += columns(commands.map { ($0.name, $0.summary) })
+        text += "\n\(program) COMMAND --help says more about one command.\n"
+        return text + list(examples)
+    }
+
+    package func help(for command: Command) -> String {
+        var line = "usage: \(program) \(command.name)"
+        for operand in command.operands {
+            switch operand.count {
+            case .one: line += " \(operand.name)"
+            case .optional: line += " [\(operand.name)]"
+            case .many: line += " \(operand.name)..."
+            }
+        }
+        if !command.options.isEmpty { line += " [OPTIONS]" }
+        var text = "\(program) \(command.name): \(command.summary)\n\n\(line)\n"
+        if !command.operands.isEmpty {
+            text += "\n" + columns(command.operands.map { ($0.name, $0.help) })
+        }
+        if !command.options.isEmpty {
+            let rows = command.options.map { option in
+                (
+                    [option.name, option.value].compactMap(\.self).joined(separator: " "),
+                    option.help
+                )
+            }
+            text += "\noptions:\n" + columns(rows)
+        }
+        return text + list(command.examples)
+    }
+
+    private func columns(_ rows: [(String, String)]) -> String {
+        let width = (rows.map(\.0.count).max() ?? 0) + 2
+        return rows.map { name, help in
+            "  " + name + String(repeating: " ", count: width - name.count) + help + "\n"
+        }.joined()
+    }
+
+    private func list(_ examples: [String]) -> String {
+        guard !examples.isEmpty else { return "" }
+        return "\nexamples:\n" + examples.map { "  \($0)\n" }.joined()
+    }
+}

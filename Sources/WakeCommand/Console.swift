@@ -1,0 +1,78 @@
+private import Glibc
+
+/// Standard output and standard error of a command.
+package struct Console: Sendable {
+    package init() {}
+
+    /// What the user asked for goes to standard output.
+    package func out(_ text: String, terminator: String = "\n") {
+        write(text + terminator, to: STDOUT_FILENO)
+    }
+
+    package func out(bytes: [UInt8]) {
+        write(bytes, to: STDOUT_FILENO)
+    }
+
+    /// Everything about how it went goes to standard error.
+    package func error(_ text: String, terminator: String = "\n") {
+        write(text + terminator, to: STDERR_FILENO)
+    }
+
+    /// True when standard error is a terminal: only then is progress drawn.
+    package var showsProgress: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// True when colour is welcome on standard output (no-color.org).
+    package var showsColor: Bool {
+        guard isatty(STDOUT_FILENO) == 1 else { return false }
+        guard let value = unsafe getenv("NO_COLOR") else { return true }
+        return unsafe value.pointee == 0
+    }
+
+    /// Draws one line of progress over the last one.
+    package func progress(_ text: String) {
+        guard showsProgress else { return }
+        write("\r\u{1B}[K" + text, to: STDERR_FILENO)
+    }
+
+    /// Takes the line of progress away.
+    package func endProgress() {
+        guard showsProgress else { return }
+        write("\r\u{1B}[K", to: STDERR_FILENO)
+    }
+
+    /// Reads standard input to its end.
+    /// - Throws: a usage failure beyond `limit` bytes.
+    package func input(limit: Int) throws(CommandFailure) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw CommandFailure("standard input cannot be read") }
+            if count == 0 { return bytes }
+            guard bytes.count + count <= limit else {
+                throw CommandFailure("standard input is longer than \(limit) bytes", status: .usage)
+            }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+    }
+
+    private func write(_ text: String, to descriptor: Int32) {
+        write(Array(text.utf8), to: descriptor)
+    }
+
+    private func write(_ bytes: [UInt8], to descriptor: Int32) {
+        unsafe bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return }
+                written += count
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+private import WakeModel
+
+/// The words of one command line, sorted into what the command declared.
+package struct Invocation: Sendable {
+    package let operands: [String]
+    private let values: [String: String]
+
+    /// - Parameter words: what follows the command's name.
+    /// - Throws: a usage failure that names the word and says what was expected.
+    init(_ words: ArraySlice<String>, for command: Command) throws(CommandFailure) {
+        var operands: [String] = []
+        var values: [String: String] = [:]
+        var rest = words
+        var optionsEnded = false
+        while let word = rest.popFirst() {
+            if optionsEnded || word == "-" || !word.hasPrefix("-") {
+                operands.append(word)
+            } else if word == "--" {
+                optionsEnded = true
+            } else {
+                let (name, value) = try Self.option(word, rest: &rest, command)
+                guard values.updateValue(value, forKey: name) == nil else {
+                    throw Self.usage("\(name) is given twice", command)
+                }
+            }
+        }
+        try Self.check(operands, command)
+        self.operands = operands
+        self.values = values
+    }
+
+    package func flag(_ name: String) -> Bool { values[name] != nil }
+
+    package func value(_ name: String) -> String? { values[name] }
+
+    /// The value as a whole number within bounds.
+    package func integer(
+        _ name: String, in bounds: ClosedRange<Int>
+    ) throws(CommandFailure) -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let number = Int(text), bounds.contains(number) else {
+            throw CommandFailure(
+                "\(name) takes a whole number from \(bounds.lowerBound) to \(bounds.upperBound)",
+                status: .usage)
+        }
+        return number
+    }
+
+    /// The value of an option that the command cannot do without.
+    package func required(_ name: String) throws(CommandFailure) -> String {
+        guard let value = values[name] else {
+            throw CommandFailure("\(name) is missing", hint: "see --help", status: .usage)
+        }
+        return value
+    }
+
+    private static func option(
+        _ word: String, rest: inout ArraySlice<String>, _ command: Command
+    ) throws(CommandFailure) -> (String, String) {
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts[0])
+        guard let option = command.options.first(where: { $0.name == name }) else {
+            let near = Spelling.nearest(to: name, in: command.options.map(\.name))
+            throw usage("unknown option \(name)", command, near.map { "did you mean \($0)?" })
+        }
+        guard option.value != nil else {
+            guard parts.count == 1 else { throw usage("\(name) takes no value", command) }
+            return (name, "")
+        }
+        if parts.count == 2 { return (name, String(parts[1])) }
+        guard let value = rest.popFirst() else { throw usage("\(name) needs a value", command) }
+        return (name, value)
+    }
+
+    private static func check(_ given: [String], _ command: Command) throws(CommandFailure) {
+        let least = command.operands.count { $0.count == .one }
+        if given.count < least {
+            throw usage("\(command.operands[given.count].name) is missing", command)
+        }
+        let isOpen = command.operands.contains { $0.count == .many }
+        if !isOpen, given.count > command.operands.count {
+            throw usage("too many words", command)
+        }
+    }
+
+    private static func usage(
+        _ message: String, _ command: Command, _ hint: String? = nil
+    ) -> CommandFailure {
+        CommandFailure(
+            message, hint: hint ?? "see \(command.name) --help", status: .usage)
+    }
+}

@@ -1,0 +1,49 @@
+package import Glibc
+
+/// What stat(2) says of a file, as far as this project asks.
+package struct FileStatus: Sendable {
+    package let size: Int
+    package let owner: uid_t
+    /// Permission bits only.
+    package let mode: mode_t
+    package let isDirectory: Bool
+    package let isRegular: Bool
+    package let isLink: Bool
+    /// Seconds since 1970.
+    package let modified: Int
+    /// Differs whenever the path was replaced or written since.
+    package let identity: Identity
+
+    package struct Identity: Sendable, Equatable {
+        let device: dev_t
+        let inode: ino_t
+        let size: Int
+        let seconds: Int
+        let nanoseconds: Int
+    }
+
+    init(_ status: stat) {
+        size = status.st_size
+        owner = status.st_uid
+        mode = status.st_mode & 0o7777
+        isDirectory = status.st_mode & S_IFMT == S_IFDIR
+        isRegular = status.st_mode & S_IFMT == S_IFREG
+        isLink = status.st_mode & S_IFMT == S_IFLNK
+        modified = status.st_mtim.tv_sec
+        identity = Identity(
+            device: status.st_dev, inode: status.st_ino, size: status.st_size,
+            seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+    }
+
+    /// The status of the path itself: symbolic links are not followed.
+    package init(of path: String) throws(FileError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { throw FileError(.status) }
+        self.init(status)
+    }
+
+    /// True when nobody but this process's user can read or write it.
+    package var isPrivate: Bool {
+        mode & 0o077 == 0 && owner == geteuid() && !isLink
+    }
+}

@@ -1,0 +1,108 @@
+package import Glibc
+
+/// File operations that survive a power cut.
+package enum Files {
+    /// Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory. A crash
+    /// at any point leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.
+    package static func replace(
+        _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
+    ) throws(FileError) {
+        let temporary = path + ".tmp"
+        do throws(FileError) {
+            try write(temporary, bytes, flags: O_TRUNC, mode)
+        } catch {
+            try? remove(temporary)
+            throw error
+        }
+        try rename(temporary, to: path)
+    }
+
+    /// Creates a file that must not exist yet, durably.
+    package static func create(
+        _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
+    ) throws(FileError) {
+        try write(path, bytes, flags: O_EXCL, mode)
+        try synchronizeDirectory(of: path)
+    }
+
+    private static func write(
+        _ path: String, _ bytes: Span<UInt8>, flags: Int32, _ mode: mode_t
+    ) throws(FileError) {
+        let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | flags, mode: mode)
+        // open(2) applies the umask; the caller meant these bits.
+        guard fchmod(file.descriptor, mode) == 0 else { throw FileError(.open) }
+        try file.write(bytes)
+        try file.synchronize()
+    }
+
+    /// Reads a whole file.
+    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    package static func read(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
+        let file = try OpenFile(path, flags: O_RDONLY)
+        let bytes = try file.read(at: 0, count: min(limit, Int.max - 1) + 1)
+        guard bytes.count <= limit else { throw FileError(.read, EFBIG) }
+        return bytes
+    }
+
+    /// Renames and makes the new name durable.
+    package static func rename(_ path: String, to target: String) throws(FileError) {
+        guard unsafe Glibc.rename(path, target) == 0 else { throw FileError(.rename) }
+        try synchronizeDirectory(of: target)
+    }
+
+    /// Removes a file; one that is not there is no error.
+    package static func remove(_ path: String) throws(FileError) {
+        if unsafe unlink(path) != 0, errno != ENOENT { throw FileError(.remove) }
+    }
+
+    package static func exists(_ path: String) -> Bool {
+        (try? FileStatus(of: path)) != nil
+    }
+
+    /// Makes a directory and those above it; one that is there is no error.
+    package static func makeDirectory(_ path: String, mode: mode_t = 0o700) throws(FileError) {
+        if unsafe mkdir(path, mode) == 0 {
+            return try synchronizeDirectory(of: path)
+        }
+        let number = errno
+        if number == ENOENT, let parent = parent(of: path), parent != path {
+            try makeDirectory(parent, mode: mode)
+            guard unsafe mkdir(path, mode) == 0 else { throw FileError(.makeDirectory) }
+            return try synchronizeDirectory(of: path)
+        }
+        var isDirectory = stat()
+        guard number == EEXIST, unsafe stat(path, &isDirectory) == 0,
+            isDirectory.st_mode & S_IFMT == S_IFDIR
+        else { throw FileError(.makeDirectory, number) }
+    }
+
+    /// Names in a directory, without `.` and `..`, in no order.
+    package static func names(in path: String) throws(FileError) -> [String] {
+        guard let directory = unsafe opendir(path) else { throw FileError(.list) }
+        defer { unsafe closedir(directory) }
+        var names: [String] = []
+        let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 0
+        while let entry = unsafe readdir(directory) {
+            // A record may be shorter than `dirent`: only its bytes up to the zero are ours.
+            let start = unsafe UnsafeRawPointer(entry) + nameOffset
+            let name = unsafe String(cString: start.assumingMemoryBound(to: CChar.self))
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// fsync(2) of the directory that holds `path`: without it a new name may not survive.
+    package static func synchronizeDirectory(of path: String) throws(FileError) {
+        let directory = try OpenFile(
+            parent(of: path) ?? ".", flags: O_RDONLY | O_DIRECTORY, followsLink: true)
+        try directory.synchronize()
+    }
+
+    /// The directory part of a path; nil when it has none.
+    package static func parent(of path: String) -> String? {
+        var trimmed = path[...]
+        while trimmed.count > 1, trimmed.last == "/" { trimmed = trimmed.dropLast() }
+        guard let slash = trimmed.lastIndex(of: "/") else { return nil }
+        return slash == trimmed.startIndex ? "/" : String(trimmed[..<slash])
+    }
+}

@@ -1,0 +1,75 @@
+package import Glibc
+
+/// An open file descriptor that closes itself.
+package final class OpenFile: Sendable {
+    package let descriptor: Int32
+
+    /// - Parameters:
+    ///   - flags: of open(2); `O_CLOEXEC` is added.
+    ///   - followsLink: whether the last part of the path may be a symbolic link.
+    package init(
+        _ path: String, flags: Int32, mode: mode_t = 0o600, followsLink: Bool = false
+    ) throws(FileError) {
+        let link = followsLink ? 0 : O_NOFOLLOW
+        let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC | link, mode)
+        guard descriptor >= 0 else { throw FileError(.open) }
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    package func status() throws(FileError) -> FileStatus {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw FileError(.status) }
+        return FileStatus(status)
+    }
+
+    /// Reads up to `count` bytes at `offset`; fewer at the end of the file only.
+    package func read(at offset: Int, count: Int) throws(FileError) -> [UInt8] {
+        var failure: FileError?
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let rest = unsafe UnsafeMutableBufferPointer(rebasing: buffer[filled...])
+                let got = unsafe pread(descriptor, rest.baseAddress, rest.count, offset + filled)
+                if got < 0, errno == EINTR { continue }
+                if got < 0 { failure = FileError(.read) }
+                guard got > 0 else { return }
+                filled += got
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// Appends all bytes at the file's position.
+    package func write(_ bytes: Span<UInt8>) throws(FileError) {
+        let failure: FileError? = unsafe bytes.withUnsafeBytes { buffer in
+            var written = 0
+            while written < buffer.count {
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { return FileError(.write) }
+                written += count
+            }
+            return nil
+        }
+        if let failure { throw failure }
+    }
+
+    package func truncate(to count: Int) throws(FileError) {
+        guard ftruncate(descriptor, count) == 0 else { throw FileError(.truncate) }
+    }
+
+    /// fsync(2). A failure is final: the kernel may have dropped the pages, never retry.
+    package func synchronize() throws(FileError) {
+        guard fsync(descriptor) == 0 else { throw FileError(.sync) }
+    }
+
+    /// Takes an exclusive lock that lives as long as this object (flock(2)); does not wait.
+    package func lockExclusively() throws(FileError) {
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw FileError(.lock) }
+    }
+}

@@ -1,0 +1,81 @@
+/// Writes JSON documents of the protocol straight into bytes.
+package struct JSONText {
+    package private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    package init(capacity: Int = 256) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    package mutating func beginObject() {
+        bytes.append(UInt8(ascii: "{"))
+        needsComma = false
+    }
+
+    package mutating func endObject() {
+        bytes.append(UInt8(ascii: "}"))
+        needsComma = true
+    }
+
+    package mutating func beginObject(_ name: StaticString) {
+        self.name(name)
+        beginObject()
+    }
+
+    package mutating func member(_ name: StaticString, string value: Span<UInt8>) {
+        self.name(name)
+        bytes.append(UInt8(ascii: "\""))
+        for index in value.indices { append(value[index]) }
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    package mutating func member(_ name: StaticString, string value: StaticString) {
+        member(name, string: Array(value.description.utf8).span)
+    }
+
+    package mutating func member(_ name: StaticString, string value: String) {
+        member(name, string: Array(value.utf8).span)
+    }
+
+    package mutating func member(_ name: StaticString, bool value: Bool) {
+        member(name, raw: value ? "true" : "false")
+    }
+
+    package mutating func member(_ name: StaticString, number value: some BinaryInteger) {
+        member(name, raw: String(value))
+    }
+
+    /// Adds a value that is JSON already.
+    package mutating func member(_ name: StaticString, raw value: String) {
+        self.name(name)
+        bytes.append(contentsOf: value.utf8)
+        needsComma = true
+    }
+
+    package mutating func pad(to count: Int) {
+        guard bytes.count < count else { return }
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count - bytes.count))
+    }
+
+    private mutating func name(_ name: StaticString) {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: name.description.utf8)
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: ":"))
+    }
+
+    /// RFC 8259 §7: quotation mark, reverse solidus and controls must be escaped.
+    private mutating func append(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            bytes.append(UInt8(ascii: "\\"))
+            bytes.append(byte)
+        case 0..<0x20:
+            bytes.append(contentsOf: "\\u00".utf8)
+            bytes.append(contentsOf: Hex.encode([byte].span))
+        default: bytes.append(byte)
+        }
+    }
+}

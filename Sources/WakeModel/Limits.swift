@@ -1,0 +1,54 @@
+/// Every bound of the service, with its reason. `Policy/PROTOCOL.md` quotes this table; a test
+/// compares the two.
+package enum Limits {
+    // MARK: Tokens
+
+    /// Longest push token or endpoint, bytes: with 4 bytes of header it fills a 512-byte plaintext.
+    package static let pushTokenBytes = 508
+    /// APNs tokens, bytes: 32 today; Apple says "variable length".
+    package static let apnsTokenBytes = 32...100
+
+    // MARK: HTTP
+
+    /// Request body, bytes: clients pad to 1 KiB; four times that is room for white space.
+    package static let requestBodyBytes = 4096
+    /// Nesting in a JSON body: ours is 1 deep.
+    package static let jsonDepth = 4
+    /// Request head, bytes.
+    package static let requestHeadBytes = 16_384
+    /// Fields in a request head.
+    package static let requestFields = 64
+    /// Request target, bytes (RFC 9112 §3 recommends at least 8000).
+    package static let requestTargetBytes = 8192
+    /// Seconds from a head's first byte to its last.
+    package static let headSeconds = 10
+    /// Seconds from a head's end to the body's.
+    package static let bodySeconds = 10
+    /// Seconds a connection may be idle between requests.
+    package static let idleSeconds = 20
+    /// Body of every `GET /v1/registration` answer, bytes: 552 sealed bytes as hexadecimal, a
+    /// 508-byte token with every character escaped, and the frame.
+    package static let registrationAnswerBytes = 4096
+    /// What clients pad a `PUT` body to, bytes.
+    package static let paddedBodyBytes = 1024
+
+    // MARK: Wakes
+
+    /// Seconds between keep-alive comments on an event stream: under the 300 s of common NATs.
+    package static let keepAliveSeconds = 240
+    /// Milliseconds a stream client waits before it reconnects.
+    package static let streamRetryMilliseconds = 30_000
+
+    // MARK: Storage
+
+    /// Plaintext of the sealed column, bytes: version, service, 2-byte length, token, zeros.
+    package static let plaintextBytes = 512
+    /// Sealed column, bytes: 24-byte nonce, plaintext, 16-byte tag.
+    package static let sealedBytes = 24 + plaintextBytes + 16
+    /// The id column, bytes.
+    package static let idBytes = 32
+    /// Operations committed in one transaction at most.
+    package static let batchOperations = 512
+    /// Operations waiting for the writer at most; more are answered 503.
+    package static let queuedOperations = 8192
+}

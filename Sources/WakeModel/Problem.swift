@@ -1,0 +1,109 @@
+/// What a request is refused for: a status, a stable code, a constant title (RFC 9457). No problem
+/// ever repeats a byte of the request.
+package enum Problem: Sendable, CaseIterable {
+    case instanceTokenMissing
+    case instanceTokenMalformed
+    case bodyMalformed
+    case bodyTooDeep
+    case memberDuplicate
+    case memberUnknown
+    case memberMissing
+    case serviceUnknown
+    case pushTokenMalformed
+    case pushTokenTooLong
+    case queryNotAllowed
+    case notFound
+    case methodNotAllowed
+    case rangeNotSatisfiable
+    case storeFull
+    case storeUnavailable
+    case overloaded
+    case tooManyStreams
+    case feedUnavailable
+    case broadcastPending
+    case broadcastNotNewer
+
+    package var status: UInt16 {
+        switch self {
+        case .instanceTokenMissing, .instanceTokenMalformed: 401
+        case .bodyMalformed, .bodyTooDeep, .memberDuplicate, .memberUnknown, .memberMissing,
+            .serviceUnknown, .pushTokenMalformed, .queryNotAllowed:
+            400
+        case .pushTokenTooLong: 413
+        case .notFound: 404
+        case .methodNotAllowed: 405
+        case .rangeNotSatisfiable: 416
+        case .storeFull: 507
+        case .storeUnavailable, .overloaded, .tooManyStreams, .feedUnavailable: 503
+        case .broadcastPending, .broadcastNotNewer: 409
+        }
+    }
+
+    package var code: StaticString {
+        switch self {
+        case .instanceTokenMissing: "instance_token_missing"
+        case .instanceTokenMalformed: "instance_token_malformed"
+        case .bodyMalformed: "body_malformed"
+        case .bodyTooDeep: "body_too_deep"
+        case .memberDuplicate: "member_duplicate"
+        case .memberUnknown: "member_unknown"
+        case .memberMissing: "member_missing"
+        case .serviceUnknown: "service_unknown"
+        case .pushTokenMalformed: "push_token_malformed"
+        case .pushTokenTooLong: "push_token_too_long"
+        case .queryNotAllowed: "query_not_allowed"
+        case .notFound: "not_found"
+        case .methodNotAllowed: "method_not_allowed"
+        case .rangeNotSatisfiable: "range_not_satisfiable"
+        case .storeFull: "store_full"
+        case .storeUnavailable: "store_unavailable"
+        case .overloaded: "overloaded"
+        case .tooManyStreams: "too_many_streams"
+        case .feedUnavailable: "feed_unavailable"
+        case .broadcastPending: "broadcast_pending"
+        case .broadcastNotNewer: "broadcast_not_newer"
+        }
+    }
+
+    package var title: StaticString {
+        switch self {
+        case .instanceTokenMissing: "an instance token is needed: Authorization: Bearer <token>"
+        case .instanceTokenMalformed:
+            "the instance token must be 32 random bytes as 43 characters of base64url"
+        case .bodyMalformed: "the body must be one JSON object in UTF-8"
+        case .bodyTooDeep: "the body is nested too deeply"
+        case .memberDuplicate: "a member of the body occurs twice"
+        case .memberUnknown: "the body has a member this protocol does not know"
+        case .memberMissing: "the body needs service, and token (webpush: endpoint)"
+        case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
+        case .pushTokenMalformed: "the push token is not of the form its service issues"
+        case .pushTokenTooLong: "the push token is longer than 508 bytes"
+        case .queryNotAllowed: "no path of this service takes a query"
+        case .notFound: "nothing is served under this path"
+        case .methodNotAllowed: "this path does not know this method"
+        case .rangeNotSatisfiable: "the range begins after the end"
+        case .storeFull: "the store is full; deleting still works"
+        case .storeUnavailable: "the store cannot be used at the moment"
+        case .overloaded: "too much is waiting; try again"
+        case .tooManyStreams: "too many event streams are open; poll the feed instead"
+        case .feedUnavailable: "no feed is published here yet"
+        case .broadcastPending: "a broadcast is under way"
+        case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
+        }
+    }
+}
+
+extension Problem {
+    package init(_ error: RegistrationBodyError) {
+        switch error {
+        case .json(.malformed): self = .bodyMalformed
+        case .json(.tooDeep): self = .bodyTooDeep
+        case .json(.duplicateMember): self = .memberDuplicate
+        case .json(.unknownMember): self = .memberUnknown
+        case .json(.missingMember): self = .memberMissing
+        case .unknownService: self = .serviceUnknown
+        case .token(.malformed): self = .pushTokenMalformed
+        case .token(.tooLong): self = .pushTokenTooLong
+        }
+    }
+}

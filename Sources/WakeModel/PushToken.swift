@@ -1,0 +1,82 @@
+/// What a push service issued for one app instance: an APNs or FCM token, or a Web Push endpoint.
+///
+/// The bytes are the wire form: for APNs the decoded hexadecimal, otherwise the characters.
+package struct PushToken: Sendable, Equatable {
+    package let service: PushService
+    package let bytes: SecretBytes
+
+    /// - Throws: what the bytes break; never which ones.
+    package init(service: PushService, bytes: [UInt8]) throws(PushTokenError) {
+        try Self.validate(service: service, bytes)
+        self.service = service
+        self.bytes = SecretBytes(bytes)
+    }
+
+    /// Parses the member of a `PUT` body: hexadecimal for APNs, the characters themselves otherwise.
+    package init(service: PushService, text: Span<UInt8>) throws(PushTokenError) {
+        var decoded: [UInt8]
+        switch service {
+        case .apns, .apnsSandbox:
+            guard text.count <= Limits.apnsTokenBytes.upperBound * 2 else { throw .tooLong }
+            guard let bytes = Hex.decode(text) else { throw .malformed }
+            decoded = bytes
+        case .fcm, .webPush:
+            guard text.count <= Limits.pushTokenBytes else { throw .tooLong }
+            decoded = text.array
+        }
+        defer { wipe(&decoded) }
+        try self.init(service: service, bytes: decoded)
+    }
+
+    /// The text as the app sent it, up to the case of hexadecimal digits.
+    package func text() -> SecretBytes {
+        switch service {
+        case .apns, .apnsSandbox:
+            var text = bytes.withSpan { Hex.encode($0) }
+            defer { wipe(&text) }
+            return SecretBytes(text)
+        case .fcm, .webPush:
+            return bytes
+        }
+    }
+
+    private static func validate(
+        service: PushService, _ bytes: [UInt8]
+    ) throws(PushTokenError) {
+        guard bytes.count <= Limits.pushTokenBytes else { throw .tooLong }
+        switch service {
+        case .apns, .apnsSandbox:
+            if bytes.count > Limits.apnsTokenBytes.upperBound { throw .tooLong }
+            guard Limits.apnsTokenBytes.contains(bytes.count) else { throw .malformed }
+        case .fcm:
+            // Opaque, but it travels in JSON: visible ASCII is all that FCM issues.
+            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw .malformed
+            }
+        case .webPush:
+            guard PushEndpoint(bytes.span) != nil else { throw .malformed }
+        }
+    }
+}
+
+package enum PushTokenError: Error, Equatable {
+    /// Longer than one fixed-size row can hold; answered 413.
+    case tooLong
+    /// Not of the form its push service issues; answered 400.
+    case malformed
+}
+
+extension PushToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "(push token)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Span where Element == UInt8 {
+    package var array: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        for index in indices { bytes.append(self[index]) }
+        return bytes
+    }
+}

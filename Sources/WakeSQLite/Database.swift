@@ -1,0 +1,108 @@
+private import CSQLite
+
+/// One connection to one SQLite file. Not thread-safe and not `Sendable`: its owner keeps it on one
+/// thread, so SQLite's own mutexes are off (sqlite.org/threadsafe.html, "multi-thread" mode).
+@safe package final class Database {
+    fileprivate let handle: OpaquePointer
+
+    package enum Access {
+        case readOnly
+        case readWrite
+        case create
+    }
+
+    /// - Parameter path: a file path; `:memory:` is allowed in tests only.
+    package init(path: String, access: Access) throws(SQLiteError) {
+        var handle: OpaquePointer?
+        let mode =
+            switch access {
+            case .readOnly: SQLITE_OPEN_READONLY
+            case .readWrite: SQLITE_OPEN_READWRITE
+            case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            }
+        let flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
+        let code = unsafe sqlite3_open_v2(path, &handle, flags, nil)
+        guard code == SQLITE_OK, let handle = unsafe handle else {
+            // sqlite.org/c3ref/open.html: the handle must be closed even after a failure.
+            unsafe sqlite3_close_v2(handle)
+            throw SQLiteError(code: code)
+        }
+        unsafe self.handle = handle
+    }
+
+    deinit {
+        unsafe sqlite3_close_v2(handle)
+    }
+
+    /// Runs SQL that returns nothing of interest.
+    package func execute(_ sql: String) throws(SQLiteError) {
+        try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
+    }
+
+    /// Compiles one statement, to be kept and reused.
+    package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        var statement: OpaquePointer?
+        let flags = UInt32(SQLITE_PREPARE_PERSISTENT)
+        try check(unsafe sqlite3_prepare_v3(handle, sql, -1, flags, &statement, nil))
+        guard let statement = unsafe statement else { throw SQLiteError(code: SQLITE_MISUSE) }
+        return unsafe Statement(statement, of: self)
+    }
+
+    /// Runs `body` between `BEGIN IMMEDIATE` and `COMMIT`; any error rolls everything back.
+    package func transaction<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result, failure: (SQLiteError) -> Failure
+    ) throws(Failure) -> Result {
+        try map(failure) { () throws(SQLiteError) in try execute("BEGIN IMMEDIATE") }
+        do {
+            let result = try body()
+            try map(failure) { () throws(SQLiteError) in try execute("COMMIT") }
+            return result
+        } catch {
+            // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
+            if isInTransaction { try? execute("ROLLBACK") }
+            throw error
+        }
+    }
+
+    package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+
+    /// Rows changed by the last INSERT, UPDATE or DELETE.
+    package var changes: Int { Int(unsafe sqlite3_changes64(handle)) }
+
+    /// The single value of a query such as `PRAGMA page_size`, as text.
+    package func text(_ sql: String) throws(SQLiteError) -> String? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    /// The single value of a query, as an integer.
+    package func integer(_ sql: String) throws(SQLiteError) -> Int64? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// Copies the log into the database and empties the log file.
+    /// - Throws: busy when a reader held it back: then the log still holds the old bytes
+    ///   (sqlite.org/pragma.html#pragma_wal_checkpoint).
+    package func checkpointTruncate() throws(SQLiteError) {
+        let statement = try prepare("PRAGMA wal_checkpoint(TRUNCATE)")
+        guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
+        guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0 else {
+            throw SQLiteError(code: SQLITE_BUSY)
+        }
+    }
+
+    fileprivate func check(_ code: Int32) throws(SQLiteError) {
+        guard code == SQLITE_OK else { throw SQLiteError(code: code) }
+    }
+
+    private func map<Failure: Error>(
+        _ failure: (SQLiteError) -> Failure, _ body: () throws(SQLiteError) -> Void
+    ) throws(Failure) {
+        do {
+            try body()
+        } catch {
+            throw failure(error)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// Everything an operator can set, with the defaults of an embedded installation. Immutable once
+/// read; paths are absolute.
+package struct Configuration: Sendable, Equatable {
+    package enum Address: Sendable, Equatable {
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+    }
+
+    // [http]
+    package var listen = Address.tcp(host: "127.0.0.1", port: 8080)
+    package var proxyProtocol = false
+    package var connections = 20_000
+    package var streams = 10_000
+    package var streamsPerAddress = 32
+    package var connectionsPerAddress = 256
+    package var drainSeconds = 10
+
+    // [admin]
+    package var admin: Address
+
+    // [store]
+    package var data: String
+    package var keys: String
+    /// Upper bound of the database, MiB.
+    package var storeMegabytes = 4096
+
+    // [feed]
+    package var feed: String
+    package var feedKey: String
+    package var feedServed = true
+    /// Seconds caches in front of the feed may keep the head; 0 when this service serves it.
+    package var cacheSeconds = 0
+    /// Seconds over which woken clients spread their fetches.
+    package var spreadSeconds = 0
+    /// Seconds between a client's polls.
+    package var pollSeconds = 14_400
+
+    // [log]
+    package var logLevel = LogLevel.info
+
+    /// The defaults relative to a directory.
+    package init(directory: String) {
+        admin = .unix(path: directory + "/admin.sock")
+        data = directory + "/data"
+        keys = directory + "/keys/registration.key"
+        feed = directory + "/feed"
+        feedKey = directory + "/keys/feed.key"
+    }
+}
+
+extension Configuration {
+    /// The file `reveille init` writes: the defaults, spelled out where people change them.
+    package static let template = """
+        # Reveille. Paths are relative to this file. `reveille check` explains what is in force.
+
+        [http]
+        listen = 127.0.0.1:8080
+        # listen = unix:http.sock       behind a front on the same machine
+        # proxy-protocol = on           when that front speaks PROXY protocol v2
+
+        [admin]
+        listen = unix:admin.sock
+
+        [store]
+        data = data
+        keys = keys/registration.key
+
+        [feed]
+        directory = feed
+        key = keys/feed.key
+        serve = on
+        # spread-seconds = 300          woken clients spread their fetches over so long
+        # cache-seconds = 30            when a cache or CDN serves the feed
+
+        [log]
+        level = info
+
+        """
+}

@@ -1,0 +1,102 @@
+private import WakeModel
+
+/// Reads `key = value` lines in `[sections]`. Every mistake is an error with its line number;
+/// unknown keys are mistakes.
+package struct ConfigurationParser {
+    private var configuration: Configuration
+    private let directory: String
+    private var section = ""
+    private var line = 0
+    private var seen: Set<String> = []
+
+    /// - Parameter directory: where relative paths start: the directory of the file.
+    package static func parse(
+        _ text: String, directory: String
+    ) throws(ConfigurationError) -> Configuration {
+        var parser = ConfigurationParser(directory: directory)
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            parser.line += 1
+            try parser.read(line)
+        }
+        return parser.configuration
+    }
+
+    private init(directory: String) {
+        self.directory = directory
+        configuration = Configuration(directory: directory)
+    }
+
+    private mutating func read(_ line: Substring) throws(ConfigurationError) {
+        let text = Self.trim(Self.withoutComment(line))
+        if text.isEmpty { return }
+        if text.hasPrefix("[") {
+            guard text.hasSuffix("]") else { throw error(.sectionNotClosed) }
+            section = String(text.dropFirst().dropLast())
+            guard Self.keys.keys.contains(where: { $0.hasPrefix(section + ".") }) else {
+                throw error(.unknownSection(section))
+            }
+            return
+        }
+        guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
+        let key = String(Self.trim(text[..<equals]))
+        let value = String(Self.trim(text[text.index(after: equals)...]))
+        let name = "\(section).\(key)"
+        guard let known = Self.keys[name] else {
+            let prefix = section + "."
+            let candidates = Self.keys.keys.filter { $0.hasPrefix(prefix) }
+                .map { String($0.dropFirst(prefix.count)) }
+            let meant = Spelling.nearest(to: key, in: candidates)
+            throw error(.unknownKey(key, section: section, meant: meant))
+        }
+        guard seen.insert(name).inserted else { throw error(.keyTwice(key)) }
+        guard !value.isEmpty, known.set(&configuration, value, directory) else {
+            throw error(.badValue(key, expected: known.expected))
+        }
+    }
+
+    private func error(_ reason: ConfigurationError.Reason) -> ConfigurationError {
+        ConfigurationError(line: line, reason: reason)
+    }
+
+    private static func withoutComment(_ line: Substring) -> Substring {
+        line.prefix { $0 != "#" }
+    }
+
+    private static func trim(_ text: Substring) -> Substring {
+        var text = text.drop { $0 == " " || $0 == "\t" || $0 == "\r" }
+        while let last = text.last, last == " " || last == "\t" || last == "\r" {
+            text = text.dropLast()
+        }
+        return text
+    }
+}
+
+/// A mistake in the configuration file.
+package struct ConfigurationError: Error, Equatable {
+    package enum Reason: Equatable, Sendable {
+        case sectionNotClosed
+        case unknownSection(String)
+        case noEqualsSign
+        case unknownKey(String, section: String, meant: String?)
+        case keyTwice(String)
+        case badValue(String, expected: String)
+    }
+
+    package let line: Int
+    package let reason: Reason
+
+    package var message: String {
+        switch reason {
+        case .sectionNotClosed: "line \(line): a section must end with ]"
+        case .unknownSection(let name): "line \(line): unknown section [\(name)]"
+        case .noEqualsSign: "line \(line): expected key = value"
+        case .unknownKey(let key, let section, _) where section.isEmpty:
+            "line \(line): \(key) stands before the first [section]"
+        case .unknownKey(let key, let section, let meant):
+            "line \(line): unknown key \(key) in [\(section)]"
+                + (meant.map { "; did you mean \($0)?" } ?? "")
+        case .keyTwice(let key): "line \(line): \(key) is set twice"
+        case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
+        }
+    }
+}

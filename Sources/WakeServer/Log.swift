@@ -1,0 +1,69 @@
+private import Glibc
+
+/// How much is logged.
+package enum LogLevel: String, Sendable, Equatable, CaseIterable {
+    case error
+    case info
+    case debug
+}
+
+/// Everything this service can log. The vocabulary is closed: an event carries numbers and words
+/// of this file only, so no token, address, endpoint or URL can reach a log. `Policy/privacy.json`
+/// and the privacy suite hold this list.
+package enum LogEvent: Sendable, Equatable {
+    /// Listening; the port is 0 on a Unix socket.
+    case started(port: UInt16)
+    case stopping
+    case stopped
+    case storeOpened(milliseconds: Int)
+    case storeFailed(code: Int)
+    case storeFull
+    case broadcastStarted(sequence: UInt64)
+    case broadcastEnded(sequence: UInt64, streams: Int)
+    case feedChanged(sequence: UInt64)
+    case feedUnreadable
+
+    var level: LogLevel {
+        switch self {
+        case .storeFailed, .storeFull, .feedUnreadable: .error
+        case .started, .stopping, .stopped, .broadcastStarted, .broadcastEnded: .info
+        case .storeOpened, .feedChanged: .debug
+        }
+    }
+
+    /// One line: the event's name, then `key=number` fields.
+    var line: String {
+        switch self {
+        case .started(let port): "started port=\(port)"
+        case .stopping: "stopping"
+        case .stopped: "stopped"
+        case .storeOpened(let milliseconds): "store-opened ms=\(milliseconds)"
+        case .storeFailed(let code): "store-failed code=\(code)"
+        case .storeFull: "store-full"
+        case .broadcastStarted(let sequence): "broadcast-started sequence=\(sequence)"
+        case .broadcastEnded(let sequence, let streams):
+            "broadcast-ended sequence=\(sequence) streams=\(streams)"
+        case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
+        case .feedUnreadable: "feed-unreadable"
+        }
+    }
+}
+
+/// Writes events to standard error, one line each; the journal adds the time.
+package struct Log: Sendable {
+    private let level: LogLevel
+
+    package init(level: LogLevel) {
+        self.level = level
+    }
+
+    package func callAsFunction(_ event: LogEvent) {
+        let order = LogLevel.allCases
+        guard let wanted = order.firstIndex(of: level), let given = order.firstIndex(of: event.level),
+            given <= wanted
+        else { return }
+        let line = Array("reveille \(event.level.rawValue) \(event.line)\n".utf8)
+        // One write per line, so that lines of several threads never mix (write(2), pipes).
+        _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+}

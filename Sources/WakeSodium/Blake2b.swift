@@ -1,0 +1,64 @@
+private import CSodium
+
+/// BLAKE2b (RFC 7693) of 16 to 64 bytes, keyed or not, in one call or as the bytes come.
+@safe package final class Blake2b {
+    private let state: UnsafeMutableRawPointer
+    private let count: Int
+
+    /// - Parameters:
+    ///   - count: bytes of the hash, 16 to 64.
+    ///   - key: up to 64 bytes; empty for an unkeyed hash.
+    package init(count: Int = 32, key: Span<UInt8>? = nil) {
+        let keyCount = key?.count ?? 0
+        precondition((16...64).contains(count) && keyCount <= 64)
+        Sodium.start()
+        self.count = count
+        // libsodium manual: the state must be aligned to 64 bytes.
+        unsafe state = UnsafeMutableRawPointer.allocate(
+            byteCount: crypto_generichash_statebytes(), alignment: 64)
+        if let key {
+            _ = key.withPointer { unsafe wake_blake2b_init(state, $0, keyCount, count) }
+        } else {
+            _ = unsafe wake_blake2b_init(state, nil, 0, count)
+        }
+    }
+
+    deinit {
+        unsafe sodium_memzero(state, crypto_generichash_statebytes())
+        unsafe state.deallocate()
+    }
+
+    package func update(_ bytes: Span<UInt8>) {
+        _ = bytes.withPointer { unsafe wake_blake2b_update(state, $0, UInt64(bytes.count)) }
+    }
+
+    /// Ends the hash; the object must not be used again.
+    package func finish() -> [UInt8] {
+        var hash = [UInt8](repeating: 0, count: count)
+        _ = hash.withMutablePointer { unsafe wake_blake2b_final(state, $0, count) }
+        return hash
+    }
+
+    /// The unkeyed hash of one run of bytes.
+    package static func hash(_ bytes: Span<UInt8>, count: Int = 32) -> [UInt8] {
+        let noKey: [UInt8] = []
+        return hash(bytes, count: count, key: noKey.span)
+    }
+
+    /// The hash of one run of bytes under a key of up to 64 bytes.
+    package static func hash(
+        _ bytes: Span<UInt8>, count: Int = 32, key: Span<UInt8>
+    ) -> [UInt8] {
+        precondition((16...64).contains(count) && key.count <= 64)
+        var hash = [UInt8](repeating: 0, count: count)
+        hash.withMutablePointer { output in
+            bytes.withPointer { input in
+                key.withPointer { keyBytes in
+                    _ = unsafe crypto_generichash(
+                        output, count, input, UInt64(bytes.count), keyBytes, key.count)
+                }
+            }
+        }
+        return hash
+    }
+}

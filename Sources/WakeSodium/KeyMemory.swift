@@ -1,0 +1,72 @@
+private import CSodium
+
+/// Key bytes in guarded memory: `sodium_malloc` locks the pages, fences them and keeps them out of
+/// core dumps; read-only after `init`, wiped on release (libsodium manual, "Secure memory").
+package final class KeyMemory: Sendable {
+    private let address: UInt
+    package let count: Int
+
+    /// Fills guarded memory in place.
+    package init(count: Int, filling fill: (inout MutableSpan<UInt8>) -> Void) {
+        Sodium.start()
+        guard let memory = unsafe sodium_malloc(count) else {
+            preconditionFailure("out of lockable memory for keys")
+        }
+        let buffer = unsafe UnsafeMutableBufferPointer(
+            start: memory.assumingMemoryBound(to: UInt8.self), count: count)
+        var span = unsafe MutableSpan(_unsafeElements: buffer)
+        fill(&span)
+        unsafe sodium_mprotect_readonly(memory)
+        address = UInt(bitPattern: memory)
+        self.count = count
+    }
+
+    package convenience init(_ bytes: Span<UInt8>) {
+        self.init(count: bytes.count) { memory in
+            for index in bytes.indices { memory[index] = bytes[index] }
+        }
+    }
+
+    /// A new random key.
+    package static func random(_ count: Int = 32) -> KeyMemory {
+        KeyMemory(count: count) { memory in
+            memory.withMutablePointer { unsafe randombytes_buf($0, count) }
+        }
+    }
+
+    deinit {
+        unsafe sodium_free(UnsafeMutableRawPointer(bitPattern: address))
+    }
+
+    /// Lends the bytes for the length of one call.
+    package func withSpan<Result, Failure: Error>(
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let buffer = unsafe UnsafeBufferPointer(
+            start: UnsafePointer<UInt8>(bitPattern: address), count: count)
+        return try body(unsafe Span(_unsafeElements: buffer))
+    }
+
+    /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b).
+    /// - Parameter context: exactly 8 ASCII characters.
+    package func derive(_ number: UInt64, context: StaticString) -> KeyMemory {
+        precondition(count == 32 && context.utf8CodeUnitCount == 8)
+        return withSpan { master in
+            KeyMemory(count: 32) { memory in
+                memory.withMutablePointer { subkey in
+                    master.withPointer { master in
+                        let name = unsafe UnsafeRawPointer(context.utf8Start)
+                            .assumingMemoryBound(to: CChar.self)
+                        _ = unsafe crypto_kdf_derive_from_key(subkey, 32, number, name, master)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension KeyMemory: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "(key)" }
+    package var debugDescription: String { description }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,42 @@
+// How spans meet libsodium, which declares its pointers non-null even where a length of 0 means
+// that they are never followed.
+
+extension Span where Element == UInt8 {
+    @safe func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
+        unsafe withUnsafeBufferPointer { buffer in
+            unsafe body(buffer.baseAddress ?? UnsafePointer(nothing))
+        }
+    }
+}
+
+extension Array where Element == UInt8 {
+    @safe func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
+        span.withPointer(body)
+    }
+
+    @safe mutating func withMutablePointer<Result>(
+        _ body: (UnsafeMutablePointer<UInt8>) -> Result
+    ) -> Result {
+        unsafe withUnsafeMutableBufferPointer { buffer in
+            unsafe body(buffer.baseAddress ?? nothing)
+        }
+    }
+}
+
+extension MutableSpan where Element == UInt8 {
+    @safe mutating func withMutablePointer<Result>(
+        _ body: (UnsafeMutablePointer<UInt8>) -> Result
+    ) -> Result {
+        unsafe withUnsafeMutableBufferPointer { buffer in
+            unsafe body(buffer.baseAddress ?? nothing)
+        }
+    }
+}
+
+/// A pointer that is not null and not to be followed.
+private var nothing: UnsafeMutablePointer<UInt8> {
+    guard let pointer = unsafe UnsafeMutablePointer<UInt8>(bitPattern: 1) else {
+        preconditionFailure("address 1 is not null")
+    }
+    return unsafe pointer
+}

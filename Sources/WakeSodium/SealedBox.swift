@@ -1,0 +1,56 @@
+private import CSodium
+
+/// XChaCha20-Poly1305 with a random nonce in front: nonce (24) ‖ ciphertext ‖ tag (16).
+package enum SealedBox {
+    package static let nonceBytes = 24
+    package static let overheadBytes = 24 + 16
+
+    /// - Parameters:
+    ///   - associated: bytes that are authenticated and not stored.
+    ///   - key: 32 bytes.
+    package static func seal(
+        _ plaintext: Span<UInt8>, associated: Span<UInt8>, key: KeyMemory
+    ) -> [UInt8] {
+        precondition(key.count == 32)
+        var sealed = [UInt8](repeating: 0, count: plaintext.count + overheadBytes)
+        key.withSpan { key in
+            sealed.withMutablePointer { output in
+                unsafe randombytes_buf(output, nonceBytes)
+                plaintext.withPointer { input in
+                    associated.withPointer { data in
+                        key.withPointer { key in
+                            _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+                                output + nonceBytes, nil, input, UInt64(plaintext.count),
+                                data, UInt64(associated.count), nil, output, key)
+                        }
+                    }
+                }
+            }
+        }
+        return sealed
+    }
+
+    /// - Returns: the plaintext, or nil when key, associated bytes or any bit differ.
+    package static func open(
+        _ sealed: Span<UInt8>, associated: Span<UInt8>, key: KeyMemory
+    ) -> [UInt8]? {
+        precondition(key.count == 32)
+        guard sealed.count >= overheadBytes else { return nil }
+        var plaintext = [UInt8](repeating: 0, count: sealed.count - overheadBytes)
+        let verified = key.withSpan { key in
+            plaintext.withMutablePointer { output in
+                sealed.withPointer { input in
+                    associated.withPointer { data in
+                        key.withPointer { key in
+                            unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+                                output, nil, nil, input + nonceBytes,
+                                UInt64(sealed.count - nonceBytes), data,
+                                UInt64(associated.count), input, key) == 0
+                        }
+                    }
+                }
+            }
+        }
+        return verified ? plaintext : nil
+    }
+}
