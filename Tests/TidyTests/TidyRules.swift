@@ -91,7 +91,8 @@ enum TidyRules {
     }
 
     private static func isUnsafe(_ line: String) -> Bool {
-        let code = line.split(separator: "//", maxSplits: 1).first.map(String.init) ?? ""
+        let code = line.split(
+            separator: "//", maxSplits: 1, omittingEmptySubsequences: false)[0]
         return code.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.contains("unsafe")
     }
 
