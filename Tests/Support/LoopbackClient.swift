@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// A blocking socket to a server on this machine that sends and reads exactly the bytes a test says. Every wait ends
 /// after ten seconds with an error.
@@ -24,13 +24,13 @@ package final class LoopbackClient {
             address.sin6_family = sa_family_t(AF_INET6)
             address.sin6_port = port.bigEndian
             address.sin6_addr = in6addr_loopback
-            result = unsafe connectSocket(descriptor, &address)
+            result = connectSocket(descriptor, &address)
         } else {
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian
             address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            result = unsafe connectSocket(descriptor, &address)
+            result = connectSocket(descriptor, &address)
         }
         guard result == 0 else { throw Failure.cannotConnect(errno: errno) }
     }
@@ -41,8 +41,10 @@ package final class LoopbackClient {
         setLimits(receiveBuffer: nil)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
-        guard unsafe connectSocket(descriptor, &address) == 0 else {
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) {
+            unsafe $0.copyBytes(from: path.utf8)
+        }
+        guard connectSocket(descriptor, &address) == 0 else {
             throw Failure.cannotConnect(errno: errno)
         }
     }
@@ -68,7 +70,7 @@ package final class LoopbackClient {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes {
-                unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+                unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { throw failure() }
             rest = rest.dropFirst(count)
