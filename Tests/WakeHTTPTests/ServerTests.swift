@@ -106,7 +106,9 @@ struct ServerTests {
     func halfClose() async throws {
         let waiting = Waiting()
         let handler: RequestHandler = { request, exchange in
-            if request.isPath("/later") { waiting.hold(exchange) } else {
+            if request.isPath("/later") {
+                waiting.hold(exchange)
+            } else {
                 Handlers.echo(request, exchange)
             }
         }
