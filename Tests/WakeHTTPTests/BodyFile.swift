@@ -7,13 +7,21 @@ import TestSupport
 enum BodyFile {
     struct Failure: Error {}
 
-    static func byte(at index: Int) -> UInt8 {
-        UInt8(truncatingIfNeeded: index &* 31 &+ index >> 8)
+    /// Repeated with a period that divides no buffer size, so that a shifted part shows.
+    private static let block = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+    static func byte(at index: Int) -> UInt8 { block[index % block.count] }
+
+    static func bytes(count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + block.count)
+        while bytes.count < count { bytes += block }
+        return Array(bytes.prefix(count))
     }
 
     static func make(in directory: TemporaryDirectory, size: Int) throws -> String {
         let path = directory.path + "/body"
-        let bytes = (0..<size).map(byte(at:))
+        let bytes = bytes(count: size)
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         guard descriptor >= 0 else { throw Failure() }
         defer { close(descriptor) }

@@ -30,7 +30,7 @@ struct FileBodyTests {
                 try client.send(request())
                 let response = try client.receiveResponse()
                 #expect(response.body.count == Self.size)
-                #expect(response.body == (0..<Self.size).map(BodyFile.byte(at:)))
+                #expect(response.body == BodyFile.bytes(count: Self.size))
             }
         }
     }
