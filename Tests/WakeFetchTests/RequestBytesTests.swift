@@ -4,7 +4,8 @@ import Testing
 
 @Suite("What is sent", .timeLimit(.minutes(1)))
 struct RequestBytesTests {
-    private func sent(_ request: (FetchURL) -> FetchRequest, path: String) async throws -> [String] {
+    private func sent(_ request: (FetchURL) -> FetchRequest, path: String) async throws -> [String]
+    {
         let server = LoopbackServer { peer in
             while let head = peer.readHead() {
                 let text = String(decoding: head, as: UTF8.self)
