@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
-import WakeHTTP
+package import WakeHTTP
 import WakeModel
-import WakeStore
+package import WakeStore
 
 /// The daemon: a store, a feed to serve, two listeners, one stream of wakes.
 package struct Service: Sendable {
