@@ -1,5 +1,3 @@
-import CLinux
-
 /// The random key of the source tags, replaced after its time.
 struct SourceKey: Sendable {
     private var hash: SipHash
@@ -28,12 +26,4 @@ struct SourceKey: Sendable {
         }
         return SourceTag(hash: hash.hash(of: prefix))
     }
-}
-
-/// 64 bits of the kernel's random generator.
-func systemRandom() -> UInt64 {
-    var value: UInt64 = 0
-    let result = unsafe linux_random(&value, MemoryLayout<UInt64>.size)
-    precondition(result == 0, "the kernel gives no random bytes")
-    return value
 }

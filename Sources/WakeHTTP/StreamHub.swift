@@ -1,8 +1,10 @@
+import Synchronization
+
 /// The subscribers of one event stream and their caps. What it publishes goes to all of them at once or, to those who do
 /// not read, not at all: they are dropped, never buffered.
 package actor StreamHub {
     private nonisolated let loop: EventLoop
-    private nonisolated let size = Counter()
+    private nonisolated let size = Atomic<Int>(0)
     nonisolated let keepAlive: [UInt8]
     private var subscribers: Set<ConnectionID> = []
     private var perSource: [SourceTag: Int] = [:]
@@ -26,7 +28,7 @@ package actor StreamHub {
     }
 
     /// Number of subscribers.
-    package nonisolated var count: Int { size.value }
+    package nonisolated var count: Int { size.load(ordering: .relaxed) }
 
     private func fanOut(_ bytes: [UInt8]) {
         guard let reactor, !subscribers.isEmpty else { return }
@@ -46,7 +48,7 @@ package actor StreamHub {
         }
         self.reactor = reactor
         subscribers.insert(connection)
-        size.set(subscribers.count)
+        size.store(subscribers.count, ordering: .relaxed)
         return true
     }
 
@@ -56,6 +58,6 @@ package actor StreamHub {
             let left = perSource[source, default: 1] - 1
             perSource[source] = left > 0 ? left : nil
         }
-        size.set(subscribers.count)
+        size.store(subscribers.count, ordering: .relaxed)
     }
 }
