@@ -51,8 +51,9 @@ package enum Limits {
     package static let batchOperations = 512
     /// Operations waiting for the writer at most; more are answered 503.
     package static let queuedOperations = 8192
-    /// Batches up to this size empty the log whatever they held, so that the time of a lone
-    /// request does not tell a first registration from a renewal; larger ones only when they must.
+    /// When two batches in a row are no larger than this, the second empties the log whatever it
+    /// held: in calm times the time of a request must not tell a first registration from a renewal.
+    /// In busy ones it is lost among the others, and emptying the log without need costs a third.
     package static let discreetBatchOperations = 8
     /// Pages in the write-ahead log before it is copied into the database: measured knee.
     package static let logPages = 4000
