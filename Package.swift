@@ -111,7 +111,7 @@ let package = Package(
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
                 "WakeSQLite",
-                "WakeFiles", "CLinux",
+                "WakeFiles", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]
