@@ -39,12 +39,7 @@ package struct FeedPublisher: Sendable {
     package func publish(
         _ input: FeedInput, options: PublishOptions = PublishOptions(), now: Int64
     ) throws(FeedDirectoryError) -> PublishOutcome {
-        guard input.count > 0 else { throw .nothingToPublish }
-        let shape = try BatchShape(of: input, options)
-        if let item = shape.tooLongNote(in: input) {
-            let limit = SealedNote.capacity(noteBytes: shape.noteBytes)
-            throw .noteTooLong(item: item, limit: limit)
-        }
+        let shape = try check(input, options)
         let session = try open()
         try session.prune(now: now)
         try observer(.pruned)

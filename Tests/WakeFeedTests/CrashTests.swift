@@ -156,6 +156,7 @@ struct CrashTests {
             #expect(report.head.sequence == UInt64(start + report.matches.count))
             doneBefore += report.matches.count
         }
+        #expect(doneBefore > 0 && doneBefore < 12 * 40, "the timer struck in the middle")
         // What was cut off is repeated and found to be there or not; never there twice.
         for number in 0..<doneBefore + 1 {
             let outcome = try place.publisher().publish(try Sample.input([number]), now: Self.now)
@@ -187,7 +188,7 @@ struct CrashTests {
                 == .published(3...4))
     }
 
-    @Test("many publishers in many processes and threads never break the chain")
+    @Test("many publishers at once never break the chain")
     func crowd() async throws {
         let place = try FeedPlace()
         defer { place.remove() }

@@ -94,6 +94,25 @@ struct PublisherTests {
                 == .alreadyPublished(1...3))
     }
 
+    @Test("a preview says what a publish then does, and changes nothing")
+    func preview() throws {
+        let place = try FeedPlace()
+        defer { place.remove() }
+        let options = PublishOptions(noteBytes: 64, batchDigests: 2048)
+        let input = try Sample.input(0..<2500)
+        let before = try place.headBytes()
+        let preview = try place.publisher().preview(input, options: options)
+        #expect(preview.outcome == .published(1...2))
+        #expect(preview.items == 2500 && preview.decoys == 3072 - 2500)
+        #expect(try place.headBytes() == before && place.batchNames().isEmpty)
+        let outcome = try place.publisher().publish(input, options: options, now: now)
+        #expect(outcome == preview.outcome)
+        #expect(try place.verify().bytes == preview.bytes)
+        #expect(
+            try place.publisher().preview(input, options: options).outcome
+                == .alreadyPublished(1...2))
+    }
+
     @Test("a cover batch looks like any other and holds nothing")
     func cover() throws {
         let place = try FeedPlace()
@@ -144,7 +163,7 @@ struct PublisherTests {
         let most = try input(447 * 1024)
         #expect(try place.publisher().publish(most, options: options, now: now).sequence == 447)
         for _ in 0..<3 { try place.publisher().publishCover(now: now + 60) }
-        var head = try place.verify().head
+        var head = try place.verifiedHead().head
         #expect(head.count == 448 && head.firstSequence == 3 && head.sequence == 450)
         let tooMuch = try input(448 * 1024 + 1)
         #expect(
@@ -152,7 +171,7 @@ struct PublisherTests {
                 _ = try place.publisher().publish(tooMuch, options: options, now: now)
             } == .tooManyBatches(449))
         try place.publisher().resign(now: now + 14 * FeedPlace.day)
-        #expect(try place.verify().head.count == 448)
+        #expect(try place.verifiedHead().head.count == 448)
         try place.publisher().resign(now: now + 14 * FeedPlace.day + 60)
         head = try place.verify().head
         #expect(head.count == 3 && head.firstSequence == 448)
