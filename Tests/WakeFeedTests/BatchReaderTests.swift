@@ -24,19 +24,21 @@ struct BatchReaderTests {
             bytes = try place.batchBytes(head.plan[0].name)
         }
 
-        func error(_ bytes: [UInt8], head: VerifiedHead? = nil) -> FeedError? {
+        func error(
+            _ bytes: [UInt8], head: VerifiedHead? = nil, piece: Int = 65_536
+        ) -> FeedError? {
             let head = head ?? self.head
             return failure { () throws(FeedError) in
-                _ = try readBatch(bytes, cursor: head.cursor, head: head)
+                _ = try readBatch(bytes, cursor: head.cursor, head: head, piece: piece)
             }
         }
 
         /// What a client says of a forged batch that the head names.
-        func error(naming forged: [UInt8]) throws -> FeedError? {
+        func error(naming forged: [UInt8], piece: Int = 65_536) throws -> FeedError? {
             let head = Forge.head(try place.headBytes(), naming: forged, with: place.key)
             let verified = try HeadVerifier(cursor: FeedCursor(key: place.publicKey))
                 .verify(head.span, now: FeedPlace.now)
-            return error(forged, head: verified)
+            return error(forged, head: verified, piece: piece)
         }
     }
 
@@ -157,27 +159,40 @@ struct BatchReaderTests {
         for width in DigestWidth.allCases {
             let fixture = try Fixture(width: width, note: nil)
             defer { fixture.place.remove() }
-            func forged(_ change: (inout [UInt8]) -> Void) throws -> FeedError? {
-                try fixture.error(
-                    naming: Forge.payload(fixture.bytes, with: fixture.place.key, change))
-            }
             let size = width.rawValue
-            for index in [0, 1, 500, 1022] {
+            // Whole, cut between digests, and cut within them.
+            for (index, piece) in [(0, 65_536), (1, 256), (500, size), (1022, size + 3)] {
+                func forged(_ change: (inout [UInt8]) -> Void) throws -> FeedError? {
+                    let bytes = Forge.payload(fixture.bytes, with: fixture.place.key, change)
+                    return try fixture.error(naming: bytes, piece: piece)
+                }
                 let twice = try forged { payload in
-                    for byte in 0..<size {
-                        payload[(index + 1) * size + byte] = payload[index * size + byte]
+                    for byte in index * size..<(index + 1) * size {
+                        payload[byte + size] = payload[byte]
                     }
                 }
-                #expect(twice == .corruptBatch(.order))
+                #expect(twice == .corruptBatch(.order), "piece \(piece)")
                 let swapped = try forged { payload in
-                    for byte in 0..<size {
-                        payload.swapAt((index + 1) * size + byte, index * size + byte)
+                    for byte in index * size..<(index + 1) * size {
+                        payload.swapAt(byte + size, byte)
                     }
                 }
-                #expect(swapped == .corruptBatch(.order))
+                #expect(swapped == .corruptBatch(.order), "piece \(piece)")
+                #expect(try forged { _ in } == nil)
             }
-            #expect(try forged { _ in } == nil)
         }
+    }
+
+    @Test("the newest batch must have the head's whole hash, not only its first eight bytes")
+    func wholeHash() throws {
+        let fixture = try Fixture(note: nil)
+        defer { fixture.place.remove() }
+        let bytes = Forge.head(try fixture.place.headBytes(), with: fixture.place.key) {
+            $0[56 + 8] ^= 1
+        }
+        let verifier = HeadVerifier(cursor: FeedCursor(key: fixture.place.publicKey))
+        let head = try verifier.verify(bytes.span, now: now)
+        #expect(fixture.error(fixture.bytes, head: head) == .fork(sequence: 1))
     }
 
     @Test("a second batch under one number is a fork, with the rightly signed bytes as evidence")

@@ -164,8 +164,20 @@ struct InputTests {
         for length in 0..<1000 where length < 20 || bytes[length - 1] != UInt8(ascii: "\n") {
             #expect(FeedJournal(Array(bytes[..<length])) == nil, "length \(length)")
         }
+        // An intent counts if the head is exactly what it meant.
         let place = try FeedPlace()
         defer { place.remove() }
+        _ = try place.publisher().publish(try Sample.input([2]), now: FeedPlace.now)
+        let head = try place.verifiedHead().head
+        for (hash, isKept) in [(head.headerHash, true), (HeaderHash.none, false)] {
+            var intent = FeedJournal()
+            intent.append(
+                .init(input: .none, batches: 1...1, headerHash: hash, isIntent: true))
+            let first = intent.settle(with: head)
+            let second = intent.settle(with: head)
+            #expect(first && !second, "settled once")
+            #expect((intent.batches(of: .none) == 1...1) == isKept)
+        }
         try Files.replace(place.directory + "/.journal", with: Array("?".utf8).span)
         let input = try Sample.input([1])
         let error = failure { () throws(FeedDirectoryError) in

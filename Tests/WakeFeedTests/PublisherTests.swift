@@ -75,9 +75,16 @@ struct PublisherTests {
     func splits() throws {
         let place = try FeedPlace()
         defer { place.remove() }
-        let options = PublishOptions(isSalted: false, batchDigests: 2048)
-        let outcome = try place.publisher().publish(
-            try Sample.input(0..<5000), options: options, now: now)
+        let options = PublishOptions(batchDigests: 2048)
+        // Digests, which the input keeps in ascending order.
+        var bytes: [UInt8] = []
+        for number in 0..<5000 {
+            let secret = SecretBytes(Sample.secret(number))
+            Digest(of: secret, salt: nil, width: .standard).append(to: &bytes, width: .standard)
+        }
+        let input = try FeedInput(
+            digestsFrom: bytes, width: .standard, encoding: .raw(record: 16))
+        let outcome = try place.publisher().publish(input, options: options, now: now)
         #expect(outcome == .published(1...3))
         let report = try place.verify(secrets: (0..<5000).map(Sample.localSecret))
         #expect(report.matches.count == 5000 && report.digests == 2048 + 2048 + 1024)
@@ -89,8 +96,7 @@ struct PublisherTests {
             #expect(abs(low - count / 2) < count / 8, "\(low) of \(count)")
         }
         #expect(
-            try place.publisher().publish(
-                try Sample.input(0..<5000), options: options, now: now)
+            try place.publisher().publish(input, options: options, now: now)
                 == .alreadyPublished(1...3))
     }
 
