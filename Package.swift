@@ -46,7 +46,7 @@ let package = Package(
         library("WakeSodium", ["CSodium", "WakeModel"]),
         library("WakeSQLite", ["CSQLite"]),
         library("WakeFiles", []),
-        library("WakeCommand", ["WakeModel"]),
+        library("WakeCommand", ["WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["CLinux"]),
