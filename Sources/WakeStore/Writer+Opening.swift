@@ -49,8 +49,11 @@ extension Writer {
         try StoreOpenError.Part.database.checkPrivate(at: path)
         let header: [UInt8]
         do throws(FileError) {
-            header = try OpenFile(path, flags: O_RDONLY).read(at: 0, count: 100)
+            // For writing, though nothing is written: SQLite would fall back to reading only and
+            // fail later, with a number that says less.
+            header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
         } catch {
+            if error.number == EROFS { throw .readOnly }
             throw StoreOpenError(.database, error)
         }
         try StoreSchema.verify(header: header)
