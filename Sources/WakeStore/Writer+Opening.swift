@@ -6,16 +6,13 @@ import WakeSQLite
 extension Writer {
     struct Opened {
         let database: Database
-        let lock: OpenFile
         let keys: KeyFile
     }
 
-    /// Everything that can be refused is refused before anything is touched.
+    /// Everything that can be refused is refused before anything is touched. The caller holds the
+    /// `StoreLock`: closing a second descriptor of the database would drop SQLite's own locks on
+    /// it in this process (sqlite.org/howtocorrupt.html §2.2).
     static func open(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Opened {
-        try StoreOpenError.Part.dataDirectory.checkPrivate(at: configuration.dataDirectory)
-        // First the lock: closing a second descriptor of the database would drop SQLite's own
-        // locks on it in this process (sqlite.org/howtocorrupt.html §2.2).
-        let lock = try takeLock(configuration)
         let keys = try KeyFile.read(configuration)
         try checkDatabaseFile(configuration)
         let database: Database
@@ -27,19 +24,7 @@ extension Writer {
         try StoreSetting.apply(to: database)
         try StoreSchema.verify(database)
         try limit(database, configuration)
-        return Opened(database: database, lock: lock, keys: keys)
-    }
-
-    /// One daemon per directory; nothing is written for it.
-    static func takeLock(_ configuration: StoreConfiguration) throws(StoreOpenError) -> OpenFile {
-        do throws(FileError) {
-            let directory = try OpenFile(
-                configuration.dataDirectory, flags: O_RDONLY | O_DIRECTORY)
-            try directory.lockExclusively()
-            return directory
-        } catch {
-            throw StoreOpenError(.dataDirectory, error)
-        }
+        return Opened(database: database, keys: keys)
     }
 
     private static func checkDatabaseFile(

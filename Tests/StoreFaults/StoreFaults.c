@@ -66,7 +66,8 @@ int open(const char *path, int flags, ...) {
     va_start(arguments, flags);
     mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
-    if (fails(WAKE_OPEN)) return -1;
+    // The runtime's own look into /proc is no part of the store, and it does not survive a refusal.
+    if (strncmp(path, "/proc/", 6) != 0 && fails(WAKE_OPEN)) return -1;
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
