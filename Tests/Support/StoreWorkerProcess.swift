@@ -31,7 +31,7 @@ package final class StoreWorkerProcess {
         let number = unsafe posix_spawn(
             &process, words[0], &actions, nil, &arguments, &environment)
         precondition(number == 0, "store-worker did not start: \(number)")
-        for unsafe argument in unsafe arguments { unsafe free(argument) }
+        unsafe arguments.forEach { unsafe free($0) }
         unsafe posix_spawn_file_actions_destroy(&actions)
         close(childInput)
         close(childOutput)

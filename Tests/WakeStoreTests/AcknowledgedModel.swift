@@ -9,36 +9,30 @@ struct AcknowledgedModel {
     private var known: [Int: Int] = [:]
     /// Versions asked for and not acknowledged since: any of them may have taken effect.
     private var open: [Int: Set<Int>] = [:]
+    /// Version asked for last: one operation is under way per token.
+    private var latest: [Int: Int] = [:]
     private(set) var acknowledged = 0
     /// Answers that were no acknowledgement, by their word.
     private(set) var refusals: [String: Int] = [:]
+    /// Whether the worker could close its store.
     private(set) var hasEnded = false
 
-    mutating func read(_ line: String) {
+    mutating func note(_ line: String) {
         let words = line.split(separator: " ")
+        let number = words.count > 1 ? Int(words[1]) ?? -1 : -1
         switch words.first {
-        case "try": open[Int(words[1]) ?? -1, default: []].insert(Int(words[2]) ?? -1)
-        case "ok": settle(Int(words[1]) ?? -1)
+        case "try":
+            let version = Int(words[2]) ?? -1
+            open[number, default: []].insert(version)
+            latest[number] = version
+        case "ok":
+            acknowledged += 1
+            known[number] = latest[number]
+            open[number] = nil
         case "no": refusals[String(words[2]), default: 0] += 1
         case "end": hasEnded = true
         default: break
         }
-    }
-
-    private mutating func settle(_ number: Int) {
-        acknowledged += 1
-        // One operation is under way per token; older open ones are settled by a later one.
-        if let latest = latest[number] { known[number] = latest }
-        open[number] = nil
-    }
-
-    /// The version of the operation under way.
-    private var latest: [Int: Int] = [:]
-
-    mutating func note(_ line: String) {
-        let words = line.split(separator: " ")
-        if words.first == "try" { latest[Int(words[1]) ?? -1] = Int(words[2]) }
-        read(line)
     }
 
     /// Compares an opened store with the promises and takes over what it finds.

@@ -1,4 +1,5 @@
 import TestSupport
+import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
@@ -29,6 +30,12 @@ extension StorePlace {
         var configuration = StoreConfiguration(dataDirectory: data, keyFile: keys)
         configuration.reserveBytes = 1 << 20
         return configuration
+    }
+
+    /// Empty directories for a worker that makes a store of its own.
+    func makeDirectories() throws {
+        try Files.makeDirectory(data)
+        try Files.makeDirectory(path + "/keys")
     }
 
     /// A new store with this many registrations, closed again.

@@ -169,8 +169,7 @@ struct OpeningTests {
     @Test("a read-only file system")
     func readOnly() throws {
         let place = StorePlace()
-        try Files.makeDirectory(place.data)
-        try Files.makeDirectory(place.path + "/keys")
+        try place.makeDirectories()
         let worker = StoreWorkerProcess("readonly", data: place.data, keys: place.keys)
         let line = worker.line()
         if line?.hasPrefix("skipped") == true {

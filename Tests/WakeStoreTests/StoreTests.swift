@@ -28,7 +28,8 @@ struct StoreTests {
         let store = try Store(opening: place.configuration)
         var sealed: Set<[UInt8]> = []
         for version in [1, 2, 2, 3] {
-            #expect(await store.ask(.register(Known.token(1), Known.pushToken(1, version))) == .done)
+            #expect(
+                await store.ask(.register(Known.token(1), Known.pushToken(1, version))) == .done)
             let stored = try #require(await store.stored(1))
             #expect(stored.token == Known.pushToken(1, version))
             sealed.insert(stored.sealed)
@@ -122,7 +123,8 @@ struct StoreTests {
         try await place.create(registrations: 10)
         #expect(StorePlace.names(in: place.data) == ["registrations.db", "reserve"])
         #expect(StorePlace.mode(of: place.data) == 0o700)
-        for file in [place.configuration.databaseFile, place.configuration.reserveFile, place.keys] {
+        for file in [place.configuration.databaseFile, place.configuration.reserveFile, place.keys]
+        {
             #expect(StorePlace.mode(of: file) == 0o600)
         }
     }
