@@ -82,6 +82,11 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CLinux", "WakeModel"], path: "Tests/Support",
             swiftSettings: strict),
+        .target(name: "StoreFaults", path: "Tests/StoreFaults"),
+        .executableTarget(
+            name: "store-worker",
+            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "StoreFaults"],
+            path: "Tests/StoreWorker", swiftSettings: strict),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
