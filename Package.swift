@@ -79,7 +79,7 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["CLinux"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CLinux", "WakeModel"], path: "Tests/Support",
             swiftSettings: strict),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeCommandTests", ["WakeCommand"]),
@@ -104,14 +104,14 @@ let package = Package(
                 "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
-        tests("PrivacyTests", ["WakeModel", "WakeServer"]),
+        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
                 "WakeSQLite",
-                "WakeFiles", "CLinux",
+                "WakeFiles", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

@@ -3,7 +3,11 @@ import CRuntime
 /// A loaded libcurl, for every thread.
 @safe
 struct Curl: Sendable {
+    /// The file name of the library that is loaded unless another is named.
+    private static let usualName = "libcurl.so.4"
+
     let library: crt_curl
+    private let name: String
 
     /// Throws `libraryMissing`. `name` is a file name for the loader; nil looks for the usual one.
     init(named name: String?) throws(FetchError) {
@@ -23,11 +27,13 @@ struct Curl: Sendable {
             case CRT_UNFIT: .unfit
             default: .notInitialised
             }
-        if let reason {
-            throw .libraryMissing(
-                MissingLibrary(name: name ?? "libcurl.so.4", package: "libcurl4", reason: reason))
-        }
+        self.name = name ?? Self.usualName
         unsafe self.library = unsafe library
+        if let reason { throw .libraryMissing(lacking(reason)) }
+    }
+
+    func lacking(_ reason: MissingLibrary.Reason) -> MissingLibrary {
+        MissingLibrary(name: name, package: "libcurl4", reason: reason)
     }
 }
 

@@ -24,8 +24,10 @@ extension FetchError {
             self = .protocolViolation
         case CURLE_URL_MALFORMAT:
             self = .invalidURL
-        case CURLE_OUT_OF_MEMORY:
-            self = .outOfResources
+        case CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
+            // What libcurl says, before and since 8.6, of a head line beyond its own bound. Linux
+            // overcommits: a real lack of memory does not come as a return code.
+            self = .protocolViolation
         default:
             self = .network(code: code)
         }

@@ -51,8 +51,8 @@ extension MissingLibrary: CustomStringConvertible {
             switch reason {
             case .notFound: "cannot load \(name)"
             case .functionMissing: "\(name) lacks a function that is needed"
-            case .tooOld: "\(name) is too old, 7.68 is needed"
-            case .unfit: "\(name) was built without TLS or asynchronous name resolution"
+            case .tooOld: "\(name) is too old, 7.68.0 is needed"
+            case .unfit: "\(name) was built without something that is needed"
             case .notInitialised: "\(name) could not be initialised"
             }
         return "\(problem)\nhint: install the package \(package): apt-get install \(package)"

@@ -78,7 +78,7 @@ struct FetchURLParts {
             guard numbers.count == 4, labels.count == 4 else { return nil }
             return numbers[0] == 127 ? .loopback : .network
         }
-        if last.elementsEqual("onion".utf8) { return .onion }
+        if labels.count > 1, last.elementsEqual("onion".utf8) { return .onion }
         return host.elementsEqual("localhost".utf8) ? .loopback : .network
     }
 

@@ -43,7 +43,6 @@ struct PaceMeter {
     }
 
     private static func isEnough(_ bytes: Int, rate: Int, over window: Duration) -> Bool {
-        let wanted = window * rate
-        return Duration.seconds(bytes) >= wanted
+        Double(bytes) >= Double(rate) * (window / .seconds(1))
     }
 }

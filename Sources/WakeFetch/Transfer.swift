@@ -1,3 +1,4 @@
+import CRuntime
 import Glibc
 
 /// One fetch while it runs: judges what comes, in order, and decides how it ends. Lives on the
@@ -28,7 +29,11 @@ final class Transfer {
         easy.prepare(job.request, settings.configuration)
         easy.set(tag: UInt(job.id))
         easy.set(receiver: self)
-        if easy.status != 0 { throw FetchError(code: easy.status, hasHead: false) }
+        switch Int(easy.status) {
+        case CURLE_OK: break
+        case CURLE_OUT_OF_MEMORY: throw .outOfResources
+        default: throw .libraryMissing(settings.curl.lacking(.unfit))
+        }
     }
 
     // MARK: What libcurl hands over; false aborts

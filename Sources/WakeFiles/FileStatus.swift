@@ -11,6 +11,16 @@ package struct FileStatus: Sendable {
     package let isLink: Bool
     /// Seconds since 1970.
     package let modified: Int
+    /// Differs whenever the path was replaced or written since.
+    package let identity: Identity
+
+    package struct Identity: Sendable, Equatable {
+        let device: dev_t
+        let inode: ino_t
+        let size: Int
+        let seconds: Int
+        let nanoseconds: Int
+    }
 
     init(_ status: stat) {
         size = status.st_size
@@ -20,6 +30,9 @@ package struct FileStatus: Sendable {
         isRegular = status.st_mode & S_IFMT == S_IFREG
         isLink = status.st_mode & S_IFMT == S_IFLNK
         modified = status.st_mtim.tv_sec
+        identity = Identity(
+            device: status.st_dev, inode: status.st_ino, size: status.st_size,
+            seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
     }
 
     /// The status of the path itself: symbolic links are not followed.

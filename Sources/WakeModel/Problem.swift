@@ -11,6 +11,7 @@ package enum Problem: Sendable, CaseIterable {
     case serviceUnknown
     case pushTokenMalformed
     case pushTokenTooLong
+    case queryNotAllowed
     case notFound
     case methodNotAllowed
     case rangeNotSatisfiable
@@ -26,7 +27,7 @@ package enum Problem: Sendable, CaseIterable {
         switch self {
         case .instanceTokenMissing, .instanceTokenMalformed: 401
         case .bodyMalformed, .bodyTooDeep, .memberDuplicate, .memberUnknown, .memberMissing,
-            .serviceUnknown, .pushTokenMalformed:
+            .serviceUnknown, .pushTokenMalformed, .queryNotAllowed:
             400
         case .pushTokenTooLong: 413
         case .notFound: 404
@@ -40,26 +41,27 @@ package enum Problem: Sendable, CaseIterable {
 
     package var code: StaticString {
         switch self {
-        case .instanceTokenMissing: "instance-token-missing"
-        case .instanceTokenMalformed: "instance-token-malformed"
-        case .bodyMalformed: "body-malformed"
-        case .bodyTooDeep: "body-too-deep"
-        case .memberDuplicate: "member-duplicate"
-        case .memberUnknown: "member-unknown"
-        case .memberMissing: "member-missing"
-        case .serviceUnknown: "service-unknown"
-        case .pushTokenMalformed: "push-token-malformed"
-        case .pushTokenTooLong: "push-token-too-long"
-        case .notFound: "not-found"
-        case .methodNotAllowed: "method-not-allowed"
-        case .rangeNotSatisfiable: "range-not-satisfiable"
-        case .storeFull: "store-full"
-        case .storeUnavailable: "store-unavailable"
+        case .instanceTokenMissing: "instance_token_missing"
+        case .instanceTokenMalformed: "instance_token_malformed"
+        case .bodyMalformed: "body_malformed"
+        case .bodyTooDeep: "body_too_deep"
+        case .memberDuplicate: "member_duplicate"
+        case .memberUnknown: "member_unknown"
+        case .memberMissing: "member_missing"
+        case .serviceUnknown: "service_unknown"
+        case .pushTokenMalformed: "push_token_malformed"
+        case .pushTokenTooLong: "push_token_too_long"
+        case .queryNotAllowed: "query_not_allowed"
+        case .notFound: "not_found"
+        case .methodNotAllowed: "method_not_allowed"
+        case .rangeNotSatisfiable: "range_not_satisfiable"
+        case .storeFull: "store_full"
+        case .storeUnavailable: "store_unavailable"
         case .overloaded: "overloaded"
-        case .tooManyStreams: "too-many-streams"
-        case .feedUnavailable: "feed-unavailable"
-        case .broadcastPending: "broadcast-pending"
-        case .broadcastNotNewer: "broadcast-not-newer"
+        case .tooManyStreams: "too_many_streams"
+        case .feedUnavailable: "feed_unavailable"
+        case .broadcastPending: "broadcast_pending"
+        case .broadcastNotNewer: "broadcast_not_newer"
         }
     }
 
@@ -76,6 +78,7 @@ package enum Problem: Sendable, CaseIterable {
         case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
         case .pushTokenMalformed: "the push token is not of the form its service issues"
         case .pushTokenTooLong: "the push token is longer than 508 bytes"
+        case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"
         case .rangeNotSatisfiable: "the range begins after the end"
@@ -87,17 +90,6 @@ package enum Problem: Sendable, CaseIterable {
         case .broadcastPending: "a broadcast is under way"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
         }
-    }
-
-    /// The `application/problem+json` body.
-    package func encode() -> [UInt8] {
-        var text = JSONText()
-        text.beginObject()
-        text.member("title", string: title)
-        text.member("status", number: status)
-        text.member("code", string: code)
-        text.endObject()
-        return text.bytes
     }
 }
 

@@ -32,7 +32,7 @@ package enum LogEvent: Sendable, Equatable {
     }
 
     /// One line: the event's name, then `key=number` fields.
-    var line: String {
+    package var line: String {
         switch self {
         case .started(let port): "started port=\(port)"
         case .stopping: "stopping"

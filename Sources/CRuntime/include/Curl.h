@@ -14,10 +14,8 @@
 
 /// Options of curl_easy_setopt(3).
 typedef enum crt_curl_option {
-    CURLOPT_PORT = 3,
     CURLOPT_SSLVERSION = 32,
     CURLOPT_NOPROGRESS = 43,
-    CURLOPT_POST = 47,
     CURLOPT_NETRC = 51,
     CURLOPT_FOLLOWLOCATION = 52,
     CURLOPT_SSL_VERIFYPEER = 64,
@@ -26,7 +24,6 @@ typedef enum crt_curl_option {
     CURLOPT_HTTP_VERSION = 84,
     CURLOPT_BUFFERSIZE = 98,
     CURLOPT_NOSIGNAL = 99,
-    CURLOPT_PROXYTYPE = 101,
     CURLOPT_HTTPAUTH = 107,
     CURLOPT_SSL_SESSIONID_CACHE = 150,
     CURLOPT_TIMEOUT_MS = 155,
@@ -34,7 +31,6 @@ typedef enum crt_curl_option {
     CURLOPT_HTTP_CONTENT_DECODING = 158,
     CURLOPT_PROTOCOLS = 181,
     CURLOPT_REDIR_PROTOCOLS = 182,
-    CURLOPT_TCP_KEEPALIVE = 213,
     CURLOPT_PATH_AS_IS = 234,
     CURLOPT_SOCKS5_AUTH = 267,
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
@@ -70,7 +66,6 @@ enum {
     CURL_NETRC_IGNORED = 0,
     CURL_HTTP_VERSION_1_1 = 2,
     CURL_SSLVERSION_TLSv1_2 = 6,
-    CURLPROXY_SOCKS5_HOSTNAME = 7,
 };
 
 /// The codes of libcurl-errors(3) that are told apart.
@@ -102,6 +97,7 @@ enum {
     CURLE_SSL_INVALIDCERTSTATUS = 91,
     CURLE_HTTP2_STREAM = 92,
     CURLE_SSL_CLIENTCERT = 98,
+    CURLE_TOO_LARGE = 100,
 };
 
 typedef struct crt_curl_table crt_curl_table;

@@ -1,0 +1,37 @@
+# Sourced by Deploy/try and Tests/check: what a fresh Debian 12 or Ubuntu lacks.
+
+need_swift() {
+    if ! command -v swift >/dev/null; then
+        echo "swift is missing: install Swift 6.2 or later from swift.org and put it on PATH" >&2
+        exit 1
+    fi
+    local version
+    version=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+)\.([0-9]+).*/\1 \2/p' | head -n 1)
+    read -r major minor <<<"${version:-0 0}"
+    if ((major < 6 || (major == 6 && minor < 2))); then
+        echo "Swift 6.2 or later is needed; found $major.$minor" >&2
+        exit 1
+    fi
+}
+
+# need_packages NAME...: installs those that are missing, with sudo when not root.
+need_packages() {
+    local missing=() name
+    for name in "$@"; do
+        # Ubuntu 24.04 renamed some libraries for 64-bit time (libcurl4t64, libssl3t64).
+        if ! dpkg-query -W -f='${db:Status-Abbrev}\n' "$name" "${name}t64" 2>/dev/null | grep -q '^ii'; then
+            missing+=("$name")
+        fi
+    done
+    if ((${#missing[@]} == 0)); then
+        return
+    fi
+    local as_root=()
+    if ((EUID != 0)); then
+        as_root=(sudo)
+    fi
+    echo "installing ${missing[*]}"
+    "${as_root[@]}" apt-get update -qq
+    # Left quiet on purpose: apt's progress would bury the story that follows.
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}

@@ -1,0 +1,28 @@
+/// Building wire bytes from constants and numbers without a `String` in between.
+extension Array where Element == UInt8 {
+    /// An array of exactly these bytes.
+    init(copying span: Span<UInt8>) {
+        self.init()
+        reserveCapacity(span.count)
+        append(span: span)
+    }
+
+    mutating func append(text: StaticString) {
+        for index in 0..<text.count { append(text[index]) }
+    }
+
+    mutating func append(span: Span<UInt8>) {
+        unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+
+    /// Appends `number` in decimal digits.
+    mutating func append(decimal number: Int) {
+        precondition(number >= 0, "lengths are not negative")
+        var divisor = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            append(0x30 + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// Every bound of the server. Times are seconds, sizes bytes; the defaults are the protocol's.
+package struct HTTPLimits: Sendable {
+    /// Request line and fields together; beyond it 431.
+    package var headBytes = 16_384
+    /// Field lines; beyond it 431.
+    package var fieldCount = 64
+    /// The request target; beyond it 414.
+    package var targetBytes = 8_192
+    /// The body, unless the listener has its own bound; beyond it 413.
+    package var bodyBytes = 4_096
+    /// From the first byte of a request to the end of its head; then 408.
+    package var headSeconds = 10
+    /// From the end of the head to the end of the body; then 408.
+    package var bodySeconds = 10
+    /// Without a request, before the first and between two; then closed.
+    package var idleSeconds = 20
+    /// For a handler to answer; then 503.
+    package var answerSeconds = 30
+    /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else closed.
+    package var writeSeconds = 10
+    package var writeFloorBytes = 16_384
+    /// For the far end to read a refusal before the connection is cut (RFC 9112 §9.6).
+    package var lingerSeconds = 2
+    /// Open connections, event streams included; beyond it 503 with `Retry-After`.
+    package var connections = 20_000
+    /// Open connections from one address prefix; beyond it 503. Not applied where no source is known.
+    package var connectionsPerSource = 1_000
+    /// Open event streams; beyond it 503.
+    package var streams = 15_000
+    /// Open event streams from one address prefix; beyond it 503. Not applied where no source is known.
+    package var streamsPerSource = 500
+    /// Comment on every event stream, so that dead connections and impatient proxies show.
+    package var streamKeepAliveSeconds = 240
+    /// Each keep-alive comes up to so much earlier, at random.
+    package var streamKeepAliveJitterSeconds = 60
+    /// What `Retry-After` says with a 503.
+    package var retryAfterSeconds = 30
+    /// After cancellation, for answers in flight.
+    package var drainSeconds = 10
+    /// How long one key of the source tags lives.
+    package var sourceKeySeconds = 600
+    /// Requests of one connection handled in a row before others get their turn.
+    package var pipelinedRequests = 64
+
+    package init() {}
+}

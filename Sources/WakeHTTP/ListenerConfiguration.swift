@@ -1,0 +1,32 @@
+package import Glibc
+
+/// Answers one request: called on the loop's thread, so it must not block. It responds through the exchange, at
+/// once or later, from any thread.
+package typealias RequestHandler = @Sendable (Request, Exchange) -> Void
+
+/// One place to listen and who answers there.
+package struct ListenerConfiguration: Sendable {
+    package enum Address: Sendable {
+        /// `::` serves IPv4 too; port 0 lets the system choose.
+        case tcp(host: String, port: UInt16)
+        /// The socket file has exactly `mode`. A file nobody listens on is replaced.
+        case unix(path: String, mode: mode_t)
+    }
+
+    package var address: Address
+    /// Whether every connection must start with a PROXY protocol v2 header, as a front sends it.
+    package var proxyProtocol: Bool
+    /// Bound of a request body in bytes; nil for the server's.
+    package var bodyBytes: Int?
+    package var handler: RequestHandler
+
+    package init(
+        _ address: Address, proxyProtocol: Bool = false, bodyBytes: Int? = nil,
+        handler: @escaping RequestHandler
+    ) {
+        self.address = address
+        self.proxyProtocol = proxyProtocol
+        self.bodyBytes = bodyBytes
+        self.handler = handler
+    }
+}

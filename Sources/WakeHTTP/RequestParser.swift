@@ -1,0 +1,131 @@
+/// The bounds a parser enforces, in bytes and field lines.
+struct ParserLimits: Sendable, Equatable {
+    var headBytes = 16_384
+    var fieldCount = 64
+    var targetBytes = 8_192
+    var bodyBytes = 4_096
+}
+
+/// A strict, incremental HTTP/1.1 request parser: a value that is shown the bytes of one request from its first,
+/// as often as more have come, and looks at each byte of the head once.
+///
+/// A verdict depends on the bytes only, never on how they were split: what is refused is refused at the same byte.
+struct RequestParser: Sendable {
+    enum Step: Sendable, Equatable {
+        /// The request ends after `consumed` bytes.
+        case complete(consumed: Int)
+        case needMore
+        case invalid(Refusal)
+    }
+
+    enum Stage: Sendable, Equatable { case start, requestLine, fields, body }
+
+    let limits: ParserLimits
+    private(set) var stage = Stage.start
+    /// Complete once `stage` is `.body`.
+    var head = RequestHead()
+    /// First byte not yet looked at, and first byte of the line it belongs to.
+    private var position = 0
+    private var lineStart = 0
+    private var fieldCount = 0
+    var framing = Framing()
+
+    init(limits: ParserLimits) {
+        self.limits = limits
+    }
+
+    /// Looks at what is new in `bytes`, which start at the request's first byte and only ever grow.
+    mutating func advance(over bytes: Span<UInt8>) -> Step {
+        while stage != .body {
+            switch findLine(in: bytes) {
+            case .needMore: return .needMore
+            case .invalid(let refusal): return .invalid(refusal)
+            case .line(let line):
+                if let refusal = take(line, of: bytes) { return .invalid(refusal) }
+            }
+        }
+        return bytes.count >= head.body.upperBound
+            ? .complete(consumed: head.body.upperBound) : .needMore
+    }
+
+    private enum LineStep {
+        case line(Range<Int>)
+        case needMore
+        case invalid(Refusal)
+    }
+
+    /// The next line without its CRLF. Also where bare CR, bare LF, NUL and other control bytes end.
+    private mutating func findLine(in bytes: Span<UInt8>) -> LineStep {
+        while position < bytes.count {
+            let byte = bytes[position]
+            if byte == 0x0D {
+                guard position + 1 < bytes.count else { return .needMore }
+                // RFC 9112 §2.2: a bare CR is invalid.
+                guard bytes[position + 1] == 0x0A else { return .invalid(.malformed) }
+                guard position + 2 <= limits.headBytes else { return .invalid(tooLong) }
+                let line = lineStart..<position
+                position += 2
+                lineStart = position
+                return .line(line)
+            }
+            // RFC 9112 §2.2 lets a recipient take a bare LF as a line end; two readings of one message are how
+            // requests are smuggled, so this one does not. RFC 9110 §5.5: no other control bytes.
+            if byte < 0x20 && byte != 0x09 || byte == 0x7F { return .invalid(.malformed) }
+            position += 1
+            if position > lineLimit { return .invalid(tooLong) }
+        }
+        return .needMore
+    }
+
+    /// Position beyond which the current line, or the head, is too long whatever follows.
+    private var lineLimit: Int {
+        guard stage != .fields else { return limits.headBytes }
+        // The longest method, two spaces and the version stand beside the target.
+        let line = lineStart + limits.targetBytes + RequestParser.methodBytes + 10
+        return min(line, limits.headBytes)
+    }
+
+    private var tooLong: Refusal { stage == .fields ? .headTooLarge : .targetTooLong }
+
+    /// RFC 9112 §3: a method longer than any implemented is unknown (501).
+    static let methodBytes = 32
+
+    private mutating func take(_ line: Range<Int>, of bytes: Span<UInt8>) -> Refusal? {
+        switch stage {
+        case .start where line.isEmpty:
+            // RFC 9112 §2.2: at least one empty line before the request line is ignored; here exactly one.
+            stage = .requestLine
+            return nil
+        case .start, .requestLine:
+            if let refusal = takeRequestLine(line, of: bytes) { return refusal }
+            stage = .fields
+            head.fields = lineStart..<lineStart
+            return nil
+        case .fields where line.isEmpty:
+            head.fields = head.fields.lowerBound..<line.lowerBound
+            return endHead(bodyStart: lineStart)
+        case .fields:
+            fieldCount += 1
+            // RFC 6585 §5
+            guard fieldCount <= limits.fieldCount else { return .headTooLarge }
+            guard let field = FieldLine(checking: bytes, line) else { return .malformed }
+            return takeField(field, of: bytes)
+        case .body:
+            preconditionFailure("a body has no lines")
+        }
+    }
+
+    private mutating func endHead(bodyStart: Int) -> Refusal? {
+        switch framing.verdict(on: head, bodyLimit: limits.bodyBytes) {
+        case .failure(let refusal): return refusal
+        case .success(let length):
+            head.body = bodyStart..<(bodyStart + length)
+            // RFC 9110 §10.1.1: the expectation means nothing without a body, and is ignored in HTTP/1.0.
+            head.expectsContinue = framing.expectsContinue && length > 0 && !head.isVersion10
+            // RFC 9112 §9.3: HTTP/1.0 ends after one request unless asked otherwise; this server never is.
+            head.closes = framing.closes || head.isVersion10
+            stage = .body
+            return nil
+        }
+    }
+}

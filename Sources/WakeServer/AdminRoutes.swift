@@ -1,0 +1,71 @@
+import WakeHTTP
+import WakeModel
+import WakeStore
+
+/// What the operator reaches, on a socket of its own.
+struct AdminRoutes: Sendable {
+    let broadcaster: Broadcaster
+    let metrics: Metrics
+    let health: Health
+
+    func handle(_ request: Request, _ exchange: Exchange) {
+        guard request.query == nil else {
+            return exchange.respond(Answers.problem(.queryNotAllowed))
+        }
+        if request.isPath("/metrics") {
+            exchange.respond(read(request) { metrics.answer() })
+        } else if request.isPath("/health") {
+            exchange.respond(read(request) { health.answer() })
+        } else if request.isPath("/v1/status") {
+            exchange.respond(read(request) { Answers.json(metrics.status()) })
+        } else if request.isPath("/v1/broadcast") {
+            exchange.respond(broadcast(request))
+        } else {
+            exchange.respond(Answers.problem(.notFound))
+        }
+    }
+
+    private func broadcast(_ request: Request) -> Response {
+        guard request.method == .post else { return .methodNotAllowed(allow: "POST") }
+        let force: Bool
+        do {
+            force = try BroadcastBody.force(Array(request.body))
+        } catch {
+            return Answers.problem(Problem(.json(error)))
+        }
+        switch broadcaster.broadcast(force: force) {
+        case .started(let sequence, let streams):
+            var text = JSONText()
+            text.beginObject()
+            text.member("sequence", number: sequence)
+            text.member("streams", number: streams)
+            text.endObject()
+            return Answers.json(text.bytes)
+        case .notNewer: return Answers.problem(.broadcastNotNewer)
+        case .stateUnwritable: return Answers.problem(.storeUnavailable)
+        }
+    }
+
+    private func read(_ request: Request, _ answer: () -> Response) -> Response {
+        guard request.method == .get || request.method == .head else {
+            return .methodNotAllowed(allow: "GET, HEAD")
+        }
+        return answer()
+    }
+}
+
+/// The body of `POST /v1/broadcast`: empty, `{}`, or `{"force":true}`.
+enum BroadcastBody {
+    static func force(_ body: [UInt8]) throws(JSONError) -> Bool {
+        guard !body.isEmpty else { return false }
+        var force = false
+        var scanner = try JSONScanner(body)
+        try scanner.document { (scanner) throws(JSONError) in
+            try scanner.object { (scanner, name) throws(JSONError) in
+                guard name.span.equals("force") else { throw .unknownMember }
+                force = try scanner.bool()
+            }
+        }
+        return force
+    }
+}

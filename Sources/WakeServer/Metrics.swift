@@ -1,0 +1,91 @@
+import Synchronization
+import WakeHTTP
+import WakeModel
+import WakeStore
+
+/// Counters for the operator. They count; nothing in them is about one person.
+struct Metrics: Sendable {
+    let http: @Sendable () -> HTTPCounters?
+    let store: StoreCounters
+    let wakes: StreamHub
+    let broadcaster: Broadcaster
+    let sequence: @Sendable () -> UInt64
+
+    private struct Sample {
+        let name: StaticString
+        let isCounter: Bool
+        let help: StaticString
+        let value: Int
+    }
+
+    /// OpenMetrics 1.0 text.
+    func answer() -> Response {
+        var text = ""
+        for sample in samples() {
+            let name = "reveille_\(sample.name)"
+            text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
+            text += "# HELP \(name) \(sample.help)\n"
+            text += "\(name)\(sample.isCounter ? "_total" : "") \(sample.value)\n"
+        }
+        text += "# EOF\n"
+        let type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        return Response(
+            200, fields: [("Content-Type", type)] + Answers.privateFields,
+            body: .bytes(Array(text.utf8)))
+    }
+
+    /// The same numbers as one JSON object, for `reveille status`.
+    func status() -> [UInt8] {
+        var text = JSONText()
+        text.beginObject()
+        for sample in samples() { text.member(sample.name, number: sample.value) }
+        text.endObject()
+        return text.bytes
+    }
+
+    private func samples() -> [Sample] {
+        var samples = [
+            gauge("feed_sequence", "newest sequence of the feed", Int(clamping: sequence())),
+            gauge(
+                "broadcast_sequence", "sequence of the last broadcast",
+                Int(clamping: broadcaster.lastSequence ?? 0)),
+            gauge("streams", "event streams open now", wakes.count),
+            counter("broadcasts", "broadcasts started", load(broadcaster.broadcasts)),
+            counter("stream_wake_ups", "wake-ups sent on event streams", load(broadcaster.wakeUps)),
+            counter("registers", "registrations written or renewed", load(store.registers)),
+            counter("deletes", "registrations asked to be forgotten", load(store.deletes)),
+            counter("reads", "subject access requests", load(store.reads)),
+            counter("store_commits", "transactions made durable", load(store.commits)),
+            counter("store_truncations", "times the log was emptied", load(store.truncations)),
+            counter("store_refusals", "registrations refused for lack of room", load(store.refusals)),
+            counter("store_overloads", "operations refused for a full queue", load(store.overloads)),
+            counter("store_failures", "operations answered unavailable", load(store.failures)),
+            gauge("store_pages", "pages of the database", load(store.pages)),
+        ]
+        if let http = http() {
+            samples += [
+                gauge("connections", "connections open now", http.open.value),
+                counter("connections_accepted", "connections accepted", http.accepted.value),
+                counter("connections_dropped", "connections ended for slowness", http.dropped.value),
+                counter("requests", "complete requests", http.requests.value),
+                counter(
+                    "requests_refused_4xx", "requests refused as malformed",
+                    http.refusedByClientError.value),
+                counter(
+                    "requests_refused_5xx", "requests refused at a cap or as unsupported",
+                    http.refusedByServerError.value),
+            ]
+        }
+        return samples
+    }
+
+    private func gauge(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {
+        Sample(name: name, isCounter: false, help: help, value: value)
+    }
+
+    private func counter(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {
+        Sample(name: name, isCounter: true, help: help, value: value)
+    }
+
+    private func load(_ value: borrowing Atomic<Int>) -> Int { value.load(ordering: .relaxed) }
+}

@@ -1,0 +1,44 @@
+import Glibc
+
+/// What the kernel says about the memory of this process.
+package enum ProcessMemory {
+    /// Bytes of anonymous resident memory (`RssAnon` of proc(5)); nil when it cannot be read.
+    package static func anonymousBytes() -> Int? {
+        guard let status = read("/proc/self/status") else { return nil }
+        for line in status.split(separator: "\n") where line.hasPrefix("RssAnon:") {
+            return line.split(separator: " ").compactMap { Int($0) }.first.map { $0 * 1_024 }
+                ?? line.split { $0 == " " || $0 == "\t" }.compactMap { Int($0) }.first.map {
+                    $0 * 1_024
+                }
+        }
+        return nil
+    }
+
+    /// Raises the limit of open files to `count` if allowed; returns the limit now in force.
+    package static func raiseOpenFiles(to count: Int) -> Int {
+        var limit = rlimit()
+        unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        if limit.rlim_cur < count {
+            var wanted = rlimit(
+                rlim_cur: rlim_t(count), rlim_max: max(limit.rlim_max, rlim_t(count)))
+            if unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &wanted) != 0 {
+                wanted = rlimit(rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max)
+                unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &wanted)
+            }
+            unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        return Int(limit.rlim_cur)
+    }
+
+    private static func read(_ path: String) -> String? {
+        let descriptor = unsafe open(path, O_RDONLY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        let count = unsafe buffer.withUnsafeMutableBytes {
+            unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
+        }
+        guard count > 0 else { return nil }
+        return String(decoding: buffer.prefix(count), as: UTF8.self)
+    }
+}

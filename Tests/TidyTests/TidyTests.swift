@@ -1,0 +1,61 @@
+import Testing
+
+@Suite("The repository keeps its own rules")
+struct TidyTests {
+    @Test("imports follow the arrows")
+    func imports() throws {
+        #expect(TidyRules.upwardImports(in: try .repository()).isEmpty)
+    }
+
+    @Test("no file is longer than 400 lines")
+    func length() throws {
+        #expect(TidyRules.longFiles(in: try .repository()).isEmpty)
+    }
+
+    @Test("no forbidden word occurs")
+    func words() throws {
+        #expect(TidyRules.forbiddenWords(in: try .repository()).isEmpty)
+        #expect(TidyRules.foreignWords(in: try .repository()).isEmpty)
+    }
+
+    @Test("unsafe code stays in the listed files")
+    func unsafeCode() throws {
+        let found = TidyRules.unsafeOutsideTheList(
+            in: try .repository(), listed: Set(UnsafeFiles.list))
+        #expect(found.isEmpty)
+    }
+
+    @Test("a planted upward import is found")
+    func plantedImport() {
+        let tree = SourceTree(files: [
+            .init(path: "Sources/WakeHTTP/X.swift", lines: ["package import WakeStore"])
+        ])
+        #expect(TidyRules.upwardImports(in: tree) == ["Sources/WakeHTTP/X.swift: imports WakeStore"])
+    }
+
+    @Test("a planted file of 401 lines is found, one of 400 is not")
+    func plantedLength() {
+        let tree = SourceTree(files: [
+            .init(path: "Sources/A/Long.swift", lines: Array(repeating: "x", count: 401)),
+            .init(path: "Sources/A/Fits.swift", lines: Array(repeating: "x", count: 400)),
+        ])
+        #expect(TidyRules.longFiles(in: tree) == ["Sources/A/Long.swift: 401 lines"])
+    }
+
+    @Test("every planted forbidden word is found", arguments: TidyRules.forbidden)
+    func plantedWord(_ word: String) {
+        let tree = SourceTree(files: [
+            .init(path: "Sources/WakeHTTP/X.swift", lines: ["let a = 1", "let b = \(word) c"])
+        ])
+        #expect(TidyRules.forbiddenWords(in: tree) == ["Sources/WakeHTTP/X.swift:2: \(word)"])
+    }
+
+    @Test("a planted unsafe expression is found")
+    func plantedUnsafe() {
+        let tree = SourceTree(files: [
+            .init(path: "Sources/WakeHTTP/X.swift", lines: ["let a = unsafe b()"]),
+            .init(path: "Sources/WakeHTTP/Y.swift", lines: ["// says unsafe in a comment"]),
+        ])
+        #expect(TidyRules.unsafeOutsideTheList(in: tree, listed: []).count == 1)
+    }
+}

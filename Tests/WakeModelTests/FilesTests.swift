@@ -1,0 +1,92 @@
+import Glibc
+import TestSupport
+import Testing
+import WakeFiles
+import WakeSQLite
+
+@Suite("Files and databases")
+struct FilesTests {
+    private func array(_ bytes: [UInt8]) -> [UInt8] { bytes }
+
+    @Test("replacing leaves the old file or the new one, with the mode asked for")
+    func replace() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/file"
+        try Files.replace(path, with: array([1, 2, 3]).span, mode: 0o600)
+        try Files.replace(path, with: array([4]).span, mode: 0o600)
+        #expect(try Files.read(path, limit: 10) == [4])
+        #expect(try FileStatus(of: path).isPrivate)
+        #expect(try Files.names(in: directory.path) == ["file"])
+    }
+
+    @Test("a file longer than the limit is refused, one as long is read")
+    func limit() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/file"
+        try Files.create(path, with: array([1, 2, 3]).span)
+        #expect(try Files.read(path, limit: 3) == [1, 2, 3])
+        #expect(throws: FileError(.read, EFBIG)) { try Files.read(path, limit: 2) }
+        #expect(throws: FileError(.open, EEXIST)) { try Files.create(path, with: array([1]).span) }
+    }
+
+    @Test("links are not followed, open modes are seen")
+    func links() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/file"
+        try Files.create(path, with: array([1]).span, mode: 0o644)
+        #expect(try !FileStatus(of: path).isPrivate)
+        let link = directory.path + "/link"
+        #expect(unsafe symlink(path, link) == 0)
+        #expect(throws: FileError(.open, ELOOP)) { try Files.read(link, limit: 3) }
+        #expect(try FileStatus(of: link).isLink)
+    }
+
+    @Test("a second lock on one file is refused until the first is gone")
+    func lock() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/lock"
+        var first: OpenFile? = try OpenFile(path, flags: O_RDWR | O_CREAT)
+        try first?.lockExclusively()
+        let second = try OpenFile(path, flags: O_RDWR)
+        let refusal = #expect(throws: FileError.self) { try second.lockExclusively() }
+        #expect(refusal?.isLocked == true)
+        first = nil
+        try second.lockExclusively()
+    }
+
+    @Test("directories are made with those above them")
+    func directories() throws {
+        let directory = try TemporaryDirectory()
+        try Files.makeDirectory(directory.path + "/a/b/c")
+        try Files.makeDirectory(directory.path + "/a/b/c")
+        #expect(try FileStatus(of: directory.path + "/a/b").mode == 0o700)
+        try Files.create(directory.path + "/file", with: array([1]).span)
+        #expect(throws: FileError(.makeDirectory, EEXIST)) {
+            try Files.makeDirectory(directory.path + "/file")
+        }
+    }
+
+    @Test("a transaction that fails leaves nothing")
+    func transaction() throws {
+        let directory = try TemporaryDirectory()
+        let database = try Database(path: directory.path + "/db", access: .create)
+        try database.execute("CREATE TABLE t(a BLOB NOT NULL)")
+        let insert = try database.prepare("INSERT INTO t VALUES(?)")
+        #expect(throws: SQLiteError.self) {
+            try database.transaction({ () throws(SQLiteError) in
+                try insert.bind(1, blob: array([1, 2]).span)
+                try insert.run()
+                try insert.bindNull(1)
+                try insert.run()
+            }, failure: { $0 })
+        }
+        #expect(!database.isInTransaction)
+        #expect(try database.integer("SELECT count(*) FROM t") == 0)
+        try insert.bind(1, blob: array([]).span)
+        try insert.run()
+        let select = try database.prepare("SELECT a, typeof(a) FROM t")
+        #expect(try select.step())
+        #expect(select.blob(0) == [])
+        #expect(select.text(1) == "blob")
+    }
+}

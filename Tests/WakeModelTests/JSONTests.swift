@@ -1,0 +1,110 @@
+import Testing
+import WakeModel
+
+@Suite("Documents of the protocol")
+struct JSONTests {
+    static let hex = String(repeating: "ab", count: 32)
+
+    private func decode(_ text: String) -> Result<PushToken, RegistrationBodyError> {
+        Result { () throws(RegistrationBodyError) in
+            try RegistrationBody.decode(Array(text.utf8))
+        }
+    }
+
+    @Test(
+        "bodies in any order, spacing and escaping are read",
+        arguments: [
+            #"{"service":"apns","token":"\#(hex)"}"#,
+            " \t\r\n{ \"token\" : \"\(hex)\" , \"service\" : \"apns\" } \n",
+            #"{"\u0073ervice":"\u0061pns","token":"\#(hex)"}"#,
+        ])
+    func accepted(_ text: String) throws {
+        let token = try decode(text).get()
+        #expect(token.service == .apns)
+        #expect(token.bytes.copy() == [UInt8](repeating: 0xAB, count: 32))
+    }
+
+    static let refused: [(String, RegistrationBodyError)] = [
+        ("", .json(.malformed)), ("{}", .unknownService), ("[]", .json(.malformed)),
+        ("null", .json(.malformed)), (#"{"service":"apns"}"#, .json(.missingMember)),
+        (#"{"service":"apns","token":"\#(hex)","email":"a@b"}"#, .json(.unknownMember)),
+        (#"{"service":"apns","token":"\#(hex)"}x"#, .json(.malformed)),
+        (#"{"service":"apns","token":"\#(hex)",}"#, .json(.malformed)),
+        (#"{"service":"apns","service":"apns","token":"\#(hex)"}"#, .json(.duplicateMember)),
+        (#"{"service":"apns","\u0073ervice":"x","token":"\#(hex)"}"#, .json(.duplicateMember)),
+        (#"{"service":"pager","token":"\#(hex)"}"#, .unknownService),
+        (#"{"service":1,"token":"\#(hex)"}"#, .json(.malformed)),
+        (#"{"service":"webpush","token":"\#(hex)"}"#, .json(.missingMember)),
+        (#"{"service":"apns","endpoint":"https://a.b/c"}"#, .json(.missingMember)),
+        (#"{"service":"fcm","token":"a","endpoint":"https://a.b/c"}"#, .json(.unknownMember)),
+        (#"{"service":"webpush","endpoint":"https://127.1/c"}"#, .token(.malformed)),
+        (#"{"service":"fcm","token":"a\u0000b"}"#, .json(.malformed)),
+        (#"{"service":"fcm","token":"\ud800"}"#, .json(.malformed)),
+        (#"{"service":"fcm","token":"\ud800\u0041"}"#, .json(.malformed)),
+        (#"{"service":"fcm","token":"\udc00"}"#, .json(.malformed)),
+        (#"{"service":"fcm","token":"\x"}"#, .json(.malformed)),
+        ("{\"service\":\"fcm\",\"token\":\"a\nb\"}", .json(.malformed)),
+        ("\u{FEFF}{\"service\":\"fcm\",\"token\":\"a\"}", .json(.malformed)),
+        ("{'service':'fcm'}", .json(.malformed)),
+    ]
+
+    @Test("everything else is refused for its own reason", arguments: refused)
+    func refusal(_ text: String, _ reason: RegistrationBodyError) {
+        #expect(decode(text) == .failure(reason))
+    }
+
+    @Test("bytes that are not UTF-8 are refused, overlong forms and surrogates too")
+    func utf8() {
+        for bad: [UInt8] in [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] {
+            let body = Array(#"{"service":"fcm","token":""#.utf8) + bad + Array(#""}"#.utf8)
+            #expect(throws: RegistrationBodyError.json(.malformed)) {
+                try RegistrationBody.decode(body)
+            }
+        }
+    }
+
+    @Test("every prefix of a body is refused and never crashes")
+    func prefixes() {
+        let body = Array(#"{"service":"fcm","token":"\u0061\ud83d\ude00"}"#.utf8)
+        for count in 0..<body.count {
+            #expect(throws: RegistrationBodyError.self) {
+                try RegistrationBody.decode(Array(body[..<count]))
+            }
+        }
+    }
+
+    @Test("what the client writes, the service reads, and every body has one length")
+    func roundTrip() throws {
+        let tokens = [
+            try PushToken(service: .apns, bytes: [UInt8](repeating: 9, count: 32)),
+            try PushToken(service: .apnsSandbox, bytes: [UInt8](repeating: 9, count: 100)),
+            try PushToken(service: .fcm, bytes: Array("a\"\\b:c".utf8)),
+            try PushToken(
+                service: .webPush,
+                bytes: Array(("https://a.b/" + String(repeating: "x", count: 490)).utf8)),
+        ]
+        for token in tokens {
+            let body = RegistrationBody.encode(token)
+            #expect(body.count == Limits.paddedBodyBytes)
+            #expect(try RegistrationBody.decode(body) == token)
+        }
+    }
+
+    @Test("subject access answers have one length, known or unknown, and survive the round trip")
+    func answers() throws {
+        let token = try PushToken(
+            service: .fcm, bytes: [UInt8](repeating: UInt8(ascii: "\\"), count: 508))
+        let stored = StoredRegistration(
+            generation: .previous, id: [UInt8](repeating: 3, count: 32),
+            sealed: [UInt8](repeating: 255, count: 552), token: token)
+        let hash = String(repeating: "0", count: 64)
+        for answer in [
+            RegistrationAnswer(stored: stored, policyHash: hash),
+            RegistrationAnswer(stored: nil, policyHash: hash),
+        ] {
+            let bytes = answer.encode()
+            #expect(bytes.count == Limits.registrationAnswerBytes)
+            #expect(try RegistrationAnswer.decode(bytes) == answer)
+        }
+    }
+}

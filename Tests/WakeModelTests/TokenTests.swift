@@ -1,0 +1,110 @@
+import Testing
+import WakeModel
+
+@Suite("Instance tokens and push tokens")
+struct TokenTests {
+    // `#expect` cannot take calls whose arguments are spans.
+    private func token(_ text: some Sequence<UInt8>) -> InstanceToken? {
+        InstanceToken(text: Array(text).span)
+    }
+
+    private func apns(_ text: String) throws -> PushToken {
+        try PushToken(service: .apns, text: Array(text.utf8).span)
+    }
+
+    private func endpoint(_ text: String) -> PushEndpoint? {
+        PushEndpoint(Array(text.utf8).span)
+    }
+
+    @Test("43 canonical characters make an instance token, and only those")
+    func text() {
+        let bytes = (0..<32).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 5) }
+        let text = Base64URL.encode(bytes.span)
+        #expect(text.count == 43)
+        #expect(token(text)?.bytes.copy() == bytes)
+        #expect(token(text.dropLast()) == nil)
+        #expect(token(text + [0x41]) == nil)
+        #expect(token(text.dropLast() + [0x3D]) == nil)
+    }
+
+    @Test("fewer than 8 distinct bytes are no token")
+    func distinct() {
+        #expect(InstanceToken([UInt8](repeating: 7, count: 32)) == nil)
+        #expect(InstanceToken((0..<32).map { UInt8($0 % 7) }) == nil)
+        #expect(InstanceToken((0..<32).map { UInt8($0 % 8) }) != nil)
+        #expect(InstanceToken((0..<31).map { UInt8($0) }) == nil)
+    }
+
+    @Test("no token prints itself")
+    func redaction() throws {
+        let instance = try #require(InstanceToken((0..<32).map { UInt8($0) }))
+        let push = try PushToken(service: .fcm, bytes: Array("secret-token".utf8))
+        for text in [
+            "\(instance)", String(reflecting: instance), String(describing: push),
+            String(reflecting: push), "\(push.bytes)", String(reflecting: [push]),
+        ] {
+            #expect(!text.contains("secret-token"))
+            #expect(!text.contains("0, 1, 2"))
+        }
+        var dumped = ""
+        dump(push, to: &dumped)
+        dump(instance, to: &dumped)
+        #expect(!dumped.contains("115"))
+    }
+
+    @Test("APNs tokens are 32 to 100 bytes as hexadecimal")
+    func apns() throws {
+        let hex = String(repeating: "Ab", count: 32)
+        let token = try apns(hex)
+        #expect(token.bytes.count == 32)
+        #expect(token.text().copy() == Array(hex.lowercased().utf8))
+        #expect(throws: PushTokenError.malformed) {
+            try apns("zz")
+        }
+        #expect(throws: PushTokenError.malformed) {
+            try PushToken(service: .apns, bytes: [UInt8](repeating: 1, count: 31))
+        }
+        #expect(throws: PushTokenError.tooLong) {
+            try PushToken(service: .apnsSandbox, bytes: [UInt8](repeating: 1, count: 101))
+        }
+    }
+
+    @Test("FCM tokens are opaque, visible and at most 508 bytes")
+    func fcm() throws {
+        _ = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 508))
+        #expect(throws: PushTokenError.tooLong) {
+            try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 509))
+        }
+        #expect(throws: PushTokenError.malformed) { try PushToken(service: .fcm, bytes: []) }
+        #expect(throws: PushTokenError.malformed) { try PushToken(service: .fcm, bytes: [0x20]) }
+    }
+
+    @Test(
+        "endpoints on named public hosts are taken",
+        arguments: [
+            "https://updates.push.services.mozilla.com/wpush/v2/gAAAAA",
+            "https://fcm.googleapis.com:443/fcm/send/abc",
+            "https://a.b/x", "https://push.example.net/?a=b",
+        ])
+    func endpoints(_ text: String) {
+        #expect(endpoint(text) != nil)
+    }
+
+    @Test(
+        "endpoints that could lead elsewhere are refused",
+        arguments: [
+            "http://push.example.net/x", "https://push.example.net", "https:///x",
+            "https://user@push.example.net/x", "https://push.example.net:8443/x",
+            "https://push.example.net:/x", "https://localhost/x", "https://host/x",
+            "https://127.0.0.1/x", "https://127.1/x", "https://2130706433/x",
+            "https://0x7f000001/x", "https://0177.0.0.1/x", "https://a.0x7f/x", "https://a.0x/x",
+            "https://[::1]/x", "https://a.local/x", "https://a.internal/x", "https://a.b.onion/x",
+            "https://a.home/x", "https://a.LAN/x", "https://a.LocalHost/x", "https://a..b/x",
+            "https://.a.b/x", "https://a.b./x", "https://-a.b/x", "https://a-.b/x",
+            "https://münchen.de/x", "https://a.b/x#y", "https://a.b/ x", "https://a.b\\@c.d/x",
+            "https://a_b.c/x", "https://a.b%2ec/x", "HTTPS://a.b/x", "https://a.b@c.d/x",
+        ])
+    func hostileEndpoints(_ text: String) {
+        #expect(endpoint(text) == nil)
+    }
+}
