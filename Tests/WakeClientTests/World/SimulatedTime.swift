@@ -27,7 +27,7 @@ final class SimulatedTime: Sendable {
 
     private let state: Mutex<State>
     private let serial = SerialLane()
-    private let tasks = TaskLane()
+
 
     init(seed: UInt64 = 1) {
         state = Mutex(State(random: seed))
@@ -37,6 +37,8 @@ final class SimulatedTime: Sendable {
 
     /// What actors of the simulated world run on.
     var executor: any SerialExecutor { serial }
+    /// What tasks of the simulated world run on.
+    let tasks = TaskLane()
 
     /// Since the world began.
     var now: Duration { state.withLock { $0.now } }
@@ -155,30 +157,35 @@ private final class Outcome<Value: Sendable>: Sendable {
     var value: Result<Value, any Error>? { box.withLock { $0 } }
 }
 
+/// A struct: a bare closure in a `Mutex` is wrapped once more by every `withLock`.
+private struct JobSink {
+    var take: @Sendable (UnownedJob) -> Void = { _ in }
+}
+
 /// Hands jobs of actors on.
 private final class SerialLane: SerialExecutor {
-    private let sink = Mutex<(@Sendable (UnownedJob) -> Void)?>(nil)
+    private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {
-        self.sink.withLock { $0 = sink }
+        self.sink.withLock { $0.take = sink }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        sink.withLock { $0 }?(job)
+        sink.withLock { $0.take }(job)
     }
 }
 
 /// Hands jobs of tasks on.
-private final class TaskLane: TaskExecutor {
-    private let sink = Mutex<(@Sendable (UnownedJob) -> Void)?>(nil)
+final class TaskLane: TaskExecutor {
+    private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {
-        self.sink.withLock { $0 = sink }
+        self.sink.withLock { $0.take = sink }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        sink.withLock { $0 }?(job)
+        sink.withLock { $0.take }(job)
     }
 }
