@@ -27,6 +27,7 @@ final class SimulatedNetwork: ClientTransport {
         var cutAfter: Int?
         /// The server did its work, and the answer never arrives.
         var isLost = false
+        var ignoresRange = false
         var delay = Duration.milliseconds(20)
     }
 
@@ -119,7 +120,7 @@ final class SimulatedNetwork: ClientTransport {
         var body = answer.body[...]
         var status = answer.status
         var start: UInt64?
-        if let range = request.range, status == 200 {
+        if let range = request.range, status == 200, !answer.ignoresRange {
             if range >= UInt64(body.count) {
                 status = 416
                 body = []

@@ -94,6 +94,7 @@ final class SimulatedTime: Sendable {
     }
 
     /// Runs `body` to its end, with all the time it takes.
+    @discardableResult
     func run<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws
         -> Result
     {
