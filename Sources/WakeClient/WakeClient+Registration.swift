@@ -72,13 +72,14 @@ extension WakeClient {
 
     private func reconcileNow() async throws(ClientError) -> RegistrationState {
         registrationBell.ring()
-        _ = try await reconcile()
+        try await reconcile()
         return try registrationState()
     }
 
     /// Takes the step that is due, if any. One at a time; a second call returns at once.
     /// - Returns: seconds since 1970 of the next step; nil for none.
-    func reconcile() async throws(ClientError) -> Int64? {
+    @discardableResult
+    package func reconcile() async throws(ClientError) -> Int64? {
         while true {
             let wish = try clientError { () throws(StateError) in try state.wish() }
             let step = Reconciler.step(

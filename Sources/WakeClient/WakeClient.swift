@@ -62,11 +62,11 @@ public actor WakeClient {
         self.secrets = secrets
         self.handler = handler
         executor = environment.executor()
-        do {
-            transport = try environment.transport(
-                try Self.fetchConfiguration(configuration, environment))
+        do throws(FetchError) {
+            let fetch = try Self.fetchConfiguration(configuration, environment)
+            transport = try environment.transport(fetch)
         } catch {
-            throw (error as? ClientError) ?? .network
+            throw ClientError(error)
         }
         directory = try StateDirectory(configuration.stateDirectory)
         let now = environment.wallSeconds()
@@ -88,15 +88,16 @@ public actor WakeClient {
         cache = FeedCache(configuration.cacheDirectory, feed: record.cursor.feedID)
     }
 
-    private static func fetchConfiguration(
+    static func fetchConfiguration(
         _ configuration: ClientConfiguration, _ environment: ClientEnvironment
-    ) throws(ClientError) -> FetchConfiguration {
+    ) throws(FetchError) -> FetchConfiguration {
         var fetch = FetchConfiguration()
         guard let proxy = configuration.proxy else { return fetch }
         // New for every start: circuits of two profiles, or two days, are never joined.
         let isolation = Base64URL.encode(environment.randomBytes(16).span)
         fetch.proxy = FetchProxy(host: proxy.host, port: proxy.port, isolation: isolation)
-        guard fetch.proxy != nil else { throw .configuration(.proxy) }
+        // A proxy that cannot be used is never passed by.
+        guard fetch.proxy != nil else { throw .onionWithoutProxy }
         return fetch
     }
 

@@ -54,6 +54,14 @@ public struct ClientConfiguration: Sendable {
     }
 }
 
+extension ClientConfiguration {
+    /// Says whether a client would take it, without making anything.
+    /// - Throws: `configuration`.
+    public func check() throws(ClientError) {
+        _ = try ClientAddresses(self)
+    }
+}
+
 extension ClientConfiguration: CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {

@@ -28,7 +28,6 @@ final class SimulatedTime: Sendable {
     private let state: Mutex<State>
     private let serial = SerialLane()
 
-
     init(seed: UInt64 = 1) {
         state = Mutex(State(random: seed))
         serial.connect { [weak self] job in self?.add(.isolated(job)) }
