@@ -69,7 +69,8 @@ let package = Package(
         .executableTarget(
             name: "reveille",
             dependencies: [
-                "WakeServer", "WakeFeed", "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand",
+                "WakeModel", "WakeSodium", "WakeFiles",
             ],
             swiftSettings: strict),
         .executableTarget(

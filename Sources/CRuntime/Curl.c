@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "Curl.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,9 @@ enum {
     CURLMSG_DONE = 1,
     CURLOPT_WRITEDATA = 10001,
     CURLOPT_HEADERDATA = 10029,
+    CURLOPT_SOCKOPTFUNCTION = 20148,
+    CURL_SOCKOPT_OK = 0,
+    CURL_SOCKOPT_ERROR = 1,
     CURLOPT_WRITEFUNCTION = 20011,
     CURLOPT_HEADERFUNCTION = 20079,
     CURLINFO_PRIVATE = 0x100000 + 21,
@@ -185,6 +189,17 @@ int crt_curl_easy_set_body_receiver(
     crt_curl curl, void *easy, crt_curl_receiver receiver, void *context) {
     int code = curl.table->easy_setopt(easy, CURLOPT_WRITEFUNCTION, receiver);
     return code ? code : curl.table->easy_setopt(easy, CURLOPT_WRITEDATA, context);
+}
+
+// CURLOPT_SOCKOPTFUNCTION(3): called between socket(2) and connect(2).
+static int keep_from_children(void *context, int socket, int purpose) {
+    (void)context;
+    (void)purpose;
+    return fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
+}
+
+int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy) {
+    return curl.table->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_from_children);
 }
 
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {

@@ -23,6 +23,7 @@ extension CurlEasy {
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         set(CURLOPT_HTTP09_ALLOWED, 0)
         set(CURLOPT_NETRC, CURL_NETRC_IGNORED)
+        keepSocketsFromChildren()
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_NOPROGRESS, 1)
         // Else an abort waits for getaddrinfo(3) to return; since 7.87.

@@ -74,6 +74,10 @@ final class CurlEasy {
         note(unsafe crt_curl_easy_set_body_receiver(curl.library, handle, receiveBody, context))
     }
 
+    func keepSocketsFromChildren() {
+        note(unsafe crt_curl_easy_keep_sockets_from_children(curl.library, handle))
+    }
+
     /// Adds a line, which ends with a zero byte, to the request head.
     func append(line: [UInt8]) {
         var line = line

@@ -10,16 +10,20 @@ package struct FetchConfiguration: Sendable {
     package var caFile: String?
     /// Whether `http://` is allowed for `localhost`, 127.0.0.0/8 and `[::1]`.
     package var allowLoopbackHTTP: Bool
+    /// Connections are kept this long for the next fetch of the same purpose; then they are closed
+    /// and the purpose's thread ends. A cycle's fetches follow each other closely, cycles do not.
+    package var linger: Duration
     /// File name of libcurl, for tests; nil is `libcurl.so.4`.
     package var libraryName: String?
 
     package init(
         proxy: FetchProxy? = nil, caFile: String? = nil, allowLoopbackHTTP: Bool = true,
-        libraryName: String? = nil
+        linger: Duration = .seconds(10), libraryName: String? = nil
     ) {
         self.proxy = proxy
         self.caFile = caFile
         self.allowLoopbackHTTP = allowLoopbackHTTP
+        self.linger = linger
         self.libraryName = libraryName
     }
 }

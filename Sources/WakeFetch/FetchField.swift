@@ -1,5 +1,6 @@
-/// One field of a request head. The value may be a secret: it is copied only into memory that is
-/// overwritten when the transfer ends, and it never shows in a description.
+/// One field of a request head. The value may be a secret: the copies made for libcurl are
+/// overwritten when the transfer ends (its own send buffer is not ours to reach), and it never
+/// shows in a description.
 package struct FetchField: Sendable {
     package let name: StaticString
     package let value: [UInt8]

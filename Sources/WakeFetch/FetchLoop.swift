@@ -1,10 +1,6 @@
 /// The work of a fetch thread: takes commands from its lane, drives libcurl, and tells whoever
 /// waits. Made, used and freed on that thread.
 final class FetchLoop {
-    /// Connections are kept this long for the next fetch of the same purpose; then they are closed
-    /// and the thread ends. A cycle's fetches follow each other closely, cycles do not.
-    private static let linger = Duration.seconds(10)
-
     private let settings: FetchSettings
     private let lane: FetchLane
     private let clock = FetchClock()
@@ -37,7 +33,7 @@ final class FetchLoop {
                 multi.wait(wait)
                 continue
             }
-            let left = idleSince + Self.linger - clock.now
+            let left = idleSince + settings.configuration.linger - clock.now
             if isClosed || left <= .zero {
                 if lane.retire() { return }
             } else {

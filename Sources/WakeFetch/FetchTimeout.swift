@@ -6,7 +6,7 @@ package struct FetchTimeout: Sendable, Hashable {
         /// At least so many bytes a second on average over each window: a stall is noticed after
         /// one window at the earliest and two at the latest.
         case atLeast(bytesPerSecond: Int, over: Duration)
-        /// Any byte within this time: for event streams, which are silent between their keep-alives.
+        /// Any byte within this time: for event streams, silent between their keep-alives.
         case idle(Duration)
     }
 

@@ -28,8 +28,8 @@ package final class Fetcher: Sendable {
     /// purpose, and thereby the sender: a slow sink costs no memory.
     ///
     /// A status other than 2xx is no error. Of the body that comes with one, at most 4 KiB (or
-    /// `limit`, if less) reach the sink; the rest is cut off, and whatever goes wrong after its head
-    /// changes nothing. Whoever stores a body looks at the status in `onHead` first.
+    /// `limit`, if less) reach the sink; the rest is cut off, and whatever goes wrong after its
+    /// head changes nothing. Whoever stores a body looks at the status in `onHead` first.
     ///
     /// - Parameters:
     ///   - onHead: called once, before the first byte of body; `.stop` ends the fetch as `stopped`.

@@ -57,23 +57,26 @@ struct Metrics: Sendable {
             counter("reads", "subject access requests", load(store.reads)),
             counter("store_commits", "transactions made durable", load(store.commits)),
             counter("store_truncations", "times the log was emptied", load(store.truncations)),
-            counter("store_refusals", "registrations refused for lack of room", load(store.refusals)),
-            counter("store_overloads", "operations refused for a full queue", load(store.overloads)),
+            counter(
+                "store_refusals", "registrations refused for lack of room", load(store.refusals)),
+            counter(
+                "store_overloads", "operations refused for a full queue", load(store.overloads)),
             counter("store_failures", "operations answered unavailable", load(store.failures)),
             gauge("store_pages", "pages of the database", load(store.pages)),
         ]
         if let http = http() {
             samples += [
-                gauge("connections", "connections open now", http.open.value),
-                counter("connections_accepted", "connections accepted", http.accepted.value),
-                counter("connections_dropped", "connections ended for slowness", http.dropped.value),
-                counter("requests", "complete requests", http.requests.value),
+                gauge("connections", "connections open now", load(http.open)),
+                counter("connections_accepted", "connections accepted", load(http.accepted)),
+                counter(
+                    "connections_dropped", "connections ended for slowness", load(http.dropped)),
+                counter("requests", "complete requests", load(http.requests)),
                 counter(
                     "requests_refused_4xx", "requests refused as malformed",
-                    http.refusedByClientError.value),
+                    load(http.refusedByClientError)),
                 counter(
                     "requests_refused_5xx", "requests refused at a cap or as unsupported",
-                    http.refusedByServerError.value),
+                    load(http.refusedByServerError)),
             ]
         }
         return samples

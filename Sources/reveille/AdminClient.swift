@@ -13,7 +13,8 @@ struct AdminClient {
 
     private static let answerLimit = 1 << 20
 
-    func send(_ method: String, _ path: String, body: String = "") throws(CommandFailure) -> Answer {
+    func send(_ method: String, _ path: String, body: String = "") throws(CommandFailure) -> Answer
+    {
         let descriptor = try connect()
         defer { close(descriptor) }
         let request =
@@ -64,9 +65,9 @@ struct AdminClient {
     }
 
     private static func connectTCP(_ host: String, _ port: UInt16) -> Int32 {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_NUMERICSERV
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        unsafe hints.ai_flags = AI_NUMERICSERV
         var found: UnsafeMutablePointer<addrinfo>?
         guard unsafe getaddrinfo(host, String(port), &hints, &found) == 0 else { return -1 }
         defer { unsafe freeaddrinfo(found) }
@@ -91,7 +92,7 @@ struct AdminClient {
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe Glibc.send(
-                    descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL.rawValue))
+                    descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { throw Self.broken }
             written += count

@@ -16,6 +16,10 @@ enum BroadcastCommand {
             return try send(configuration, force: invocation.flag("--force"))
         })
 
+    static let notNewer = CommandFailure(
+        "the feed has nothing newer than the last broadcast",
+        hint: "publish first, or add --force")
+
     /// Asks the running service, and says what it did.
     static func send(
         _ configuration: Configuration, force: Bool
@@ -30,10 +34,7 @@ enum BroadcastCommand {
                 "broadcast of sequence \(counts["sequence"] ?? 0) "
                     + "to \(counts["streams"] ?? 0) event streams")
             return .success
-        case 409:
-            throw CommandFailure(
-                "the feed has nothing newer than the last broadcast",
-                hint: "publish first, or add --force")
+        case 409: throw notNewer
         default:
             throw CommandFailure("the service refused with status \(answer.status)")
         }

@@ -10,7 +10,7 @@ enum CheckCommand {
         "check", "explain the configuration in force, without secrets",
         options: [ConfigurationFile.option],
         examples: ["reveille check --config /etc/reveille/reveille.conf"],
-        run: run)
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
@@ -31,7 +31,8 @@ enum CheckCommand {
         row("store limit", "\(configuration.storeMegabytes) MiB")
         row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
-            fault: Files.exists(configuration.feed + "/head") ? nil : "no head: `reveille feed init`")
+            fault: Files.exists(configuration.feed + "/head")
+                ? nil : "no head: `reveille feed init`")
         row("feed key", configuration.feedKey, fault: fault(privateFile: configuration.feedKey))
         row(
             "feed timing",

@@ -10,7 +10,7 @@ enum InitCommand {
         "init", "make a directory with configuration, keys, an empty store and an empty feed",
         operands: [.init("DIR", "the directory; made when it is missing")],
         examples: ["reveille init /var/lib/reveille", "reveille init ./reveille"],
-        run: run)
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let directory = AbsolutePath.of(invocation.operands[0])

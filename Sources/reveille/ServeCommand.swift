@@ -3,6 +3,7 @@ import Glibc
 import WakeCommand
 import WakeHTTP
 import WakeServer
+import WakeStore
 
 /// `reveille serve`: the daemon.
 enum ServeCommand {
@@ -10,7 +11,7 @@ enum ServeCommand {
         "serve", "run the service until SIGTERM",
         options: [ConfigurationFile.option],
         examples: ["reveille serve --config /var/lib/reveille/reveille.conf"],
-        run: run)
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)

@@ -7,7 +7,7 @@ enum StatusCommand {
         "status", "show what the running service counts",
         options: [ConfigurationFile.option, .init("--json", "as one JSON object")],
         examples: ["reveille status", "reveille status --json"],
-        run: run)
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)

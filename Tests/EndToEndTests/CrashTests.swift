@@ -54,9 +54,10 @@ struct CrashTests {
                 told.deleted.insert(victim)
             } else {
                 told.devices.remove(at: victim)
-                told.deleted = Set(told.deleted.compactMap { index in
-                    index == victim ? nil : index > victim ? index - 1 : index
-                })
+                told.deleted = Set(
+                    told.deleted.compactMap { index in
+                        index == victim ? nil : index > victim ? index - 1 : index
+                    })
                 return told
             }
         }

@@ -33,7 +33,9 @@ package final class RunningProgram: Sendable {
         process.standardError = pipes.2
         process.terminationHandler = { [weak self] process in
             let killed = process.terminationReason == .uncaughtSignal
-            self?.update { $0.status = killed ? -process.terminationStatus : process.terminationStatus }
+            self?.update {
+                $0.status = killed ? -process.terminationStatus : process.terminationStatus
+            }
         }
         for pipe in [pipes.1, pipes.2] {
             pipe.fileHandleForReading.readabilityHandler = { [weak self] handle in

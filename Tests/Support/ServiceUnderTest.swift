@@ -1,5 +1,4 @@
 private import Foundation
-package import WakeModel
 
 /// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0.
 package final class ServiceUnderTest {

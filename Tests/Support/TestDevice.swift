@@ -1,4 +1,4 @@
-package import WakeModel
+private import WakeModel
 
 /// One app instance of a test: a random instance token and a random push token, in every form in
 /// which they could turn up somewhere.

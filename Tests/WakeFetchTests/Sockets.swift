@@ -19,6 +19,19 @@ enum Sockets {
         return (socket, UInt16(bigEndian: address.sin_port))
     }
 
+    /// The port at the other end; nil unless it is a connected IPv4 socket.
+    static func peerPort(_ socket: Int32) -> UInt16? {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                unsafe getpeername(socket, generic, &length)
+            }
+        }
+        guard status == 0, address.sin_family == AF_INET else { return nil }
+        return UInt16(bigEndian: address.sin_port)
+    }
+
     static func accept(_ listener: Int32) -> Int32? {
         let socket = Glibc.accept(listener, nil, nil)
         return socket >= 0 ? socket : nil

@@ -145,6 +145,9 @@ int crt_curl_easy_set_head_receiver(
 /// CURLOPT_WRITEFUNCTION(3) with its data.
 int crt_curl_easy_set_body_receiver(
     crt_curl curl, void *easy, crt_curl_receiver receiver, void *context);
+/// Sets close-on-exec on the transfer's sockets: a program that the process starts must not hold
+/// its connections open, nor see them.
+int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy);
 /// Whether the connection stands and the request is about to be or has been sent
 /// (CURLINFO_PRETRANSFER_TIME_T(3) above 0).
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy);
