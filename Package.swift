@@ -46,7 +46,7 @@ let package = Package(
         library("WakeSodium", ["CSodium", "WakeModel"]),
         library("WakeSQLite", ["CSQLite"]),
         library("WakeFiles", []),
-        library("WakeCommand", ["WakeModel"]),
+        library("WakeCommand", ["WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["CLinux"]),
@@ -69,7 +69,8 @@ let package = Package(
         .executableTarget(
             name: "reveille",
             dependencies: [
-                "WakeServer", "WakeFeed", "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand",
+                "WakeModel", "WakeSodium", "WakeFiles",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -79,8 +80,13 @@ let package = Package(
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["CLinux"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CLinux", "WakeModel"], path: "Tests/Support",
             swiftSettings: strict),
+        .target(name: "StoreFaults", path: "Tests/StoreFaults"),
+        .executableTarget(
+            name: "store-worker",
+            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "StoreFaults"],
+            path: "Tests/StoreWorker", swiftSettings: strict),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
@@ -104,14 +110,14 @@ let package = Package(
                 "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
-        tests("PrivacyTests", ["WakeModel", "WakeServer"]),
+        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
                 "WakeSQLite",
-                "WakeFiles", "CLinux",
+                "WakeFiles", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

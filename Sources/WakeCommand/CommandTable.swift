@@ -73,7 +73,8 @@ package struct CommandTable: Sendable {
     }
 
     private func unknown(_ word: String, in commands: [Command]) -> CommandFailure {
-        let near = Spelling.nearest(to: word, in: commands.map(\.name) + commands.map { $0.words[0] })
+        let near = Spelling.nearest(
+            to: word, in: commands.map(\.name) + commands.map { $0.words[0] })
         return CommandFailure(
             word.hasPrefix("-") ? "unknown option \(word)" : "unknown command \(word)",
             hint: near.map { "did you mean \($0)?" } ?? "\(program) --help lists the commands",

@@ -98,6 +98,13 @@ package enum Files {
         try directory.synchronize()
     }
 
+    /// The path of an existing file with every link resolved (realpath(3)).
+    package static func resolve(_ path: String) throws(FileError) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { throw FileError(.status) }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
     /// The directory part of a path; nil when it has none.
     package static func parent(of path: String) -> String? {
         var trimmed = path[...]

@@ -63,6 +63,13 @@ package final class OpenFile: Sendable {
         guard ftruncate(descriptor, count) == 0 else { throw FileError(.truncate) }
     }
 
+    /// Makes sure that writes to the first `count` bytes need no further room
+    /// (posix_fallocate(3)); a shorter file grows with zeros.
+    package func allocate(_ count: Int) throws(FileError) {
+        let number = posix_fallocate(descriptor, 0, count)
+        guard number == 0 else { throw FileError(.write, number) }
+    }
+
     /// fsync(2). A failure is final: the kernel may have dropped the pages, never retry.
     package func synchronize() throws(FileError) {
         guard fsync(descriptor) == 0 else { throw FileError(.sync) }
@@ -71,5 +78,10 @@ package final class OpenFile: Sendable {
     /// Takes an exclusive lock that lives as long as this object (flock(2)); does not wait.
     package func lockExclusively() throws(FileError) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw FileError(.lock) }
+    }
+
+    /// Gives the lock back even while a duplicate of the descriptor is open somewhere.
+    package func unlock() {
+        flock(descriptor, LOCK_UN)
     }
 }

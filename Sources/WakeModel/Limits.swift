@@ -51,4 +51,19 @@ package enum Limits {
     package static let batchOperations = 512
     /// Operations waiting for the writer at most; more are answered 503.
     package static let queuedOperations = 8192
+    /// When two batches in a row are no larger than this, the second empties the log whatever it
+    /// held: in calm times the time of a request must not tell a first registration from a renewal.
+    /// In busy ones it is lost among the others, and emptying the log without need costs a third.
+    package static let discreetBatchOperations = 8
+    /// Pages in the write-ahead log before it is copied into the database: measured knee.
+    package static let logPages = 4000
+    /// Pages beyond the operator's cap that only deletes and renewals may take.
+    package static let headroomPages = 1024
+    /// Pages one insert can add at most: a split at every level of the tree, and a new root.
+    package static let pagesPerInsert = 8
+    /// Bytes kept allocated beside the database so that deletes work on a full disk: a whole log
+    /// copied into new pages, and the log of a batch of deletes.
+    package static let reserveBytes = 24 << 20
+    /// Rows in one page of a broadcast at most: about 1.2 ms between two commits.
+    package static let pageRows = 10_000
 }

@@ -18,9 +18,7 @@ package enum Problem: Sendable, CaseIterable {
     case storeFull
     case storeUnavailable
     case overloaded
-    case tooManyStreams
     case feedUnavailable
-    case broadcastPending
     case broadcastNotNewer
 
     package var status: UInt16 {
@@ -34,8 +32,8 @@ package enum Problem: Sendable, CaseIterable {
         case .methodNotAllowed: 405
         case .rangeNotSatisfiable: 416
         case .storeFull: 507
-        case .storeUnavailable, .overloaded, .tooManyStreams, .feedUnavailable: 503
-        case .broadcastPending, .broadcastNotNewer: 409
+        case .storeUnavailable, .overloaded, .feedUnavailable: 503
+        case .broadcastNotNewer: 409
         }
     }
 
@@ -58,9 +56,7 @@ package enum Problem: Sendable, CaseIterable {
         case .storeFull: "store_full"
         case .storeUnavailable: "store_unavailable"
         case .overloaded: "overloaded"
-        case .tooManyStreams: "too_many_streams"
         case .feedUnavailable: "feed_unavailable"
-        case .broadcastPending: "broadcast_pending"
         case .broadcastNotNewer: "broadcast_not_newer"
         }
     }
@@ -85,9 +81,7 @@ package enum Problem: Sendable, CaseIterable {
         case .storeFull: "the store is full; deleting still works"
         case .storeUnavailable: "the store cannot be used at the moment"
         case .overloaded: "too much is waiting; try again"
-        case .tooManyStreams: "too many event streams are open; poll the feed instead"
         case .feedUnavailable: "no feed is published here yet"
-        case .broadcastPending: "a broadcast is under way"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
         }
     }

@@ -92,6 +92,28 @@ private import CSQLite
         }
     }
 
+    /// Copies the log into the database and leaves the log file as long as it is: the next
+    /// transaction overwrites it from its start, which costs less than growing a new one.
+    /// - Throws: busy when a page stayed behind.
+    package func checkpoint() throws(SQLiteError) {
+        let statement = try prepare("PRAGMA wal_checkpoint(PASSIVE)")
+        guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
+        guard statement.integer(0) == 0, statement.integer(1) == statement.integer(2) else {
+            throw SQLiteError(code: SQLITE_BUSY)
+        }
+    }
+
+    /// Pages written since the last call (in WAL mode: to the log).
+    package func takePagesWritten() -> Int {
+        var count: Int32 = 0
+        var highest: Int32 = 0
+        unsafe sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &count, &highest, 1)
+        return Int(count)
+    }
+
+    /// `errno` of the last failed system call, 0 if none (sqlite.org/c3ref/system_errno.html).
+    package var systemError: Int32 { unsafe sqlite3_system_errno(handle) }
+
     fileprivate func check(_ code: Int32) throws(SQLiteError) {
         guard code == SQLITE_OK else { throw SQLiteError(code: code) }
     }

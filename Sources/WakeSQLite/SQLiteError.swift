@@ -20,4 +20,13 @@ package struct SQLiteError: Error, Equatable, Sendable {
     package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
     package var isReadOnly: Bool { primary == SQLITE_READONLY }
     package var isIOError: Bool { primary == SQLITE_IOERR }
+    /// A flush failed: what reached the disk is unknown, and no retry can tell
+    /// (the kernel reports a lost page once and then forgets it; fsync(2), "BUGS" and "NOTES").
+    package var isFlushFailure: Bool {
+        code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC
+    }
+
+    // Macros with shifts are not imported.
+    private var SQLITE_IOERR_FSYNC: Int32 { SQLITE_IOERR | 4 << 8 }
+    private var SQLITE_IOERR_DIR_FSYNC: Int32 { SQLITE_IOERR | 5 << 8 }
 }

@@ -51,7 +51,7 @@ final class FeedSite: Sendable {
         guard let identity = try? FileStatus(of: path).identity else { return nil }
         return cached.withLock { cached in
             if let cached, cached.identity == identity { return cached }
-            guard let bytes = try? Files.read(path, limit: FeedHead.byteCount),
+            guard let bytes = try? Files.read(path, limit: FeedLimits.headBytes),
                 let sequence = FeedHead.sequence(ofUnverified: bytes.span)
             else { return cached }
             let response = Response(200, fields: headFields, body: .bytes(bytes))

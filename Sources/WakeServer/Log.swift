@@ -32,7 +32,7 @@ package enum LogEvent: Sendable, Equatable {
     }
 
     /// One line: the event's name, then `key=number` fields.
-    var line: String {
+    package var line: String {
         switch self {
         case .started(let port): "started port=\(port)"
         case .stopping: "stopping"
@@ -59,7 +59,8 @@ package struct Log: Sendable {
 
     package func callAsFunction(_ event: LogEvent) {
         let order = LogLevel.allCases
-        guard let wanted = order.firstIndex(of: level), let given = order.firstIndex(of: event.level),
+        guard let wanted = order.firstIndex(of: level),
+            let given = order.firstIndex(of: event.level),
             given <= wanted
         else { return }
         let line = Array("reveille \(event.level.rawValue) \(event.line)\n".utf8)

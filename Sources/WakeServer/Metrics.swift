@@ -50,30 +50,33 @@ struct Metrics: Sendable {
                 "broadcast_sequence", "sequence of the last broadcast",
                 Int(clamping: broadcaster.lastSequence ?? 0)),
             gauge("streams", "event streams open now", wakes.count),
-            counter("broadcasts", "broadcasts started", broadcaster.broadcasts),
-            counter("stream_wake_ups", "wake-ups sent on event streams", broadcaster.wakeUps),
-            counter("registers", "registrations written or renewed", store.registers),
-            counter("deletes", "registrations asked to be forgotten", store.deletes),
-            counter("reads", "subject access requests", store.reads),
-            counter("store_commits", "transactions made durable", store.commits),
-            counter("store_truncations", "times the log was emptied", store.truncations),
-            counter("store_refusals", "registrations refused for lack of room", store.refusals),
-            counter("store_overloads", "operations refused for a full queue", store.overloads),
-            counter("store_failures", "operations answered unavailable", store.failures),
+            counter("broadcasts", "broadcasts started", load(broadcaster.broadcasts)),
+            counter("stream_wake_ups", "wake-ups sent on event streams", load(broadcaster.wakeUps)),
+            counter("registers", "registrations written or renewed", load(store.registers)),
+            counter("deletes", "registrations asked to be forgotten", load(store.deletes)),
+            counter("reads", "subject access requests", load(store.reads)),
+            counter("store_commits", "transactions made durable", load(store.commits)),
+            counter("store_truncations", "times the log was emptied", load(store.truncations)),
+            counter(
+                "store_refusals", "registrations refused for lack of room", load(store.refusals)),
+            counter(
+                "store_overloads", "operations refused for a full queue", load(store.overloads)),
+            counter("store_failures", "operations answered unavailable", load(store.failures)),
             gauge("store_pages", "pages of the database", load(store.pages)),
         ]
         if let http = http() {
             samples += [
                 gauge("connections", "connections open now", load(http.open)),
-                counter("connections_accepted", "connections accepted", http.accepted),
-                counter("connections_dropped", "connections ended for slowness", http.dropped),
-                counter("requests", "complete requests", http.requests),
+                counter("connections_accepted", "connections accepted", load(http.accepted)),
+                counter(
+                    "connections_dropped", "connections ended for slowness", load(http.dropped)),
+                counter("requests", "complete requests", load(http.requests)),
                 counter(
                     "requests_refused_4xx", "requests refused as malformed",
-                    http.refusedByClientError),
+                    load(http.refusedByClientError)),
                 counter(
                     "requests_refused_5xx", "requests refused at a cap or as unsupported",
-                    http.refusedByServerError),
+                    load(http.refusedByServerError)),
             ]
         }
         return samples
@@ -83,10 +86,8 @@ struct Metrics: Sendable {
         Sample(name: name, isCounter: false, help: help, value: value)
     }
 
-    private func counter(
-        _ name: StaticString, _ help: StaticString, _ value: borrowing Atomic<Int>
-    ) -> Sample {
-        Sample(name: name, isCounter: true, help: help, value: load(value))
+    private func counter(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {
+        Sample(name: name, isCounter: true, help: help, value: value)
     }
 
     private func load(_ value: borrowing Atomic<Int>) -> Int { value.load(ordering: .relaxed) }

@@ -1,4 +1,29 @@
+private import Glibc
+private import WakeCommand
+
 @main
 enum Main {
-    static func main() {}
+    static func main() async {
+        // A program that --on-match starts may close its input before the note is written.
+        _ = signal(SIGPIPE, SIG_IGN)
+        let table = CommandTable(
+            program: "reveille-client",
+            summary: "checks a signed feed for what only this device knows",
+            version: "0.1.0",
+            commands: [
+                initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
+                registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
+                statusCommand, forgetCommand,
+            ],
+            examples: [
+                "reveille-client init --feed https://feed.example/feed/ --key KEY "
+                    + "--service https://wake.example",
+                "reveille-client secrets add visit < secret.txt",
+                "reveille-client run --on-match /usr/local/bin/tell-me",
+                "reveille-client sync --json",
+                "reveille-client register webpush < endpoint.txt",
+                "reveille-client unregister",
+            ])
+        exit(await table.run(Array(CommandLine.arguments.dropFirst())))
+    }
 }

@@ -1,4 +1,22 @@
+import Glibc
+import WakeCommand
+
 @main
 enum Main {
-    static func main() {}
+    static let table = CommandTable(
+        program: "reveille",
+        summary: "an anonymous wake-up service: everyone is woken, nobody is known",
+        version: "0.1.0",
+        commands: [
+            InitCommand.command, ServeCommand.command, CheckCommand.command,
+            StatusCommand.command, BroadcastCommand.command,
+        ] + FeedCommands.all,
+        examples: [
+            "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",
+            "reveille feed publish digests.txt --then-broadcast --config ./reveille/reveille.conf",
+        ])
+
+    static func main() async {
+        exit(await table.run(Array(CommandLine.arguments.dropFirst())))
+    }
 }

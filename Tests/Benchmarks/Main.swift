@@ -1,4 +1,32 @@
+private import Glibc
+
+/// `bench <what> [options]`: the measurements behind the figures in README.md.
 @main
 enum Main {
-    static func main() {}
+    private struct Command {
+        let name: String
+        let what: String
+        let run: @Sendable ([String]) async -> Int32
+    }
+
+    private static let commands = [
+        Command(
+            name: "registrations", what: "durable registrations a second, beside a bare loop",
+            run: { await RegistrationsBenchmark.run($0) }),
+        Command(
+            name: "load", what: "registrations over HTTP to a service that runs already",
+            run: { await LoadBenchmark.run($0) }),
+    ]
+
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard let name = arguments.first,
+            let command = commands.first(where: { $0.name == name })
+        else {
+            print("usage: bench <what> [--help]")
+            for command in commands { print("  \(command.name): \(command.what)") }
+            exit(arguments.first == "--help" ? 0 : 2)
+        }
+        exit(await command.run(Array(arguments.dropFirst())))
+    }
 }

@@ -6,7 +6,7 @@ enum TidyRules {
         "WakeSodium": ["CSodium", "WakeModel"],
         "WakeSQLite": ["CSQLite"],
         "WakeFiles": [],
-        "WakeCommand": ["WakeModel"],
+        "WakeCommand": ["WakeModel", "CLinux"],
         "WakeHTTP": ["CLinux"],
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
@@ -18,8 +18,8 @@ enum TidyRules {
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles",
         ],
         "reveille": [
-            "WakeServer", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand", "WakeModel",
-            "WakeSodium", "WakeFiles",
+            "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand",
+            "WakeModel", "WakeSodium", "WakeFiles",
         ],
         "reveille-client": [
             "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles",
@@ -72,12 +72,13 @@ enum TidyRules {
             + find(forbiddenInTests, in: tree) {
                 $0.hasPrefix("Tests/") && $0.hasSuffix(".swift")
             }
-            + find(["pri" + "nt("], in: tree) { $0.hasPrefix("Sources/Wake") }
+            + find([" pri" + "nt("], in: tree) { $0.hasPrefix("Sources/Wake") }
     }
 
     /// The project never names a machine's own paths or a package of Swift.
     static func foreignWords(in tree: SourceTree) -> [String] {
-        find([".pack" + "age(url", ".pack" + "age(path", "/ro" + "ot/", "/ho" + "me/"], in: tree) { _ in
+        find([".pack" + "age(url", ".pack" + "age(path", "/ro" + "ot/", "/ho" + "me/"], in: tree) {
+            _ in
             true
         }
     }
@@ -111,7 +112,8 @@ enum TidyRules {
         guard let position = words.firstIndex(of: "import"), position < 2,
             words.count > position + 1,
             words[..<position].allSatisfy({
-                ["package", "public", "private", "internal", "fileprivate", "@testable"].contains($0)
+                ["package", "public", "private", "internal", "fileprivate", "@testable"].contains(
+                    $0)
             })
         else { return nil }
         return words[position + 1]

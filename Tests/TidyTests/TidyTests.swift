@@ -30,7 +30,8 @@ struct TidyTests {
         let tree = SourceTree(files: [
             .init(path: "Sources/WakeHTTP/X.swift", lines: ["package import WakeStore"])
         ])
-        #expect(TidyRules.upwardImports(in: tree) == ["Sources/WakeHTTP/X.swift: imports WakeStore"])
+        #expect(
+            TidyRules.upwardImports(in: tree) == ["Sources/WakeHTTP/X.swift: imports WakeStore"])
     }
 
     @Test("a planted file of 401 lines is found, one of 400 is not")

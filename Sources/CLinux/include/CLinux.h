@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "Process.h"
+
 /// What epoll_wait said about one descriptor: the token given with it and the EPOLL bits.
 struct linux_event {
     uint64_t token;

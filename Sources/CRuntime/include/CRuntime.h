@@ -1,1 +1,11 @@
+// Shared libraries that are loaded at run time and therefore needed neither to build nor, until
+// they are first used, to start. One header and one source file a library:
+//
+//   Curl.h / Curl.c   libcurl.so.4   (Debian package libcurl4)
+//
+// `Library.h` holds what every one of them needs: find a library, look its functions up, and say
+// exactly what was wrong if that failed.
 #pragma once
+
+#include "Curl.h"
+#include "Library.h"

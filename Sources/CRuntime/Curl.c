@@ -1,0 +1,268 @@
+#define _GNU_SOURCE
+#include "Curl.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Prototypes as in curl/curl.h and curl/multi.h; CURL and CURLM are opaque, void here.
+struct crt_curl_list {  // struct curl_slist
+    char *data;
+    crt_curl_list *next;
+};
+
+typedef struct version_info {  // the head of curl_version_info_data, CURLVERSION_FIRST
+    int age;
+    const char *version;
+    unsigned int version_num;
+    const char *host;
+    int features;
+} version_info;
+
+typedef struct message {  // CURLMsg
+    int kind;
+    void *easy;
+    union {
+        void *whatever;
+        int result;
+    } data;
+} message;
+
+struct crt_curl_table {
+    int (*global_init)(long flags);
+    version_info *(*version_info)(int age);
+    void *(*easy_init)(void);
+    void (*easy_cleanup)(void *easy);
+    int (*easy_setopt)(void *easy, int option, ...);
+    int (*easy_getinfo)(void *easy, int info, ...);
+    crt_curl_list *(*slist_append)(crt_curl_list *list, const char *line);
+    void (*slist_free_all)(crt_curl_list *list);
+    void *(*multi_init)(void);
+    int (*multi_cleanup)(void *multi);
+    int (*multi_setopt)(void *multi, int option, ...);
+    int (*multi_add_handle)(void *multi, void *easy);
+    int (*multi_remove_handle)(void *multi, void *easy);
+    int (*multi_perform)(void *multi, int *running);
+    int (*multi_poll)(
+        void *multi, void *extra, unsigned int count, int milliseconds, int *ready);
+    int (*multi_wakeup)(void *multi);
+    message *(*multi_info_read)(void *multi, int *left);
+};
+
+enum {
+    CURL_GLOBAL_ALL = 3,
+    CURLVERSION_FIRST = 0,
+    CURL_VERSION_SSL = 1 << 2,
+    CURL_VERSION_ASYNCHDNS = 1 << 7,
+    CURLMSG_DONE = 1,
+    CURLOPT_WRITEDATA = 10001,
+    CURLOPT_HEADERDATA = 10029,
+    CURLOPT_SOCKOPTFUNCTION = 20148,
+    CURL_SOCKOPT_OK = 0,
+    CURL_SOCKOPT_ERROR = 1,
+    CURLOPT_WRITEFUNCTION = 20011,
+    CURLOPT_HEADERFUNCTION = 20079,
+    CURLINFO_PRIVATE = 0x100000 + 21,
+    CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
+    // curl_multi_wakeup(3) came with 7.68.0.
+    OLDEST_VERSION = 0x074400,
+};
+
+// MARK: Loading
+
+typedef struct loaded {
+    char *name;
+    crt_curl_table table;
+    struct loaded *next;
+} loaded;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static loaded *all_loaded;
+
+static crt_status resolve(void *library, crt_curl_table *table) {
+    const crt_symbol symbols[] = {
+        {"curl_global_init", (void **)&table->global_init},
+        {"curl_version_info", (void **)&table->version_info},
+        {"curl_easy_init", (void **)&table->easy_init},
+        {"curl_easy_cleanup", (void **)&table->easy_cleanup},
+        {"curl_easy_setopt", (void **)&table->easy_setopt},
+        {"curl_easy_getinfo", (void **)&table->easy_getinfo},
+        {"curl_slist_append", (void **)&table->slist_append},
+        {"curl_slist_free_all", (void **)&table->slist_free_all},
+        {"curl_multi_init", (void **)&table->multi_init},
+        {"curl_multi_cleanup", (void **)&table->multi_cleanup},
+        {"curl_multi_setopt", (void **)&table->multi_setopt},
+        {"curl_multi_add_handle", (void **)&table->multi_add_handle},
+        {"curl_multi_remove_handle", (void **)&table->multi_remove_handle},
+        {"curl_multi_perform", (void **)&table->multi_perform},
+        {"curl_multi_poll", (void **)&table->multi_poll},
+        {"curl_multi_wakeup", (void **)&table->multi_wakeup},
+        {"curl_multi_info_read", (void **)&table->multi_info_read},
+    };
+    return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
+}
+
+static crt_status load(const char *name, loaded *entry) {
+    const char *named[] = {name, NULL};
+    const char *usual[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
+    void *library = crt_library_open(name ? named : usual);
+    if (!library) return CRT_NOT_FOUND;
+    // A library that was opened stays open: libcurl's TLS library registers exit handlers.
+    crt_status status = resolve(library, &entry->table);
+    // curl_multi_wakeup is the newest function looked up: an older library fails there.
+    if (status != CRT_LOADED) return status;
+    const version_info *info = entry->table.version_info(CURLVERSION_FIRST);
+    if (info->version_num < OLDEST_VERSION) return CRT_TOO_OLD;
+    // Without an asynchronous resolver, a slow name server would stop every other transfer.
+    const int needed = CURL_VERSION_SSL | CURL_VERSION_ASYNCHDNS;
+    if ((info->features & needed) != needed) return CRT_UNFIT;
+    // curl_global_init(3): not thread-safe before 7.84.0, hence under our lock.
+    if (entry->table.global_init(CURL_GLOBAL_ALL) != CURLE_OK) return CRT_NOT_INITIALISED;
+    entry->name = name ? strdup(name) : NULL;
+    return name && !entry->name ? CRT_NOT_INITIALISED : CRT_LOADED;
+}
+
+static bool is_named(const loaded *entry, const char *name) {
+    if (!name || !entry->name) return !name && !entry->name;
+    return strcmp(entry->name, name) == 0;
+}
+
+crt_status crt_curl_load(const char *name, crt_curl *curl) {
+    pthread_mutex_lock(&load_lock);
+    crt_status status = CRT_LOADED;
+    loaded *entry = all_loaded;
+    while (entry && !is_named(entry, name)) entry = entry->next;
+    if (!entry) {
+        entry = calloc(1, sizeof *entry);
+        status = entry ? load(name, entry) : CRT_NOT_INITIALISED;
+        if (status == CRT_LOADED) {
+            entry->next = all_loaded;
+            all_loaded = entry;
+        } else {
+            free(entry);
+            entry = NULL;
+        }
+    }
+    if (entry) curl->table = &entry->table;
+    pthread_mutex_unlock(&load_lock);
+    return status;
+}
+
+unsigned crt_curl_version(crt_curl curl) {
+    return curl.table->version_info(CURLVERSION_FIRST)->version_num;
+}
+
+// MARK: Easy handles
+
+void *crt_curl_easy_init(crt_curl curl) { return curl.table->easy_init(); }
+
+void crt_curl_easy_cleanup(crt_curl curl, void *easy) { curl.table->easy_cleanup(easy); }
+
+int crt_curl_easy_set_long(crt_curl curl, void *easy, crt_curl_option option, long value) {
+    return curl.table->easy_setopt(easy, (int)option, value);
+}
+
+int crt_curl_easy_set_offset(crt_curl curl, void *easy, crt_curl_option option, int64_t value) {
+    return curl.table->easy_setopt(easy, (int)option, value);
+}
+
+int crt_curl_easy_set_text(crt_curl curl, void *easy, crt_curl_option option, const char *text) {
+    return curl.table->easy_setopt(easy, (int)option, text);
+}
+
+int crt_curl_easy_set_pointer(crt_curl curl, void *easy, crt_curl_option option, void *value) {
+    return curl.table->easy_setopt(easy, (int)option, value);
+}
+
+int crt_curl_easy_set_fields(crt_curl curl, void *easy, crt_curl_list *list) {
+    return curl.table->easy_setopt(easy, CURLOPT_HTTPHEADER, list);
+}
+
+int crt_curl_easy_set_head_receiver(
+    crt_curl curl, void *easy, crt_curl_receiver receiver, void *context) {
+    int code = curl.table->easy_setopt(easy, CURLOPT_HEADERFUNCTION, receiver);
+    return code ? code : curl.table->easy_setopt(easy, CURLOPT_HEADERDATA, context);
+}
+
+int crt_curl_easy_set_body_receiver(
+    crt_curl curl, void *easy, crt_curl_receiver receiver, void *context) {
+    int code = curl.table->easy_setopt(easy, CURLOPT_WRITEFUNCTION, receiver);
+    return code ? code : curl.table->easy_setopt(easy, CURLOPT_WRITEDATA, context);
+}
+
+// CURLOPT_SOCKOPTFUNCTION(3): called between socket(2) and connect(2).
+static int keep_from_children(void *context, int socket, int purpose) {
+    (void)context;
+    (void)purpose;
+    return fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR;
+}
+
+int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy) {
+    return curl.table->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_from_children);
+}
+
+bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {
+    int64_t microseconds = 0;
+    int code = curl.table->easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);
+    return code == CURLE_OK && microseconds > 0;
+}
+
+// MARK: Lists
+
+crt_curl_list *crt_curl_list_append(crt_curl curl, crt_curl_list *list, const char *line) {
+    return curl.table->slist_append(list, line);
+}
+
+void crt_curl_list_wipe(crt_curl curl, crt_curl_list *list) {
+    for (crt_curl_list *node = list; node; node = node->next) {
+        explicit_bzero(node->data, strlen(node->data));
+    }
+    curl.table->slist_free_all(list);
+}
+
+// MARK: Multi handles
+
+void *crt_curl_multi_init(crt_curl curl) { return curl.table->multi_init(); }
+
+void crt_curl_multi_cleanup(crt_curl curl, void *multi) { curl.table->multi_cleanup(multi); }
+
+int crt_curl_multi_set_long(
+    crt_curl curl, void *multi, crt_curl_multi_option option, long value) {
+    return curl.table->multi_setopt(multi, (int)option, value);
+}
+
+int crt_curl_multi_add(crt_curl curl, void *multi, void *easy) {
+    return curl.table->multi_add_handle(multi, easy);
+}
+
+int crt_curl_multi_remove(crt_curl curl, void *multi, void *easy) {
+    return curl.table->multi_remove_handle(multi, easy);
+}
+
+int crt_curl_multi_perform(crt_curl curl, void *multi) {
+    int running = 0;
+    return curl.table->multi_perform(multi, &running);
+}
+
+int crt_curl_multi_poll(crt_curl curl, void *multi, int milliseconds) {
+    return curl.table->multi_poll(multi, NULL, 0, milliseconds, NULL);
+}
+
+int crt_curl_wake(crt_curl_waker waker) {
+    return waker.curl.table->multi_wakeup(waker.multi);
+}
+
+bool crt_curl_multi_next_ended(crt_curl curl, void *multi, uintptr_t *tag, int *code) {
+    int left = 0;
+    for (;;) {
+        const message *message = curl.table->multi_info_read(multi, &left);
+        if (!message) return false;
+        if (message->kind != CURLMSG_DONE) continue;
+        char *private = NULL;
+        *code = message->data.result;
+        curl.table->easy_getinfo(message->easy, CURLINFO_PRIVATE, &private);
+        *tag = (uintptr_t)private;
+        return true;
+    }
+}

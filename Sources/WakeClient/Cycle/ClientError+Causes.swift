@@ -1,0 +1,34 @@
+import WakeFeed
+import WakeFetch
+
+// Where failures of the parts become codes of the client: the one place.
+
+extension ClientError {
+    init(_ error: FetchError) {
+        switch error {
+        case .libraryMissing(let library):
+            self = .configuration(.libraryMissing(package: library.package))
+        case .invalidURL, .invalidField: self = .configuration(.feedURL)
+        case .onionWithoutProxy: self = .configuration(.proxy)
+        case .network, .timeout, .closed, .outOfResources: self = .network
+        case .tls: self = .tls
+        case .tooLarge: self = .tooLarge
+        case .truncated: self = .truncated
+        case .cancelled: self = .cancelled
+        case .stopped, .protocolViolation: self = .protocolViolation
+        }
+    }
+
+    init(_ error: FeedError) {
+        switch error {
+        case .truncated: self = .truncated
+        case .tooLarge: self = .tooLarge
+        case .badSignature: self = .badSignature
+        case .wrongFeed: self = .wrongFeed
+        case .rollback: self = .rollback
+        case .fork: self = .fork
+        case .malformedHead: self = .protocolViolation
+        case .corruptBatch: self = .corruptBatch
+        }
+    }
+}

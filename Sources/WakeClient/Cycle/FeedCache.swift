@@ -1,0 +1,119 @@
+private import Glibc
+import WakeFeed
+import WakeFiles
+
+/// The batches that were fetched, one file each under its published name. May be lost at any time;
+/// every use verifies what it reads.
+struct FeedCache: Sendable {
+    /// All files together, bytes.
+    static let capacity = 64 << 20
+
+    private let directory: String
+    private let capacity: Int
+    private let isUsable: Bool
+
+    /// Nothing fails here: without a cache, batches are checked as they arrive and not kept.
+    init(_ parent: String, feed: FeedID, capacity: Int = Self.capacity) {
+        directory = parent + "/" + feed.text
+        self.capacity = capacity
+        try? Files.makeDirectory(directory)
+        // What others can write must not be searched later without being verified again.
+        isUsable = ((try? FileStatus(of: directory))?.isPrivate) ?? false
+    }
+
+    func path(_ name: String) -> String { directory + "/" + name }
+
+    /// nil when nothing is to be kept.
+    func partPath(_ name: String) -> String? {
+        isUsable ? directory + "/" + name + ".part" : nil
+    }
+
+    /// Opens a batch that was kept; nil when it is not there.
+    func open(_ name: String) -> OpenFile? {
+        guard isUsable else { return nil }
+        return try? OpenFile(path(name), flags: O_RDONLY)
+    }
+
+    /// A batch that was verified when it was kept, for a search; nil when it cannot be used.
+    func batch(_ name: String, of feed: FeedID) -> CachedBatch? {
+        let limit = FeedLimits.headerBytes + FeedLimits.payloadBytes
+        guard isUsable, let file = try? MappedFile(path(name), limit: limit) else { return nil }
+        return try? CachedBatch(file, feedID: feed)
+    }
+
+    /// Keeps a batch that was verified to its end.
+    func keep(_ name: String) {
+        guard let part = partPath(name) else { return }
+        try? Files.rename(part, to: path(name))
+    }
+
+    func drop(_ name: String) {
+        try? Files.remove(path(name))
+        dropPart(name)
+    }
+
+    func dropPart(_ name: String) {
+        guard let part = partPath(name) else { return }
+        try? Files.remove(part)
+    }
+
+    /// The batches that are kept, oldest first.
+    func batches() -> [(sequence: UInt64, name: String)] {
+        guard isUsable else { return [] }
+        return ((try? Files.names(in: directory)) ?? [])
+            .compactMap { name in Self.sequence(of: name).map { ($0, name) } }
+            .sorted { $0.0 < $1.0 }
+    }
+
+    /// Drops what the head does not name any more, and the oldest batches beyond the capacity.
+    func trim(head: FeedHead) {
+        var kept: [(name: String, size: Int)] = []
+        for (sequence, name) in batches() {
+            guard name == head.batchName(for: sequence) else {
+                drop(name)
+                continue
+            }
+            kept.append((name, (try? FileStatus(of: path(name)))?.size ?? 0))
+        }
+        var total = kept.reduce(0) { $0 + $1.size }
+        for (name, size) in kept where total > capacity {
+            drop(name)
+            total -= size
+        }
+        // Parts of batches that will never be asked for again.
+        for name in (try? Files.names(in: directory)) ?? [] where name.hasSuffix(".part") {
+            let batch = String(name.dropLast(".part".count))
+            let sequence = Self.sequence(of: batch)
+            if sequence.flatMap(head.batchName(for:)) != batch { dropPart(batch) }
+        }
+    }
+
+    /// Twenty digits, a hyphen and sixteen hexadecimal digits; nil for any other name.
+    private static func sequence(of name: String) -> UInt64? {
+        guard name.utf8.count == 37, name.utf8.dropFirst(20).first == UInt8(ascii: "-") else {
+            return nil
+        }
+        return UInt64(name.prefix(20))
+    }
+
+    /// Drops everything.
+    func erase() {
+        for name in (try? Files.names(in: directory)) ?? [] { try? Files.remove(path(name)) }
+    }
+
+    // MARK: Evidence of a fork
+
+    /// The newest head that was accepted: one half of the proof, should another one turn up.
+    func keepHead(_ bytes: [UInt8]) {
+        try? Files.replace(path("head"), with: bytes.span)
+    }
+
+    /// Copies both halves where no trimming reaches them.
+    func keepEvidence(of sequence: UInt64, other: [UInt8], in stateDirectory: String) {
+        let name = stateDirectory + "/evidence-\(sequence)-"
+        if let known = try? Files.read(path("head"), limit: FeedLimits.headBytes) {
+            try? Files.replace(name + "known-head", with: known.span)
+        }
+        try? Files.replace(name + "other-head", with: other.span)
+    }
+}

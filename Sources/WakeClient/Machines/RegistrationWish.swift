@@ -1,0 +1,111 @@
+import WakeModel
+
+/// What the service should hold about this client, and how far that has come: the durable side of
+/// the reconciliation. Times are in seconds since 1970, because they must outlive the process.
+struct RegistrationWish: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+        /// One row with this push token.
+        case registered(WakeModel.PushToken)
+        /// No row.
+        case absent
+    }
+
+    /// The same for every attempt until an erasure is acknowledged: a lost answer can then leave
+    /// one row at most.
+    let instanceToken: InstanceToken
+    var kind: Kind
+    /// Counts wishes, so that a late answer to an older one changes nothing.
+    var revision: Int64
+    /// The service acknowledged `kind`.
+    var isAcknowledged = false
+    /// Attempts in a row that failed.
+    var failures = 0
+    /// No attempt before this time: back-off, or the time of renewal once acknowledged.
+    var notBefore: Int64 = 0
+    /// Status of a refusal that no retry will change; 0 for none.
+    var refusedStatus = 0
+}
+
+/// The rules of reconciliation, as a pure value over the wish.
+struct Reconciler: Sendable {
+    /// What to do now.
+    enum Step: Sendable, Equatable {
+        case put
+        case delete
+        /// Nothing before this time.
+        case wait(until: Int64)
+        /// Nothing at all.
+        case rest
+    }
+
+    /// How an attempt ended.
+    enum Answer: Sendable, Equatable {
+        /// 204, and nothing else.
+        case acknowledged
+        /// Anything that a later attempt may change. Seconds as the server asked.
+        case failed(retryAfter: Int?)
+        /// The service will refuse this request every time.
+        case refused(status: Int)
+    }
+
+    /// Renewals come at random in this range: a third of the service's shortest generation at
+    /// most, so that a service that forgot everything is healed early enough.
+    static let renewal = 86_400.0..<201_600.0
+    private static let ceiling: Int64 = 6 * 3600
+
+    /// - Parameter mayRegister: false while the publisher has switched registrations off.
+    static func step(_ wish: RegistrationWish?, now: Int64, mayRegister: Bool) -> Step {
+        guard let wish else { return .rest }
+        let time = due(wish, now: now)
+        switch wish.kind {
+        case .registered where !mayRegister: return .rest
+        case .registered: return now >= time ? .put : .wait(until: time)
+        case .absent: return now >= time ? .delete : .wait(until: time)
+        }
+    }
+
+    /// `notBefore`, unless the clock was set back: then no wait is longer than its own bound.
+    private static func due(_ wish: RegistrationWish, now: Int64) -> Int64 {
+        let bound = wish.isAcknowledged ? Int64(renewal.upperBound) : ceiling
+        return min(wish.notBefore, now + bound)
+    }
+
+    /// The wish after an answer; nil when an erasure was acknowledged and everything is to be
+    /// wiped.
+    /// - Parameter random: in [0, 1).
+    static func apply(
+        _ answer: Answer, to wish: RegistrationWish, now: Int64, random: Double
+    ) -> RegistrationWish? {
+        var wish = wish
+        switch answer {
+        case .acknowledged:
+            if wish.kind == .absent { return nil }
+            wish.isAcknowledged = true
+            wish.failures = 0
+            wish.refusedStatus = 0
+            let span = renewal.upperBound - renewal.lowerBound
+            wish.notBefore = now + Int64(renewal.lowerBound + span * random)
+        case .failed(let retryAfter):
+            wish.failures += 1
+            let delay = Backoff.registration.delay(
+                failures: wish.failures, random: random,
+                floor: .seconds(Int64(retryAfter ?? 0)))
+            wish.notBefore = now + delay.wholeSeconds
+        case .refused(let status):
+            // Nobody but an update of the app can mend this: asked again, but seldom.
+            wish.failures += 1
+            wish.refusedStatus = status
+            wish.notBefore = now + Int64(Double(ceiling) * (0.5 + random / 2))
+        }
+        return wish
+    }
+
+    /// What an HTTP status means. Only 204 is success: a captive portal answers 200 to anything.
+    static func answer(status: Int, retryAfter: Int?) -> Answer {
+        switch status {
+        case 204: .acknowledged
+        case 400, 401, 403, 404, 405, 410, 413, 415: .refused(status: status)
+        default: .failed(retryAfter: retryAfter)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+private import Glibc
+import WakeFiles
+import WakeModel
+
+/// Secrets as files in a directory of the profile, one each, readable by its owner alone.
+public struct SecretDirectory: LocalSecrets {
+    /// Why secrets could not be read or changed.
+    public enum Fault: Error, Sendable, Equatable {
+        /// A name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with none
+        /// of the last three.
+        case name
+        /// A secret has 16 to 1024 bytes.
+        case size
+        /// There is one of this name already.
+        case exists
+        /// There is none of this name.
+        case missing
+        /// Others can read or write it. Or the disk is full, or broken.
+        case unusable
+    }
+
+    /// Bytes of a secret.
+    public static let allowedBytes = 16...1024
+    private static let counter = ".generation"
+
+    private let path: String
+
+    /// - Parameter stateDirectory: of the profile; the secrets lie in `secrets` below it.
+    public init(_ stateDirectory: String) {
+        path = stateDirectory + "/secrets"
+    }
+
+    /// The names, sorted.
+    public func names() throws(Fault) -> [String] {
+        guard Files.exists(path) else { return [] }
+        try check()
+        do throws(FileError) {
+            return try Files.names(in: path).filter(Self.isName).sorted()
+        } catch {
+            throw .unusable
+        }
+    }
+
+    /// Adds a secret. A running client checks the past for it at once.
+    public func add(_ name: String, _ secret: Span<UInt8>) throws(Fault) {
+        guard Self.isName(name) else { throw .name }
+        guard Self.allowedBytes.contains(secret.count) else { throw .size }
+        do throws(FileError) {
+            if !Files.exists(path) { try Files.makeDirectory(path) }
+        } catch {
+            throw .unusable
+        }
+        try check()
+        guard !Files.exists(file(name)) else { throw .exists }
+        do throws(FileError) {
+            // First the file, then the number: a crash in between is a secret found later.
+            try Files.create(file(name), with: secret)
+            let next = Array(String(try readGeneration() &+ 1).utf8)
+            try Files.replace(file(Self.counter), with: next.span)
+        } catch {
+            throw .unusable
+        }
+        Doorbell.ring(String(path.dropLast("/secrets".count)))
+    }
+
+    /// Removes a secret; its bytes are overwritten first.
+    public func remove(_ name: String) throws(Fault) {
+        guard Self.isName(name), Files.exists(file(name)) else { throw .missing }
+        try check()
+        do throws(FileError) {
+            let open = try OpenFile(file(name), flags: O_WRONLY)
+            let zeros = [UInt8](repeating: 0, count: try open.status().size)
+            try open.write(zeros.span)
+            try open.synchronize()
+            try Files.remove(file(name))
+        } catch {
+            throw .unusable
+        }
+    }
+
+    /// A number that grows with every secret added.
+    public func generation() throws(Fault) -> UInt64 {
+        guard Files.exists(path) else { return 0 }
+        try check()
+        do throws(FileError) {
+            return try readGeneration()
+        } catch {
+            throw .unusable
+        }
+    }
+
+    /// Reads and lends every secret.
+    public func lend(to body: (_ id: String, _ secret: Span<UInt8>) -> Void) throws(Fault) {
+        for name in try names() {
+            do throws(FileError) {
+                guard try FileStatus(of: file(name)).isPrivate else {
+                    throw FileError(.read, EPERM)
+                }
+                var bytes = try Files.read(file(name), limit: Self.allowedBytes.upperBound)
+                defer { wipe(&bytes) }
+                body(name, bytes.span)
+            } catch {
+                throw .unusable
+            }
+        }
+    }
+
+    private func file(_ name: String) -> String { path + "/" + name }
+
+    private func check() throws(Fault) {
+        guard let status = try? FileStatus(of: path), status.isDirectory, status.isPrivate else {
+            throw .unusable
+        }
+    }
+
+    private func readGeneration() throws(FileError) -> UInt64 {
+        guard Files.exists(file(Self.counter)) else { return 0 }
+        let text = try Files.read(file(Self.counter), limit: 32)
+        return UInt64(String(decoding: text, as: UTF8.self)) ?? 0
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        guard (1...64).contains(name.utf8.count), let first = name.utf8.first else { return false }
+        let isLetterOrDigit = { (byte: UInt8) in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: false
+            }
+        }
+        return isLetterOrDigit(first)
+            && name.utf8.allSatisfy { isLetterOrDigit($0) || ".-_".utf8.contains($0) }
+    }
+}

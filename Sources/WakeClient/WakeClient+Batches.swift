@@ -1,0 +1,121 @@
+private import Glibc
+import WakeFeed
+import WakeFetch
+import WakeFiles
+
+// One batch: fetched or found, verified and searched in one pass, committed in one transaction.
+
+extension WakeClient {
+    /// - Returns: how many matches are new.
+    func check(
+        _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
+        against secrets: [LocalSecret]
+    ) async throws(ClientError) -> Int {
+        precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
+        let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)
+        var committed = kept(planned, search)
+        if committed == nil {
+            do throws(ClientError) {
+                committed = try await fetch(planned, fresh: false, search)
+            } catch .corruptBatch {
+                // A cache on the way may hold the damage.
+                committed = try await fetch(planned, fresh: true, search)
+            }
+        }
+        guard let committed else { throw .truncated }
+        return try commit(committed, head: verified.head)
+    }
+
+    /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
+    private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
+        var next = record
+        next.cursor = batch.cursor
+        let old = environment.wallSeconds() - FeedLimits.retainedSeconds
+        return try save(
+            next, matches: batch.matches.map(Match.init),
+            dropBefore: (head.firstSequence, old), as: .batch)
+    }
+
+    /// A batch that was fetched before a crash came between.
+    private func kept(
+        _ planned: VerifiedHead.PlannedBatch, _ search: BatchSearch
+    ) -> CommittedBatch? {
+        guard let file = cache.open(planned.name) else { return nil }
+        var reader = search.begin()
+        do {
+            var offset = 0
+            while true {
+                let piece = try file.read(at: offset, count: BatchIntake.markBytes)
+                if piece.isEmpty { break }
+                try reader.feed(piece.span)
+                offset += piece.count
+            }
+            return try reader.finish()
+        } catch {
+            cache.drop(planned.name)
+            return nil
+        }
+    }
+
+    /// - Parameter fresh: whether caches on the way are to be passed by.
+    private func fetch(
+        _ planned: VerifiedHead.PlannedBatch, fresh: Bool,
+        _ search: BatchSearch
+    ) async throws(ClientError) -> CommittedBatch {
+        if fresh { cache.dropPart(planned.name) }
+        let intake = BatchIntake(path: cache.partPath(planned.name), search: search)
+        let request = FetchRequest(
+            try addresses.batch(planned.name),
+            fields: fresh ? [FetchField("Cache-Control", "no-cache")] : [],
+            range: intake.resumeAt > 0 ? intake.resumeAt : nil,
+            limit: FeedLimits.headerBytes + FeedLimits.payloadBytes, purpose: .feed)
+        let status = StatusBox()
+        do throws(FetchError) {
+            _ = try await transport.fetch(
+                request,
+                onHead: { response in
+                    status.set(response)
+                    return intake.begin(response)
+                }, sink: { intake.take($0) })
+        } catch {
+            if let failure = intake.failure { throw try batchRefused(failure, planned) }
+            if error == .stopped, let response = status.response {
+                // RFC 9110 §15.5.17: what is kept is longer than what the server has.
+                if response.status == 416 || response.status == 206 {
+                    cache.dropPart(planned.name)
+                }
+                throw .httpStatus(response.status, retryAfter: response.retryAfter)
+            }
+            if error == .tooLarge { cache.dropPart(planned.name) }
+            throw ClientError(error)
+        }
+        do throws(FeedError) {
+            let committed = try intake.finish()
+            if intake.synchronize() { cache.keep(planned.name) } else { cache.drop(planned.name) }
+            return committed
+        } catch {
+            throw try batchRefused(error, planned)
+        }
+    }
+
+    private func batchRefused(
+        _ error: FeedError, _ planned: VerifiedHead.PlannedBatch
+    ) throws(ClientError) -> ClientError {
+        switch error {
+        case .truncated: break
+        case .fork(let sequence):
+            // The part file is evidence; trimming spares what the head names.
+            try forked(at: sequence)
+        default: cache.dropPart(planned.name)
+        }
+        return ClientError(error)
+    }
+}
+
+extension Match {
+    init(_ match: FeedMatch) {
+        self.init(
+            id: match.matchID, secretID: match.secretID, note: match.note ?? [],
+            sequence: match.sequence)
+    }
+}

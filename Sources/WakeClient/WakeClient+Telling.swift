@@ -1,0 +1,53 @@
+// The outbox: what was found is told at least once, whatever happens in between.
+
+extension WakeClient {
+    /// Tells what waits to be told and is due. One at a time; a second call returns at once.
+    func tell() async throws(ClientError) {
+        guard !isTelling else { return }
+        isTelling = true
+        defer { isTelling = false }
+        while let next = try clientError({ () throws(StateError) in try state.nextWarning() }) {
+            await handler.handle(next.warning)
+            guard !Task.isCancelled else { return }
+            try clientError { () throws(StateError) in try state.dropWarning(next.id) }
+        }
+        while let pending = try nextToTell() {
+            do {
+                try await handler.handle(pending.match)
+            } catch {
+                // A handler that was interrupted did not fail.
+                guard !Task.isCancelled else { return }
+                try postpone(pending)
+                continue
+            }
+            let now = environment.wallSeconds()
+            try clientError { () throws(StateError) in
+                try state.markTold(pending.match.id, now: now)
+            }
+        }
+    }
+
+    private func nextToTell() throws(ClientError) -> PendingMatch? {
+        guard !Task.isCancelled else { return nil }
+        let now = environment.wallSeconds()
+        return try clientError { () throws(StateError) in try state.nextToTell(now: now) }
+    }
+
+    private func postpone(_ pending: PendingMatch) throws(ClientError) {
+        let failures = pending.failures + 1
+        let delay = Backoff.telling.delay(
+            failures: failures, random: environment.randomUnit(), floor: .seconds(60))
+        let time = environment.wallSeconds() + delay.wholeSeconds
+        try clientError { () throws(StateError) in
+            try state.postpone(pending.match.id, failures: failures, until: time)
+        }
+        environment.log(.tellingFailed(retrySeconds: Int(delay.wholeSeconds)))
+    }
+
+    /// Tells of a full disk, which cannot be written down first.
+    func tellOfFullDisk() async {
+        guard !hasWarnedOfFullDisk else { return }
+        hasWarnedOfFullDisk = true
+        await handler.handle(.diskFull)
+    }
+}

@@ -1,0 +1,54 @@
+private import Glibc
+private import WakeFiles
+private import WakeModel
+package import WakeSodium
+
+/// The file with a feed's signing key: one line, the 32-byte seed as base64url, readable by its
+/// owner alone.
+package enum FeedKeyFile {
+    private static let characters = 43
+
+    /// Makes a new key. A file that is there is left alone.
+    /// - Throws: `.file` with `exists` when there is one.
+    package static func create(
+        _ path: String, random: (Int) -> [UInt8] = Sodium.random
+    ) throws(FeedDirectoryError) -> SigningKey {
+        var seed = random(SigningKey.seedBytes)
+        defer { wipe(&seed) }
+        try write(seed, to: path)
+        return SigningKey(seed: seed.span)
+    }
+
+    /// Writes a seed of 32 bytes into a new file.
+    package static func write(
+        _ seed: [UInt8], to path: String
+    ) throws(FeedDirectoryError) {
+        precondition(seed.count == SigningKey.seedBytes)
+        var line = Base64URL.encode(seed.span) + [UInt8(ascii: "\n")]
+        defer { wipe(&line) }
+        let text = line
+        try FeedDirectoryError.wrap { () throws(FileError) in
+            try Files.create(path, with: text.span, mode: 0o600)
+        }
+    }
+
+    /// Reads the key, unless anybody else could.
+    package static func load(_ path: String) throws(FeedDirectoryError) -> SigningKey {
+        var (isPrivate, line) = try FeedDirectoryError.wrap {
+            () throws(FileError) -> (Bool, [UInt8]) in
+            // Status and bytes of the same open file: a name could be exchanged in between.
+            let file = try OpenFile(path, flags: O_RDONLY)
+            let status = try file.status()
+            guard status.isPrivate, status.isRegular else { return (false, []) }
+            return (true, try file.read(at: 0, count: characters + 2))
+        }
+        defer { wipe(&line) }
+        guard isPrivate else { throw .keyFileNotPrivate }
+        if line.last == UInt8(ascii: "\n") { line.removeLast() }
+        guard line.count == characters, var seed = Base64URL.decode(line.span) else {
+            throw .keyFileMalformed
+        }
+        defer { wipe(&seed) }
+        return SigningKey(seed: seed.span)
+    }
+}

@@ -1,0 +1,103 @@
+import CRuntime
+
+extension CurlEasy {
+    /// Turns a request into options. Whatever libcurl does by default or by the environment and
+    /// could tell clients apart, or lead elsewhere than the address says, is set explicitly.
+    func prepare(_ request: FetchRequest, _ configuration: FetchConfiguration) {
+        prepareConnection(request, configuration)
+        prepareProxy(request.purpose, configuration.proxy)
+        prepareMessage(request)
+    }
+
+    private func prepareConnection(
+        _ request: FetchRequest, _ configuration: FetchConfiguration
+    ) {
+        set(CURLOPT_URL, text: request.url.bytes)
+        set(CURLOPT_PATH_AS_IS, 1)
+        set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        // Bits, not CURLOPT_PROTOCOLS_STR(3): that came with 7.85.
+        let allowed = request.url.scheme == .https ? CURLPROTO_HTTPS : CURLPROTO_HTTP
+        set(CURLOPT_PROTOCOLS, allowed)
+        set(CURLOPT_REDIR_PROTOCOLS, allowed)
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        set(CURLOPT_HTTP09_ALLOWED, 0)
+        set(CURLOPT_NETRC, CURL_NETRC_IGNORED)
+        keepSocketsFromChildren()
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_NOPROGRESS, 1)
+        // Else an abort waits for getaddrinfo(3) to return; since 7.87.
+        setIfKnown(CURLOPT_QUICK_EXIT, 1)
+        set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
+        set(CURLOPT_SSL_VERIFYPEER, 1)
+        set(CURLOPT_SSL_VERIFYHOST, 2)
+        // A resumed session would tell the server who came back.
+        set(CURLOPT_SSL_SESSIONID_CACHE, 0)
+        if let file = configuration.caFile {
+            set(CURLOPT_CAINFO, text: Array(file.utf8))
+            // Else the system's directory would be trusted beside the file.
+            set(CURLOPT_CAPATH, text: nil)
+        }
+        set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(request.timeout.connect))
+        if let total = request.timeout.total {
+            set(CURLOPT_TIMEOUT_MS, Self.milliseconds(total))
+        }
+    }
+
+    /// Set in either case: an empty text keeps libcurl from looking into the environment
+    /// (CURLOPT_PROXY(3), CURLOPT_NOPROXY(3)).
+    private func prepareProxy(_ purpose: FetchPurpose, _ proxy: FetchProxy?) {
+        set(CURLOPT_NOPROXY, text: "")
+        guard let proxy else {
+            set(CURLOPT_PROXY, text: "")
+            return
+        }
+        set(CURLOPT_PROXY, text: Array("socks5h://\(proxy.host):\(proxy.port)".utf8))
+        set(CURLOPT_SOCKS5_AUTH, CURLAUTH_BASIC)
+        if let isolation = proxy.isolation {
+            set(CURLOPT_PROXYUSERNAME, text: purpose.proxyUser)
+            set(CURLOPT_PROXYPASSWORD, text: isolation)
+        }
+    }
+
+    private func prepareMessage(_ request: FetchRequest) {
+        set(CURLOPT_USERAGENT, text: FetchConfiguration.userAgent)
+        // No Accept-Encoding is sent, and what comes encoded all the same stays so.
+        set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        set(CURLOPT_HTTPAUTH, CURLAUTH_NONE)
+        switch request.method {
+        case .get: set(CURLOPT_HTTPGET, 1)
+        case .put: set(CURLOPT_CUSTOMREQUEST, text: "PUT")
+        case .post: set(CURLOPT_CUSTOMREQUEST, text: "POST")
+        case .delete: set(CURLOPT_CUSTOMREQUEST, text: "DELETE")
+        }
+        // RFC 9110 §8.6: PUT and POST announce even an empty body.
+        if let body = request.body ?? (request.method.announcesBody ? [] : nil) {
+            set(body: body)
+            // A name without value takes away what libcurl would add (CURLOPT_HTTPHEADER(3)).
+            append(line: Array("Expect:\0".utf8))
+            if !request.fields.contains(where: \.isContentType) {
+                append(line: Array("Content-Type:\0".utf8))
+            }
+        }
+        if let first = request.range {
+            append(line: Array("Range: bytes=\(first)-\0".utf8))
+        }
+        for field in request.fields { append(line: field.line()) }
+        useLines()
+    }
+
+    /// Never 0, which means never or a default to libcurl.
+    private static func milliseconds(_ time: Duration) -> Int {
+        let (seconds, attoseconds) = time.components
+        return max(1, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
+    }
+}
+
+extension FetchRequest.Method {
+    fileprivate var announcesBody: Bool { self == .put || self == .post }
+}
+
+extension FetchField {
+    fileprivate var isContentType: Bool { name.description.lowercased() == "content-type" }
+}

@@ -1,0 +1,60 @@
+/// Why a fetch, or a fetcher, failed. Numbers and cases only, never text from the wire.
+package enum FetchError: Error, Sendable, Hashable {
+    /// libcurl cannot be used; the message names the library and the Debian package.
+    case libraryMissing(MissingLibrary)
+    /// Not a URL that may be fetched, see ``FetchURL``, or http where the configuration forbids it.
+    case invalidURL
+    /// A `.onion` address without a proxy: it must never reach a name server (RFC 7686 §2).
+    case onionWithoutProxy
+    /// The value of a request field holds bytes that do not belong there.
+    case invalidField
+    /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
+    case network(code: Int32)
+    /// Certificate, host name or handshake. The code is libcurl's.
+    case tls(code: Int32)
+    /// The connect, total, low-speed or idle time ran out.
+    case timeout
+    /// More body than `limit`, sent or announced.
+    case tooLarge
+    /// The connection ended before the body did.
+    case truncated
+    /// `onHead` or `sink` said stop.
+    case stopped
+    /// The task was cancelled.
+    case cancelled
+    /// The fetcher was closed.
+    case closed
+    /// No thread or no memory for the fetch.
+    case outOfResources
+    /// What came back is not the HTTP that was asked for.
+    case protocolViolation
+}
+
+/// A shared library that is loaded at run time and could not be.
+package struct MissingLibrary: Sendable, Hashable {
+    /// What is wrong with it.
+    package enum Reason: Sendable, Hashable {
+        case notFound, functionMissing, tooOld, unfit, notInitialised
+    }
+
+    /// The file name that was looked for.
+    package let name: String
+    /// The Debian and Ubuntu package that brings it.
+    package let package: String
+    package let reason: Reason
+}
+
+extension MissingLibrary: CustomStringConvertible {
+    /// Two lines: what is wrong, and what to do.
+    package var description: String {
+        let problem =
+            switch reason {
+            case .notFound: "cannot load \(name)"
+            case .functionMissing: "\(name) lacks a function that is needed"
+            case .tooOld: "\(name) is too old, 7.68.0 is needed"
+            case .unfit: "\(name) was built without something that is needed"
+            case .notInitialised: "\(name) could not be initialised"
+            }
+        return "\(problem)\nhint: install the package \(package): apt-get install \(package)"
+    }
+}

@@ -1,0 +1,49 @@
+/// All that is taken from a response head. Everything else in it is read, counted and forgotten.
+package struct FetchResponse: Sendable, Hashable {
+    /// 200...599; redirects are not followed, a 3xx is just a status.
+    package let status: Int
+    /// Bytes of body announced; nil when the body is chunked or ends with the connection.
+    package let contentLength: UInt64?
+    /// First byte of a 206's `Content-Range`.
+    package let contentRangeStart: UInt64?
+    /// Seconds to wait; a date is taken relative to the response's own `Date`, if it has one.
+    package let retryAfter: Int?
+    package let contentType: FetchContentType?
+
+    package init(
+        status: Int, contentLength: UInt64? = nil, contentRangeStart: UInt64? = nil,
+        retryAfter: Int? = nil, contentType: FetchContentType? = nil
+    ) {
+        self.status = status
+        self.contentLength = contentLength
+        self.contentRangeStart = contentRangeStart
+        self.retryAfter = retryAfter
+        self.contentType = contentType
+    }
+
+    /// Whether the status is one of 200...299.
+    package var isSuccess: Bool { (200...299).contains(status) }
+}
+
+/// The media types that make a difference; no text from the wire is kept.
+package enum FetchContentType: Sendable, Hashable, CaseIterable {
+    case octetStream, json, problem, eventStream, html, text, other
+
+    /// The type and subtype in lower case, as registered with IANA; `other` has none.
+    var name: StaticString? {
+        switch self {
+        case .octetStream: "application/octet-stream"
+        case .json: "application/json"
+        case .problem: "application/problem+json"
+        case .eventStream: "text/event-stream"
+        case .html: "text/html"
+        case .text: "text/plain"
+        case .other: nil
+        }
+    }
+}
+
+/// What a callback wants next.
+package enum FetchVerdict: Sendable, Hashable {
+    case proceed, stop
+}

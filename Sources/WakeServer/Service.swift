@@ -1,0 +1,127 @@
+import CLinux
+import Glibc
+package import WakeHTTP
+import WakeModel
+package import WakeStore
+
+/// The daemon: a store, a feed to serve, two listeners, one stream of wakes.
+package struct Service: Sendable {
+    private let configuration: Configuration
+    private let log: Log
+    private let store: Store
+    private let server: HTTPServer
+
+    /// Opens the store and binds the listeners: clients can connect, and are answered by `run`.
+    package init(_ configuration: Configuration, log: Log) async throws(ServiceError) {
+        self.configuration = configuration
+        self.log = log
+        Hardening.apply()
+        let store: Store
+        do throws(StoreOpenError) {
+            store = try Store(opening: configuration.store)
+        } catch {
+            throw .store(error)
+        }
+        self.store = store
+        do throws(HTTPServerError) {
+            server = try Self.bind(configuration, store: store, log: log)
+        } catch {
+            await store.close()
+            throw .http(error)
+        }
+    }
+
+    /// The public listener's TCP port; 0 on a Unix socket.
+    package var port: UInt16 { server.ports.first ?? 0 }
+
+    /// Serves until the task is cancelled, then drains, empties the store's log and returns.
+    package func run() async {
+        log(.started(port: port))
+        await server.run()
+        log(.stopping)
+        await store.close()
+        log(.stopped)
+    }
+
+    private static func bind(
+        _ configuration: Configuration, store: Store, log: Log
+    ) throws(HTTPServerError) -> HTTPServer {
+        let loop = try EventLoop()
+        let wakes = StreamHub(loop: loop)
+        let site = FeedSite(
+            directory: configuration.feed, maxAge: max(configuration.cacheSeconds, 0))
+        let sequence: @Sendable () -> UInt64 = { site.sequence }
+        let health = Health(store: store.counters)
+        let broadcaster = Broadcaster(
+            wakes: wakes, sequence: sequence, stateFile: configuration.broadcastState, log: log)
+        let counters = Once<HTTPCounters>()
+        let admin = AdminRoutes(
+            broadcaster: broadcaster,
+            metrics: Metrics(
+                http: { counters.value }, store: store.counters, wakes: wakes,
+                broadcaster: broadcaster, sequence: sequence),
+            health: health)
+        let open = PublicRoutes(
+            registration: RegistrationRoute(store: store),
+            feed: configuration.feedServed ? FeedRoute(site: site) : nil,
+            wakes: wakes, sequence: sequence, health: health)
+        let server = try HTTPServer(
+            listeners: [
+                ListenerConfiguration(
+                    configuration.listen.listening(mode: 0o666),
+                    proxyProtocol: configuration.proxyProtocol,
+                    bodyBytes: Limits.requestBodyBytes
+                ) { open.handle($0, $1) },
+                ListenerConfiguration(configuration.admin.listening(mode: 0o600)) {
+                    admin.handle($0, $1)
+                },
+            ],
+            limits: configuration.httpLimits, loop: loop)
+        counters.set(server.counters)
+        return server
+    }
+}
+
+/// Why the daemon could not start.
+package enum ServiceError: Error {
+    case store(StoreOpenError)
+    case http(HTTPServerError)
+}
+
+extension Configuration {
+    package var store: StoreConfiguration {
+        var store = StoreConfiguration(dataDirectory: data, keyFile: keys)
+        store.maxPages = storeMegabytes * 256  // pages of 4 KiB
+        return store
+    }
+
+    /// The broadcaster's state, beside the database.
+    var broadcastState: String { data + "/broadcast" }
+
+    var httpLimits: HTTPLimits {
+        var limits = HTTPLimits()
+        limits.headBytes = Limits.requestHeadBytes
+        limits.fieldCount = Limits.requestFields
+        limits.targetBytes = Limits.requestTargetBytes
+        limits.bodyBytes = Limits.requestBodyBytes
+        limits.headSeconds = Limits.headSeconds
+        limits.bodySeconds = Limits.bodySeconds
+        limits.idleSeconds = Limits.idleSeconds
+        limits.streamKeepAliveSeconds = Limits.keepAliveSeconds
+        limits.connections = connections
+        limits.connectionsPerSource = connectionsPerAddress
+        limits.streams = streams
+        limits.streamsPerSource = streamsPerAddress
+        limits.drainSeconds = drainSeconds
+        return limits
+    }
+}
+
+extension Configuration.Address {
+    func listening(mode: mode_t) -> ListenerConfiguration.Address {
+        switch self {
+        case .tcp(let host, let port): .tcp(host: host, port: port)
+        case .unix(let path): .unix(path: path, mode: mode)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package import WakeModel
+package import WakeSodium
+
+/// What one generation hashes and seals with. Destroying the master destroys every remnant of the
+/// generation, wherever a copy of its rows may lie.
+package struct GenerationKeys: Sendable {
+    private let pepper: KeyMemory
+    private let sealing: KeyMemory
+    /// For hashes that find one push token under several ids in memory, during a broadcast.
+    package let deduplication: KeyMemory
+
+    /// - Parameter master: 32 random bytes.
+    package init(master: KeyMemory) {
+        pepper = master.derive(1, context: "rvllid__")
+        sealing = master.derive(2, context: "rvllseal")
+        deduplication = master.derive(3, context: "rvlldupl")
+    }
+
+    /// The id column: BLAKE2b-256 of the instance token, keyed. Not slow on purpose: there is
+    /// nothing to guess in 256 random bits, and slowness would be a gift to whoever floods us.
+    package func id(of token: InstanceToken) -> [UInt8] {
+        token.bytes.withSpan { token in
+            pepper.withSpan { pepper in
+                Blake2b.hash(token, count: Limits.idBytes, key: pepper)
+            }
+        }
+    }
+
+    /// The sealed column: the push token padded to one size, under a random nonce and bound to its
+    /// row, so that no row can be moved to another id.
+    package func seal(_ token: PushToken, id: [UInt8]) -> [UInt8] {
+        var plaintext = [UInt8](repeating: 0, count: Limits.plaintextBytes)
+        defer { wipe(&plaintext) }
+        plaintext[0] = Self.layout
+        plaintext[1] = token.service.rawValue
+        token.bytes.withSpan { bytes in
+            plaintext[2] = UInt8(bytes.count >> 8)
+            plaintext[3] = UInt8(bytes.count & 0xFF)
+            for index in bytes.indices { plaintext[4 + index] = bytes[index] }
+        }
+        let associated = Self.associated(id)
+        return SealedBox.seal(plaintext.span, associated: associated.span, key: sealing)
+    }
+
+    /// - Returns: nil when the keys are not those of the row, or any bit differs.
+    package func open(_ sealed: [UInt8], id: [UInt8]) -> PushToken? {
+        let associated = Self.associated(id)
+        guard
+            var plaintext = SealedBox.open(
+                sealed.span, associated: associated.span, key: sealing)
+        else { return nil }
+        defer { wipe(&plaintext) }
+        guard plaintext.count == Limits.plaintextBytes, plaintext[0] == Self.layout,
+            let service = PushService(rawValue: plaintext[1])
+        else { return nil }
+        let count = Int(plaintext[2]) << 8 | Int(plaintext[3])
+        guard count <= Limits.pushTokenBytes,
+            plaintext[(4 + count)...].allSatisfy({ $0 == 0 })
+        else { return nil }
+        var bytes = Array(plaintext[4..<4 + count])
+        defer { wipe(&bytes) }
+        return try? PushToken(service: service, bytes: bytes)
+    }
+
+    /// First byte of the plaintext.
+    private static let layout: UInt8 = 1
+
+    private static func associated(_ id: [UInt8]) -> [UInt8] {
+        [UInt8(StoreSchema.version)] + id
+    }
+}

@@ -1,0 +1,62 @@
+package import Synchronization
+
+/// What the store did since it was opened: counts only, in memory only.
+package final class StoreCounters: Sendable {
+    package let registers = Atomic<Int>(0)
+    package let deletes = Atomic<Int>(0)
+    package let reads = Atomic<Int>(0)
+    /// Operations refused because the queue was full.
+    package let overloads = Atomic<Int>(0)
+    /// Registers refused for lack of room.
+    package let refusals = Atomic<Int>(0)
+    /// Operations answered unavailable.
+    package let failures = Atomic<Int>(0)
+    /// Transactions made durable.
+    package let commits = Atomic<Int>(0)
+    /// Times the log was emptied.
+    package let truncations = Atomic<Int>(0)
+    package let largestBatch = Atomic<Int>(0)
+    /// Pages in use in the file, as of the last batch.
+    package let pages = Atomic<Int>(0)
+
+    private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
+
+    package init() {}
+
+    /// How the last batch went.
+    package var condition: StoreCondition {
+        StoreCondition(rawValue: conditionCode.load(ordering: .relaxed)) ?? .failed
+    }
+
+    func add(_ batch: Batch) {
+        for (request, answer) in zip(batch.operations, batch.answers) {
+            switch request {
+            case .operation(.register, _): registers.add(1, ordering: .relaxed)
+            case .operation(.delete, _), .removal: deletes.add(1, ordering: .relaxed)
+            case .operation(.read, _), .page: reads.add(1, ordering: .relaxed)
+            }
+            switch answer {
+            case .full: refusals.add(1, ordering: .relaxed)
+            case .unavailable: failures.add(1, ordering: .relaxed)
+            case .done, .stored, .overloaded: break
+            }
+        }
+        largestBatch.max(batch.operations.count, ordering: .relaxed)
+    }
+
+    func note(_ condition: StoreCondition) {
+        conditionCode.store(condition.rawValue, ordering: .relaxed)
+    }
+}
+
+/// What `/health` needs to know.
+package enum StoreCondition: UInt8, Sendable {
+    case ready
+    /// Registers are refused; deletes and reads work.
+    case full
+    /// The last batch could not be written.
+    case failing
+    /// A flush failed: the process must end.
+    case failed
+    case closed
+}

@@ -1,0 +1,138 @@
+package import WakeFiles
+package import WakeSQLite
+
+/// Why a store could not be created or opened. Nothing on disk was changed.
+package enum StoreOpenError: Error, Equatable, Sendable {
+    /// The parts of a store on disk.
+    package enum Part: Sendable {
+        case dataDirectory
+        case database
+        case keyFile
+    }
+
+    case missing(Part)
+    /// `create` never overwrites.
+    case exists(Part)
+    /// Readable or writable by others, or of another owner; permission bits.
+    case notPrivate(Part, mode: UInt32)
+    /// A symbolic link, or no regular file or directory.
+    case wrongKind(Part)
+    case keyFileInsideData
+    /// 0 bytes, or shorter than a database header.
+    case empty
+    case notADatabase
+    /// A database of another program.
+    case foreignApplication(Int64)
+    /// Written by a newer version of this program.
+    case newerSchema(Int64)
+    /// The tables are not to the letter what this version makes.
+    case schemaDiffers
+    /// Wrong length, mark, version or checksum.
+    case keyFileDamaged
+    /// The keys do not open the rows.
+    case foreignKeys
+    /// Another process has the store open.
+    case locked
+    /// SQLite did not take a setting: its name.
+    case settingRefused(StoreSetting)
+    /// The same for `max_page_count`.
+    case pageLimitRefused
+    case readOnly
+    case file(Part, FileError)
+    case sqlite(SQLiteError)
+    /// The writer's thread could not start: errno.
+    case thread(Int32)
+}
+
+extension StoreOpenError {
+    /// One line: what is wrong and what to do. Names paths of the configuration, nothing else.
+    package func message(_ configuration: StoreConfiguration) -> String {
+        func path(_ part: Part) -> String {
+            switch part {
+            case .dataDirectory: configuration.dataDirectory
+            case .database: configuration.databaseFile
+            case .keyFile: configuration.keyFile
+            }
+        }
+        let database = path(.database)
+        switch self {
+        case .missing(.keyFile):
+            return "the key file \(path(.keyFile)) is missing; without it no registration can be "
+                + "opened: bring it back, or start anew with `reveille init`"
+        case .missing(let part):
+            return "\(path(part)) is missing; run `reveille init`"
+        case .exists(let part):
+            return "\(path(part)) exists; nothing is overwritten: choose another place"
+        case .notPrivate(.dataDirectory, let mode):
+            return "\(path(.dataDirectory)) has mode \(octal(mode)) or another owner; "
+                + "it must be this user's with mode 0700"
+        case .notPrivate(let part, let mode):
+            return "\(path(part)) has mode \(octal(mode)) or another owner; "
+                + "it must be this user's with mode 0600"
+        case .wrongKind(let part):
+            return "\(path(part)) is a symbolic link or of the wrong kind; name the real "
+                + (part == .dataDirectory ? "directory" : "file")
+        case .keyFileInsideData:
+            return "the key file \(path(.keyFile)) lies in the data directory; move it elsewhere"
+        case .empty:
+            return "\(database) is empty; bring it back, or remove it and run `reveille init`"
+        case .notADatabase, .schemaDiffers:
+            return "\(database) is not a store of this program; name another data directory"
+        case .foreignApplication(let number):
+            return "\(database) belongs to another program (application_id \(number)); "
+                + "name another data directory"
+        case .newerSchema(let version):
+            return "\(database) was written by a newer version (schema \(version)); "
+                + "start that version"
+        case .keyFileDamaged:
+            return "the key file \(path(.keyFile)) is damaged or no key file; bring it back"
+        case .foreignKeys:
+            return "the keys in \(path(.keyFile)) do not open \(database); "
+                + "name the key file that belongs to it"
+        case .locked:
+            return "another process has \(configuration.dataDirectory) open; stop it first"
+        case .settingRefused(let setting):
+            return "SQLite refused the setting \(setting.rawValue); use an unmodified SQLite"
+        case .pageLimitRefused:
+            return "SQLite refused the setting max_page_count; use an unmodified SQLite"
+        case .readOnly:
+            return "\(database) cannot be written; make its file system writable"
+        case .file(let part, let error):
+            return "\(path(part)): \(error.reason)"
+        case .sqlite(let error):
+            return "\(database): SQLite error \(error.code); check the disk"
+        case .thread(let number):
+            return "the writer's thread could not start (error \(number)); raise the limits"
+        }
+    }
+
+    private func octal(_ mode: UInt32) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
+    /// Read-only and busy have cases of their own; everything else keeps its code.
+    init(_ error: SQLiteError) {
+        if error.isReadOnly {
+            self = .readOnly
+        } else if error.isBusy {
+            self = .locked
+        } else if error.isCorrupt {
+            self = .notADatabase
+        } else {
+            self = .sqlite(error)
+        }
+    }
+
+    init(_ part: Part, _ error: FileError) {
+        if error.isMissing {
+            self = .missing(part)
+        } else if error.exists {
+            self = .exists(part)
+        } else if error.isLocked {
+            self = .locked
+        } else {
+            self = .file(part, error)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import WakeClient
+import WakeCommand
+import WakeFiles
+
+let initCommand = Command(
+    "init", "make a profile for a feed",
+    options: [
+        .init("--feed", value: "URL", "the directory that holds the feed's head"),
+        .init("--key", value: "KEY", "the feed's public key, 43 characters of base64url"),
+        .init("--service", value: "URL", "the wake-up service, for stream and registration"),
+        .init("--channel", value: "stream|poll", "how to learn of news; stream with a service"),
+        .init("--proxy", value: "HOST:PORT", "a SOCKS5 proxy for everything, such as Tor"),
+    ] + Profile.options,
+    examples: [
+        "reveille-client init --feed https://feed.example/feed/ --key KEY",
+        "reveille-client init --feed http://127.0.0.1:8080/feed/ --key KEY "
+            + "--service http://127.0.0.1:8080 --state ./try",
+    ]
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let feed = try invocation.required("--feed")
+    let key = try invocation.required("--key")
+    let service = invocation.value("--service")
+    let channel = invocation.value("--channel")
+    let proxy = invocation.value("--proxy")
+    let configuration = try Profile.configuration(
+        feed: feed, key: key, service: service, channel: channel, proxy: proxy, in: profile)
+    try profile.write(feed: feed, key: key, service: service, channel: channel, proxy: proxy)
+    do throws(ClientError) {
+        // Opens and closes the state once: what is wrong with the directory is said now.
+        _ = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+    } catch {
+        try? Files.remove(profile.configurationFile)
+        throw CommandFailure(error)
+    }
+    return .success
+}
+
+let forgetCommand = Command(
+    "forget", "remove a profile with everything in it",
+    options: [
+        .init("--force", "also when the service may still hold a registration")
+    ] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    do throws(ClientError) {
+        let client = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+        try await client.erase(force: invocation.flag("--force"))
+    } catch {
+        throw CommandFailure(error)
+    }
+    do throws(SecretDirectory.Fault) {
+        let secrets = profile.secrets()
+        for name in try secrets.names() { try secrets.remove(name) }
+    } catch {
+        throw CommandFailure(error)
+    }
+    do throws(FileError) {
+        try Files.remove(profile.configurationFile)
+    } catch {
+        throw CommandFailure("the profile cannot be removed: \(error.reason)", status: .ioError)
+    }
+    return .success
+}

@@ -1,0 +1,97 @@
+import WakeClient
+import WakeCommand
+
+let registerCommand = Command(
+    "register", "leave a push token with the service; the token comes from standard input",
+    operands: [.init("SERVICE", "apns, apns-sandbox, fcm or webpush")],
+    options: [
+        .init("--file", value: "PATH", "read the token from this file instead"),
+        .init("--json", "as JSON"),
+    ] + Profile.options,
+    examples: [
+        "reveille-client register webpush < endpoint.txt",
+        "reveille-client register fcm --file token.txt",
+    ]
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let state = try await wish(try pushToken(invocation), in: profile, configuration)
+    return report(state, json: invocation.flag("--json"))
+}
+
+let unregisterCommand = Command(
+    "unregister", "have the service forget this device; kept up until it did",
+    options: [.init("--json", "as JSON")] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let state = try await wish(nil, in: profile, configuration)
+    return report(state, json: invocation.flag("--json"))
+}
+
+/// Never from the command line: what stands there, everybody on the machine can read (proc(5)).
+private func pushToken(_ invocation: Invocation) throws(CommandFailure) -> PushToken {
+    guard let service = PushToken.Service(rawValue: invocation.operands[0]) else {
+        throw CommandFailure(
+            "the service is apns, apns-sandbox, fcm or webpush", status: .usage)
+    }
+    let input = try TokenInput(invocation)
+    do throws(PushToken.Fault) {
+        return try input.lend { (text) throws(PushToken.Fault) in
+            try PushToken(service, text: text)
+        }
+    } catch {
+        throw CommandFailure(
+            error == .tooLong
+                ? "the push token is longer than 508 bytes"
+                : "the push token is not of the form its service issues", status: .usage)
+    }
+}
+
+/// Brings a wish about, or leaves it to the client that holds the profile.
+private func wish(
+    _ token: PushToken?, in profile: Profile, _ configuration: ClientConfiguration
+) async throws(CommandFailure) -> RegistrationState {
+    do throws(ClientError) {
+        return try await wishAlone(token, in: profile, configuration)
+    } catch  where error != .locked {
+        throw CommandFailure(error)
+    } catch {
+        // `run` holds the profile.
+    }
+    do throws(ClientError) {
+        let visit = try ProfileVisit(configuration)
+        try visit.leave(token)
+        // It was rung at; what it comes to shows within moments if the service can be reached.
+        for _ in 0..<200 {
+            let state = try visit.registration()
+            if state == .registered || state == .none { return state }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return try visit.registration()
+    } catch {
+        throw CommandFailure(error)
+    }
+}
+
+private func wishAlone(
+    _ token: PushToken?, in profile: Profile, _ configuration: ClientConfiguration
+) async throws(ClientError) -> RegistrationState {
+    let client = try WakeClient(
+        configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+    if let token { return try await client.register(token) }
+    return try await client.unregister()
+}
+
+private func report(_ state: RegistrationState, json: Bool) -> ExitStatus {
+    if json {
+        Console().out("{\(Report.registration(state))}")
+    } else {
+        Console().out(Report.sentence(state))
+    }
+    switch state {
+    case .none, .registered, .suspended: return .success
+    case .registering(let failure), .unregistering(let failure):
+        return failure.map(CommandFailure.status) ?? .transient
+    }
+}

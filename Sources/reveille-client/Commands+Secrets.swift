@@ -1,0 +1,90 @@
+import WakeClient
+import WakeCommand
+import WakeModel
+
+let secretsAddCommand = Command(
+    "secrets add", "add what the feed is to be checked for, from standard input",
+    operands: [.init("ID", "its name, told with a match; numbered without", .optional)],
+    options: Profile.options,
+    examples: [
+        "reveille-client secrets add visit < secret.txt",
+        "openssl rand -hex 32 | reveille-client secrets add",
+    ]
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    var input = try Console().input(limit: 1 << 20)
+    defer { wipe(&input) }
+    let lines = input.split(separator: UInt8(ascii: "\n")).map(SecretLine.decode)
+    guard !lines.isEmpty else {
+        throw CommandFailure(
+            "standard input holds no secret", hint: "secrets add ID < FILE", status: .usage)
+    }
+    let secrets = profile.secrets()
+    do throws(SecretDirectory.Fault) {
+        let taken = Set(try secrets.names())
+        var number = 1
+        for (index, line) in lines.enumerated() {
+            var name = invocation.operands.first ?? ""
+            if name.isEmpty {
+                while taken.contains("secret-\(number)") { number += 1 }
+                name = "secret-\(number)"
+                number += 1
+            } else if lines.count > 1 {
+                name += "-\(index + 1)"
+            }
+            try secrets.add(name, line.span)
+            Console().out(name)
+        }
+    } catch {
+        throw CommandFailure(error)
+    }
+    return .success
+}
+
+let secretsListCommand = Command(
+    "secrets list", "list the names of the secrets",
+    options: [.init("--json", "as JSON")] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    let names: [String]
+    do throws(SecretDirectory.Fault) {
+        names = try profile.secrets().names()
+    } catch {
+        throw CommandFailure(error)
+    }
+    if invocation.flag("--json") {
+        let list = names.map { "\"\($0)\"" }.joined(separator: ",")
+        Console().out("{\"secrets\":[\(list)]}")
+    } else {
+        for name in names { Console().out(name) }
+    }
+    return .success
+}
+
+let secretsRemoveCommand = Command(
+    "secrets remove", "remove a secret", operands: [.init("ID", "its name")],
+    options: Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    do throws(SecretDirectory.Fault) {
+        try profile.secrets().remove(invocation.operands[0])
+    } catch {
+        throw CommandFailure(error)
+    }
+    return .success
+}
+
+/// One line of a secrets file, read as the publisher reads it.
+enum SecretLine {
+    /// Hexadecimal, else base64url, of at least 16 bytes; any other line is taken as it is.
+    static func decode(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        var text = Array(line)
+        if text.last == UInt8(ascii: "\r") { text.removeLast() }
+        if let bytes = Hex.decode(text.span), bytes.count >= 16 { return bytes }
+        if let bytes = Base64URL.decode(text.span), bytes.count >= 16 { return bytes }
+        return text
+    }
+}

@@ -1,0 +1,56 @@
+import WakeClient
+import WakeCommand
+
+let statusCommand = Command(
+    "status", "what this client knows about itself",
+    options: [.init("--json", "as JSON")] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let status: ClientStatus
+    do throws(ClientError) {
+        status = try ProfileVisit(configuration).status()
+    } catch {
+        throw CommandFailure(error)
+    }
+    Console().out(invocation.flag("--json") ? statusJSON(status) : statusText(status))
+    return .success
+}
+
+private func statusJSON(_ status: ClientStatus) -> String {
+    let number = { (value: Int64?) in value.map { "\($0)" } ?? "null" }
+    let members = [
+        Report.registration(status.registration),
+        "\"sequence\":\(status.sequence)",
+        "\"lastVerified\":\(number(status.lastVerified))",
+        "\"matchesToTell\":\(status.matchesToTell)",
+        "\"pausedUntil\":\(number(status.pausedUntil))",
+        "\"retired\":\(status.isRetired)",
+        "\"forked\":\(status.isForked)",
+        "\"sharesOrigin\":\(status.sharesOrigin)",
+    ]
+    return "{\(members.joined(separator: ","))}"
+}
+
+private func statusText(_ status: ClientStatus) -> String {
+    var lines = [
+        "registration    \(Report.sentence(status.registration))",
+        "checked up to   \(status.sequence == 0 ? "nothing yet" : "batch \(status.sequence)")",
+        "matches to tell \(status.matchesToTell)",
+    ]
+    if let time = status.lastVerified {
+        let age = max(0, ClientEnvironment.live.wallSeconds() - time)
+        lines.append("last head       \(age) s ago")
+    } else {
+        lines.append("last head       none verified yet")
+    }
+    if status.pausedUntil != nil { lines.append("wakes           paused by the publisher") }
+    if status.isRetired { lines.append("feed            has ended") }
+    if status.isForked { lines.append("feed            FORKED: nothing newer is checked") }
+    if status.sharesOrigin {
+        lines.append(
+            "note            feed and registration share an origin: one operator sees who"
+                + " registers and who fetches")
+    }
+    return lines.joined(separator: "\n")
+}

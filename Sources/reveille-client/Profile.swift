@@ -1,0 +1,82 @@
+import Glibc
+import WakeClient
+import WakeCommand
+import WakeFiles
+
+/// Where a profile lives, from `--profile`, `--state` and the XDG directories
+/// (specifications.freedesktop.org/basedir-spec).
+struct Profile {
+    static let options: [Command.Option] = [
+        .init("--profile", value: "NAME", "which profile, default by default"),
+        .init("--state", value: "DIR", "keep everything of the profile in this directory"),
+    ]
+
+    let stateDirectory: String
+    let cacheDirectory: String
+
+    var configurationFile: String { stateDirectory + "/client.conf" }
+
+    init(_ invocation: Invocation) throws(CommandFailure) {
+        let name = invocation.value("--profile") ?? "default"
+        guard Self.isName(name) else {
+            throw CommandFailure(
+                "a profile's name is letters, digits, - and _, 64 at most", status: .usage)
+        }
+        if let directory = invocation.value("--state") {
+            guard invocation.value("--profile") == nil else {
+                throw CommandFailure("--profile and --state exclude each other", status: .usage)
+            }
+            stateDirectory = try Self.absolute(directory)
+            cacheDirectory = stateDirectory + "/cache"
+            return
+        }
+        stateDirectory = try Self.base("XDG_STATE_HOME", ".local/state") + "/reveille/" + name
+        // Profiles share nothing, hence no cache: one could be seen to fetch for the other.
+        cacheDirectory = try Self.base("XDG_CACHE_HOME", ".cache") + "/reveille/" + name
+    }
+
+    func secrets() -> SecretDirectory { SecretDirectory(stateDirectory) }
+
+    private static func isName(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func base(
+        _ variable: String, _ fallback: String
+    ) throws(CommandFailure) -> String {
+        // "If an implementation encounters a relative path … it should ignore it."
+        if let path = Environment.value(variable), path.hasPrefix("/") { return path }
+        guard let home = Environment.value("HOME"), home.hasPrefix("/") else {
+            throw CommandFailure(
+                "HOME is not set", hint: "set it, or name a directory with --state",
+                status: .configuration)
+        }
+        return home + "/" + fallback
+    }
+
+    private static func absolute(_ path: String) throws(CommandFailure) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let directory = unsafe getcwd(nil, 0) else {
+            throw CommandFailure("the working directory is gone", status: .ioError)
+        }
+        defer { unsafe free(directory) }
+        return unsafe String(cString: directory) + "/" + path
+    }
+}
+
+/// The environment of this process.
+enum Environment {
+    static func value(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        let text = unsafe String(cString: value)
+        return text.isEmpty ? nil : text
+    }
+}

@@ -1,0 +1,64 @@
+import WakeClient
+import WakeCommand
+
+/// What the service holds. `WakeModel` has a type of the same name.
+typealias ServiceRow = StoredRegistration
+
+/// What the commands say, for people and for scripts.
+enum Report {
+    static func word(_ state: RegistrationState) -> String {
+        switch state {
+        case .none: "none"
+        case .registered: "registered"
+        case .registering: "registering"
+        case .unregistering: "unregistering"
+        case .suspended: "suspended"
+        }
+    }
+
+    static func failure(_ state: RegistrationState) -> ClientError? {
+        switch state {
+        case .registering(let failure), .unregistering(let failure): failure
+        case .none, .registered, .suspended: nil
+        }
+    }
+
+    static func sentence(_ state: RegistrationState) -> String {
+        let reason = failure(state).map { ": \(CommandFailure.message($0))" } ?? ""
+        return switch state {
+        case .none: "nothing is registered"
+        case .registered: "registered"
+        case .registering: "registering, run and sync keep trying\(reason)"
+        case .unregistering: "unregistering, run and sync keep trying\(reason)"
+        case .suspended: "registered once the publisher allows it again"
+        }
+    }
+
+    /// Members of a JSON object, without braces.
+    static func registration(_ state: RegistrationState) -> String {
+        "\"registration\":\"\(word(state))\",\"failure\":\(code(failure(state)))"
+    }
+
+    static func code(_ error: ClientError?) -> String {
+        error.map { "\"\($0.code)\"" } ?? "null"
+    }
+
+    static func warning(_ warning: Warning) -> String {
+        switch warning {
+        case .silence(let days): "no news of the feed for \(days) days"
+        case .fork(let sequence):
+            "two different batches \(sequence) exist; nothing newer is checked"
+        case .gap(let first, let last):
+            "batches \(first) to \(last) were missed and can never be checked"
+        case .stale: "the feed's head has expired"
+        case .clockSkew(let seconds): "the clock differs from the feed's by \(seconds) s"
+        case .badFeed: "nothing but heads without a valid signature for a day"
+        case .rollback: "nothing but heads older than one seen before for a day"
+        case .stateReset: "the state was damaged and begun anew; matches may be told again"
+        case .diskFull: "there is no room on the disk"
+        case .retired: "the feed has ended"
+        case .registrationRefused(let status):
+            "the service refuses the registration with status \(status)"
+        }
+    }
+}

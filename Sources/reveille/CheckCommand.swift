@@ -1,0 +1,66 @@
+import WakeCommand
+import WakeFeed
+import WakeFiles
+import WakeServer
+import WakeStore
+
+/// `reveille check`: what is in force, and what would keep the service from starting.
+enum CheckCommand {
+    static let command = Command(
+        "check", "explain the configuration in force, without secrets",
+        options: [ConfigurationFile.option],
+        examples: ["reveille check --config /etc/reveille/reveille.conf"],
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
+
+    private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+        let configuration = try ConfigurationFile.load(invocation)
+        let console = Console()
+        var faults = 0
+        func row(_ name: String, _ value: String, fault: String? = nil) {
+            let padding = String(repeating: " ", count: max(1, 16 - name.count))
+            console.out(name + padding + value)
+            if let fault {
+                faults += 1
+                console.out("                problem: \(fault)")
+            }
+        }
+        row("http", text(configuration.listen) + (configuration.proxyProtocol ? ", PROXY v2" : ""))
+        row("admin", text(configuration.admin))
+        row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
+        row("store keys", configuration.keys, fault: fault(privateFile: configuration.keys))
+        row("store limit", "\(configuration.storeMegabytes) MiB")
+        row(
+            "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
+            fault: Files.exists(configuration.feed + "/head")
+                ? nil : "no head: `reveille feed init`")
+        row("feed key", configuration.feedKey, fault: fault(privateFile: configuration.feedKey))
+        row(
+            "feed timing",
+            "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
+                + "cache \(configuration.cacheSeconds) s")
+        row("wakes", "event streams, at most \(configuration.streams)")
+        row("push services", "off: no gateway in this version; registrations are kept for them")
+        row("log", configuration.logLevel.rawValue)
+        row("policy", PrivacyPolicy.hash)
+        return faults == 0 ? .success : .configuration
+    }
+
+    private static func text(_ address: Configuration.Address) -> String {
+        switch address {
+        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    private static func fault(privateDirectory path: String) -> String? {
+        guard let status = try? FileStatus(of: path) else { return "missing: `reveille init`" }
+        guard status.isDirectory else { return "not a directory" }
+        return status.isPrivate ? nil : "must be this user's own with mode 0700"
+    }
+
+    private static func fault(privateFile path: String) -> String? {
+        guard let status = try? FileStatus(of: path) else { return "missing" }
+        guard status.isRegular else { return "not a plain file" }
+        return status.isPrivate ? nil : "must be this user's own with mode 0600"
+    }
+}

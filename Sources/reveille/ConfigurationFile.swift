@@ -1,0 +1,58 @@
+import Glibc
+import WakeCommand
+import WakeFiles
+import WakeServer
+
+/// Finds and reads the configuration file of a command.
+enum ConfigurationFile {
+    static let option = Command.Option(
+        "--config", value: "FILE",
+        "configuration file (default: ./reveille.conf, else /etc/reveille/reveille.conf)")
+
+    static func load(_ invocation: Invocation) throws(CommandFailure) -> Configuration {
+        let path = try locate(invocation)
+        let bytes: [UInt8]
+        do {
+            bytes = try Files.read(path, limit: 65_536)
+        } catch {
+            throw CommandFailure(
+                "\(path): \(error.reason)", hint: "`reveille init DIR` writes a first one",
+                status: .configuration)
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure("\(path): not UTF-8", status: .configuration)
+        }
+        do {
+            return try ConfigurationParser.parse(text, directory: directory(of: path))
+        } catch {
+            throw CommandFailure("\(path): \(error.message)", status: .configuration)
+        }
+    }
+
+    private static func locate(_ invocation: Invocation) throws(CommandFailure) -> String {
+        if let path = invocation.value(option.name) { return path }
+        let candidates = ["reveille.conf", "/etc/reveille/reveille.conf"]
+        guard let path = candidates.first(where: { Files.exists($0) }) else {
+            throw CommandFailure(
+                "no configuration: neither \(candidates[0]) here nor \(candidates[1])",
+                hint: "name one with --config, or write a first one with `reveille init DIR`",
+                status: .configuration)
+        }
+        return path
+    }
+
+    private static func directory(of path: String) -> String {
+        AbsolutePath.of(Files.parent(of: path) ?? ".")
+    }
+}
+
+/// Paths as given on the command line, made independent of the working directory.
+enum AbsolutePath {
+    static func of(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let here = unsafe getcwd(nil, 0) else { return path }
+        defer { unsafe free(here) }
+        let base = unsafe String(cString: here)
+        return path == "." ? base : base + "/" + path
+    }
+}

@@ -1,0 +1,105 @@
+package import Foundation
+
+/// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0.
+package final class ServiceUnderTest {
+    package let directory: TemporaryDirectory
+    package private(set) var program: RunningProgram
+    package private(set) var port: UInt16
+    /// The feed's public key, as `init` printed it.
+    package let feedKey: String
+
+    package var configuration: String { directory.path + "/service/reveille.conf" }
+    package var data: String { directory.path + "/service/data" }
+    package var url: String { "http://127.0.0.1:\(port)" }
+
+    package init(extra: String = "") async throws {
+        directory = try TemporaryDirectory()
+        let made = try await RunningProgram.run("reveille", ["init", directory.path + "/service"])
+        guard made.status == 0 else { throw TestFailure(made.output) }
+        feedKey = try Self.word(after: "feed key: ", in: made.output)
+        let path = directory.path + "/service/reveille.conf"
+        var text = try String(contentsOfFile: path, encoding: .utf8)
+        text = text.replacing("listen = 127.0.0.1:8080", with: "listen = 127.0.0.1:0\n\(extra)")
+        text = text.replacing("level = info", with: "level = debug")
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        (program, port) = try await Self.start(path)
+    }
+
+    /// Starts again on the same directory, after a stop or a kill. The port changes.
+    package func restart() async throws {
+        (program, port) = try await Self.start(configuration)
+    }
+
+    package func kill() async {
+        program.signal(SIGKILL)
+        _ = await program.exit()
+    }
+
+    /// - Returns: the exit status.
+    package func stop() async -> Int32 {
+        program.signal(SIGTERM)
+        return await program.exit()
+    }
+
+    /// Runs an operator's command against this service.
+    package func command(_ words: String..., input: [UInt8] = []) async throws -> (
+        status: Int32, output: String
+    ) {
+        try await RunningProgram.run(
+            "reveille", words + ["--config", configuration], input: input)
+    }
+
+    /// Every file of the service's directory, by path.
+    package func files() throws -> [String: Data] {
+        let root = directory.path + "/service"
+        var files: [String: Data] = [:]
+        for name in try FileManager.default.subpathsOfDirectory(atPath: root) {
+            files[name] = FileManager.default.contents(atPath: root + "/" + name)
+        }
+        return files
+    }
+
+    /// The files that contain any of the needles, by path.
+    package func files(containing needles: [[UInt8]]) throws -> [String] {
+        try files().filter { _, bytes in
+            needles.contains { bytes.range(of: Data($0)) != nil }
+        }.map(\.key).sorted()
+    }
+
+    // MARK: Requests
+
+    /// Sends one request on a connection of its own.
+    package func send(
+        _ method: String, _ path: String, token: String? = nil, body: [UInt8] = []
+    ) throws -> WireResponse {
+        let client = try LoopbackClient(port: port)
+        return try client.exchange(method, path, token: token, body: body)
+    }
+
+    private static func start(_ configuration: String) async throws -> (RunningProgram, UInt16) {
+        let program = try RunningProgram("reveille", ["serve", "--config", configuration])
+        let line = try await program.line(containing: "started port=")
+        guard let port = UInt16(try word(after: "port=", in: line)) else {
+            throw TestFailure(line)
+        }
+        return (program, port)
+    }
+
+    package static func word(after mark: String, in text: String) throws -> String {
+        guard let range = text.range(of: mark) else { throw TestFailure("no \(mark) in \(text)") }
+        return String(text[range.upperBound...].prefix { !$0.isWhitespace })
+    }
+}
+
+extension LoopbackClient {
+    /// Sends one request on this connection and reads its answer.
+    package func exchange(
+        _ method: String, _ path: String, token: String? = nil, body: [UInt8] = []
+    ) throws -> WireResponse {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: reveille.test\r\n"
+        if let token { head += "Authorization: Bearer \(token)\r\n" }
+        if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
+        try send(Array((head + "\r\n").utf8) + body)
+        return try receiveResponse(toHead: method == "HEAD")
+    }
+}

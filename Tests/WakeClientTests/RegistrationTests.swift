@@ -1,0 +1,186 @@
+import Testing
+import WakeFetch
+import WakeModel
+
+@testable import WakeClient
+
+@Suite("Registration is a wish that comes true")
+struct RegistrationTests {
+    private static let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
+    private static let other = Array("another-token-of-the-same-instance-9876".utf8)
+
+    @Test("registering leaves one row and says registered only after a 204")
+    func registers() throws {
+        let world = try World()
+        let states = try world.time.run {
+            let client = try world.client()
+            world.service.answer(next: [.init(status: 200)])
+            let first = try await client.register(try .init(.fcm, text: Self.token))
+            try await world.live(client, for: .seconds(7 * 3600))
+            return (first, await client.status.registration)
+        }
+        #expect(states.0 == .registering(failure: .httpStatus(200, retryAfter: nil)))
+        #expect(states.1 == .registered)
+        #expect(world.service.rows == [Self.token])
+    }
+
+    @Test(
+        "HTTP 500 or a lost answer ends with exactly one row",
+        arguments: [SimulatedNetwork.Answer(status: 500), SimulatedNetwork.Answer(isLost: true)])
+    func oneRow(_ answer: SimulatedNetwork.Answer) throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: [answer, answer, answer])
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            try await world.live(client, for: .seconds(24 * 3600))
+            #expect(await client.status.registration == .registered)
+        }
+        #expect(world.service.rows == [Self.token])
+        #expect(world.service.puts >= (answer.isLost ? 4 : 1))
+    }
+
+    @Test("a new token takes the place of the old one, also while the old one is on its way")
+    func supersedes() throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: [.init(isLost: true)])
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            _ = try await client.register(try .init(.fcm, text: Self.other))
+            try await world.live(client, for: .seconds(24 * 3600))
+        }
+        #expect(world.service.rows == [Self.other])
+    }
+
+    @Test("a late answer to an older wish does not acknowledge the newer one")
+    func lateAnswer() throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: [.init(status: 204, delay: .seconds(30))])
+            let client = try world.client()
+            async let first = client.register(try .init(.fcm, text: Self.token))
+            await world.time.sleep(.seconds(1))
+            let second = try await client.register(try .init(.fcm, text: Self.other))
+            #expect(second == .registering(failure: nil))
+            _ = try await first
+            try await world.live(client, for: .seconds(3600))
+            #expect(await client.status.registration == .registered)
+        }
+        #expect(world.service.rows == [Self.other])
+    }
+
+    @Test("unregistering offline succeeds by itself later, across restarts, and leaves no byte")
+    func unregistersLater() throws {
+        let world = try World()
+        let instance = try world.time.run {
+            let client = try world.client()
+            #expect(try await client.register(try .init(.fcm, text: Self.token)) == .registered)
+            let bytes = try #require(try await client.instanceBytes)
+            world.network.failEverything(with: .network(code: 7))
+            let state = try await client.unregister()
+            #expect(state == .unregistering(failure: .network))
+            return bytes
+        }
+        #expect(try world.scratch.contents().values.contains { $0.holds(instance) })
+        for _ in 0..<3 {
+            try world.time.run {
+                let client = try world.client()
+                try await world.live(client, for: .seconds(3600))
+                guard case .unregistering = await client.status.registration else {
+                    Issue.record("the wish was lost")
+                    return
+                }
+            }
+        }
+        world.network.failEverything(with: nil)
+        try world.time.run {
+            let client = try world.client()
+            try await world.live(client, for: .seconds(7 * 3600))
+            #expect(await client.status.registration == .none)
+        }
+        #expect(world.service.rows.isEmpty)
+        let secrets = [instance, Self.token, Base64URL.encode(instance.span)]
+        for (path, bytes) in try world.scratch.contents() {
+            for secret in secrets { #expect(!bytes.holds(secret), "\(path)") }
+        }
+    }
+
+    @Test("after an acknowledged erasure the next registration has a new instance token")
+    func freshToken() throws {
+        let world = try World()
+        try world.time.run {
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            let first = try #require(try await client.instanceBytes)
+            #expect(try await client.unregister() == .none)
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            #expect(try #require(try await client.instanceBytes) != first)
+        }
+        #expect(world.service.rows == [Self.token])
+    }
+
+    @Test("renewals come at random between one day and two and a third, and heal a service")
+    func renews() throws {
+        let world = try World(seed: 7)
+        try world.time.run {
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            world.service.forgetAll()
+            try await world.live(client, for: .seconds(60 * 86_400))
+        }
+        #expect(world.service.rows == [Self.token])
+        let puts = world.network.traces.filter { $0.purpose == .registration }.map(\.time)
+        let gaps = zip(puts, puts.dropFirst()).map { $1 - $0 }
+        #expect((25...61).contains(puts.count))
+        #expect(gaps.allSatisfy { $0 >= .seconds(86_400) && $0 <= .seconds(202_000) })
+        #expect(Set(gaps).count > gaps.count / 2)
+    }
+
+    @Test("Retry-After is waited for, and never for more than six hours")
+    func retryAfter() throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: [
+                .init(status: 503, retryAfter: 3000), .init(status: 503, retryAfter: 999_999),
+            ])
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            try await world.live(client, for: .seconds(24 * 3600))
+        }
+        let puts = world.network.traces.filter { $0.purpose == .registration }.map(\.time)
+        #expect(puts.count == 3)
+        #expect(puts[1] - puts[0] >= .seconds(3000))
+        #expect((Duration.seconds(21_600)...Duration.seconds(21_700)).contains(puts[2] - puts[1]))
+    }
+
+    @Test("a refusal is told once and asked again seldom")
+    func refusal() throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: Array(repeating: .init(status: 400), count: 100))
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            try await world.live(client, for: .seconds(2 * 86_400))
+        }
+        #expect(world.handler.warnings == [.registrationRefused(status: 400)])
+        let puts = world.network.traces.count { $0.purpose == .registration }
+        #expect((8...17).contains(puts))
+    }
+
+    @Test("what the service holds is shown, and nothing registered is said so")
+    func stored() throws {
+        let world = try World()
+        try world.time.run {
+            let client = try world.client()
+            await #expect(throws: ClientError.notRegistered) {
+                try await client.storedRegistration()
+            }
+            _ = try await client.register(try .init(.fcm, text: Self.token))
+            let stored = try await client.storedRegistration()
+            #expect(stored.row?.token.text() == Self.token)
+            #expect(stored.row?.id.count == 32)
+            #expect(stored.row?.sealed.count == 552)
+        }
+    }
+}

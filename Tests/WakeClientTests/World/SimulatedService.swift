@@ -1,0 +1,76 @@
+import Synchronization
+import WakeFetch
+import WakeModel
+
+@testable import WakeClient
+
+/// The service's side of registrations, as far as a client can tell: rows by instance token.
+final class SimulatedService: Sendable {
+    private struct State {
+        var rows: [String: [UInt8]] = [:]
+        var puts = 0
+        var deletes = 0
+        var script: [SimulatedNetwork.Answer] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Push tokens held, by nothing anybody could know.
+    var rows: [[UInt8]] { state.withLock { Array($0.rows.values) } }
+    var puts: Int { state.withLock { $0.puts } }
+    var deletes: Int { state.withLock { $0.deletes } }
+
+    /// Answers given to the next requests instead of 204; the work is done all the same when the
+    /// answer is lost.
+    func answer(next: [SimulatedNetwork.Answer]) {
+        state.withLock { $0.script += next }
+    }
+
+    /// As after a rotation that nobody renewed through.
+    func forgetAll() { state.withLock { $0.rows = [:] } }
+
+    func route(_ request: FetchRequest) -> SimulatedNetwork.Answer? {
+        let scripted = state.withLock { state in
+            state.script.isEmpty ? nil : state.script.removeFirst()
+        }
+        if let scripted, !scripted.isLost { return scripted }
+        var answer = act(request)
+        answer.isLost = scripted != nil
+        return answer
+    }
+
+    private func act(_ request: FetchRequest) -> SimulatedNetwork.Answer {
+        guard
+            let field = request.fields.first(where: { $0.name.description == "Authorization" })
+        else { return .init(status: 401) }
+        let key = String(decoding: field.value, as: UTF8.self)
+        return state.withLock { state in
+            switch request.method {
+            case .put:
+                state.puts += 1
+                guard let body = request.body, let token = try? RegistrationBody.decode(body)
+                else { return .init(status: 400) }
+                state.rows[key] = token.text().copy()
+                return .init(status: 204, contentType: nil)
+            case .delete:
+                state.deletes += 1
+                state.rows[key] = nil
+                return .init(status: 204, contentType: nil)
+            case .get, .post:
+                let answer = Self.registrationAnswer(state.rows[key])
+                return .init(body: answer.encode(), contentType: .json)
+            }
+        }
+    }
+
+    private static func registrationAnswer(_ text: [UInt8]?) -> RegistrationAnswer {
+        let stored = text.flatMap { text in
+            (try? PushToken(service: .fcm, text: text.span)).map {
+                StoredRegistration(
+                    generation: .current, id: [UInt8](repeating: 7, count: 32),
+                    sealed: [UInt8](repeating: 9, count: 552), token: $0)
+            }
+        }
+        return RegistrationAnswer(stored: stored, policyHash: "00ff")
+    }
+}

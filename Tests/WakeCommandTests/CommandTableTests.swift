@@ -1,0 +1,71 @@
+import Testing
+import WakeCommand
+import WakeModel
+
+@Suite("Command lines")
+struct CommandTableTests {
+    /// What the last command was given.
+    private func table(_ run: @escaping @Sendable (Invocation) -> WakeCommand.ExitStatus) -> CommandTable {
+        CommandTable(
+            program: "tool", summary: "does things", version: "1",
+            commands: [
+                Command(
+                    "feed publish", "publish a file", operands: [.init("FILE", "the file")],
+                    options: [.init("--width", value: "N", "width"), .init("--force", "anyway")],
+                    run: { (invocation) throws(CommandFailure) in
+                        _ = try invocation.integer("--width", in: 1...9)
+                        return run(invocation)
+                    }),
+                Command("status", "show", run: { (invocation) in run(invocation) }),
+            ], examples: [])
+    }
+
+    @Test("values are taken after a space or an equals sign, flags as they are")
+    func options() async {
+        let table = table { invocation in
+            invocation.operands == ["-"] && invocation.value("--width") == "8"
+                && invocation.flag("--force") ? .match : .failure
+        }
+        #expect(await table.run(["feed", "publish", "-", "--width", "8", "--force"]) == 10)
+        #expect(await table.run(["feed", "publish", "--width=8", "--force", "--", "-"]) == 10)
+    }
+
+    @Test(
+        "every usage error ends with 2 and runs nothing",
+        arguments: [
+            [], ["feed"], ["feed", "publish"], ["feed", "publich", "x"], ["stat"],
+            ["status", "extra"], ["status", "--force"], ["feed", "publish", "a", "b"],
+            ["feed", "publish", "a", "--width"], ["feed", "publish", "a", "--force=1"],
+            ["feed", "publish", "a", "--force", "--force"], ["--unknown"],
+            ["feed", "publish", "a", "--width", "10"],
+        ])
+    func usage(_ words: [String]) async {
+        let table = table { _ in
+            Issue.record("ran")
+            return .success
+        }
+        #expect(await table.run(words) == 2)
+    }
+
+    @Test(
+        "help succeeds everywhere and runs nothing",
+        arguments: [
+            ["--help"], ["-h"], ["help"], ["feed", "--help"], ["feed", "publish", "--help"],
+            ["feed", "publish", "-h"], ["help", "feed", "publish"], ["--version"],
+        ])
+    func help(_ words: [String]) async {
+        let table = table { _ in
+            Issue.record("ran")
+            return .success
+        }
+        #expect(await table.run(words) == 0)
+    }
+
+    @Test("a mistyped word is met with the one that was meant")
+    func spelling() {
+        #expect(Spelling.nearest(to: "publich", in: ["publish", "prune"]) == "publish")
+        #expect(Spelling.nearest(to: "--widht", in: ["--width"]) == "--width")
+        #expect(Spelling.nearest(to: "xyz", in: ["publish"]) == nil)
+        #expect(Spelling.nearest(to: "a", in: []) == nil)
+    }
+}

@@ -1,0 +1,226 @@
+import Testing
+
+@testable import WakeFetch
+
+@Suite("Fetches end when they should", .timeLimit(.minutes(1)))
+struct AbortTests {
+    /// Sends a head, then a byte every `milliseconds` until the client goes; tells of that.
+    private static func trickle(
+        every milliseconds: Int32, head: String = "HTTP/1.1 200 OK\r\n\r\n",
+        closed: AsyncStream<Void>.Continuation
+    ) -> LoopbackServer {
+        LoopbackServer { peer in
+            _ = peer.readHead()
+            peer.send(head)
+            while !peer.isClosed(within: milliseconds), peer.send("x") {}
+            closed.yield()
+        }
+    }
+
+    private func timeout(
+        total: Duration? = nil, pace: FetchTimeout.Pace = .idle(.seconds(30))
+    ) -> FetchTimeout {
+        FetchTimeout(connect: .seconds(5), total: total, pace: pace)
+    }
+
+    @Test(
+        "a stalled or trickling sender times out, and the connection is closed",
+        arguments: [
+            (FetchTimeout.Pace.idle(.milliseconds(300)), Int32(60_000)),
+            (.atLeast(bytesPerSecond: 1000, over: .milliseconds(400)), 60_000),
+            (.atLeast(bytesPerSecond: 1000, over: .milliseconds(400)), 20),
+        ])
+    func slow(pace: FetchTimeout.Pace, every: Int32) async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = Self.trickle(every: every, closed: note)
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let clock = ContinuousClock()
+        let start = clock.now
+        let request = FetchRequest.get(try server.url(), timeout: timeout(pace: pace))
+        #expect(await failure(fetcher, request) == .timeout)
+        let taken = start.duration(to: clock.now)
+        #expect(taken >= .milliseconds(250))
+        #expect(taken < .seconds(5))
+        _ = await closed.first { _ in true }
+        await fetcher.close()
+    }
+
+    @Test("keep-alives far below any rate keep a stream that may idle")
+    func keepAlive() async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = Self.trickle(every: 100, closed: note)
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let gathered = Gathered()
+        let error = await failure { () async throws(FetchError) in
+            let request = FetchRequest(
+                try FetchURL("\(server.base)/"), limit: .max,
+                timeout: self.timeout(pace: .idle(.milliseconds(400))), purpose: .stream)
+            _ = try await fetcher.fetch(request) { chunk in
+                gathered.append(chunk)
+                return gathered.bytes.count < 15 ? .proceed : .stop
+            }
+        }
+        // 15 bytes at 10 a second: more than three times the idle time.
+        #expect(error == .stopped)
+        #expect(gathered.bytes.count == 15)
+        _ = await closed.first { _ in true }
+        await fetcher.close()
+    }
+
+    @Test(
+        "a server that says nothing, or half a head, times out",
+        arguments: ["", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 100 Continue\r\n\r\n"])
+    func silent(head: String) async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = Self.trickle(every: 60_000, head: head, closed: note)
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        #expect(await failure(fetcher, .get(try server.url(), timeout: .impatient)) == .timeout)
+        _ = await closed.first { _ in true }
+        await fetcher.close()
+    }
+
+    @Test("the total time ends a fetch whatever its pace")
+    func total() async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = Self.trickle(every: 20, closed: note)
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let request = FetchRequest.get(
+            try server.url(), timeout: timeout(total: .milliseconds(500)))
+        #expect(await failure(fetcher, request) == .timeout)
+        _ = await closed.first { _ in true }
+        await fetcher.close()
+    }
+
+    @Test("the time a sink takes is not held against the server")
+    func patience() async throws {
+        let gate = Gate()
+        let server = LoopbackServer { peer in
+            _ = peer.readHead()
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
+            // Longer than the idle time, while the sink holds the first byte.
+            guard !peer.isClosed(within: 600) else { return }
+            gate.open()
+            guard !peer.isClosed(within: 100) else { return }
+            peer.send("b")
+            peer.waitForClose()
+        }
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let gathered = Gathered()
+        _ = try await fetcher.fetch(.get(server.url(), timeout: .impatient)) { chunk in
+            if gathered.chunks == 0 { gate.pass() }
+            gathered.append(chunk)
+            return .proceed
+        }
+        #expect(gathered.bytes == Array("ab".utf8))
+        await fetcher.close()
+    }
+
+    @Test("cancelling aborts within milliseconds, whether before, in or between the bytes")
+    func cancelling() async throws {
+        for head in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
+            let (events, note) = AsyncStream.makeStream(of: Bool.self)
+            let server = LoopbackServer { peer in
+                _ = peer.readHead()
+                peer.send(head)
+                note.yield(false)
+                note.yield(peer.waitForClose())
+            }
+            let fetcher = try Fetcher.plain()
+            let url = try server.url()
+            let running = Task { await failure(fetcher, .get(url)) }
+            var received = events.makeAsyncIterator()
+            #expect(await received.next() == false)
+            let clock = ContinuousClock()
+            let start = clock.now
+            running.cancel()
+            #expect(await running.value == .cancelled)
+            #expect(await received.next() == true)
+            #expect(start.duration(to: clock.now) < .milliseconds(500))
+            await fetcher.close()
+            server.stop()
+        }
+    }
+
+    @Test("a task that was cancelled before sends nothing")
+    func cancelledBefore() async throws {
+        let server = LoopbackServer.answering(answer())
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try server.url()
+        let (start, go) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            _ = await start.first { _ in true }
+            return await failure(fetcher, .get(url))
+        }
+        task.cancel()
+        go.finish()
+        #expect(await task.value == .cancelled)
+        await fetcher.close()
+        #expect(server.connections == 0)
+    }
+
+    @Test("stop in the head or in the body ends the fetch before the next piece")
+    func stopping() async throws {
+        let (closed, note) = AsyncStream.makeStream(of: Void.self)
+        let server = LoopbackServer { peer in
+            _ = peer.readHead()
+            peer.send("HTTP/1.1 200 OK\r\n\r\n")
+            while peer.send([UInt8](repeating: 0x78, count: 4096)) {}
+            note.yield()
+        }
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let request = FetchRequest.get(try server.url(), limit: .max)
+        for inHead in [true, false] {
+            let gathered = Gathered()
+            let error = await failure { () async throws(FetchError) in
+                _ = try await fetcher.fetch(
+                    request, onHead: { _ in inHead ? .stop : .proceed },
+                    sink: { chunk in
+                        gathered.append(chunk)
+                        return .stop
+                    })
+            }
+            #expect(error == .stopped)
+            #expect(gathered.chunks == (inHead ? 0 : 1))
+            _ = await closed.first { _ in true }
+        }
+        await fetcher.close()
+    }
+
+    @Test("closing a fetcher ends what runs")
+    func closing() async throws {
+        let (events, note) = AsyncStream.makeStream(of: Void.self)
+        let server = LoopbackServer { peer in
+            _ = peer.readHead()
+            note.yield()
+            peer.waitForClose()
+        }
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try server.url()
+        let running = Task { await failure(fetcher, .get(url)) }
+        _ = await events.first { _ in true }
+        await fetcher.close()
+        #expect(await running.value == .closed)
+        await fetcher.close()
+    }
+
+    @Test("nobody there is a network error")
+    func refused() async throws {
+        let server = LoopbackServer.answering(answer())
+        let url = try server.url()
+        server.stop()
+        let gone = LoopbackServer { peer in _ = peer.readHead() }
+        defer { gone.stop() }
+        let fetcher = try Fetcher.plain()
+        #expect(await failure(fetcher, .get(try gone.url()))?.isNetwork == true)
+        #expect(await failure(fetcher, .get(url))?.isNetwork == true)
+        await fetcher.close()
+    }
+}
