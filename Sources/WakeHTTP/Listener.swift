@@ -5,7 +5,8 @@ import Glibc
 final class Listener {
     let configuration: ListenerConfiguration
     let parserLimits: ParserLimits
-    let descriptor: Descriptor
+    /// nil once closed; connections it accepted still ask for its configuration.
+    private var descriptor: Descriptor?
     /// Out of descriptors: not accepting for a moment.
     var isPaused = false
 
@@ -33,12 +34,19 @@ final class Listener {
         descriptor = Descriptor(owning: number)
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Turns newcomers away from now on; a Unix socket's file is removed.
+    func close() {
+        guard let descriptor = descriptor.take() else { return }
         if case .unix(let path, _) = configuration.address {
-            Socket.remove(path, of: descriptor)
+            Socket.remove(path, of: descriptor.number)
         }
     }
 
+    /// The descriptor's number; -1 once closed.
+    var number: Int32 { descriptor?.number ?? -1 }
+
     /// The bound TCP port, 0 for a Unix socket.
-    var port: UInt16 { UInt16(max(0, linux_bound_port(descriptor.number))) }
+    var port: UInt16 { UInt16(max(0, linux_bound_port(number))) }
 }

@@ -18,28 +18,31 @@ extension Reactor {
 
     private func watch(listener index: Int) {
         let isWatched = loop.poller.watchReadable(
-            of: listeners[index].descriptor.number, token: Reactor.listenerBit | UInt64(index))
+            of: listeners[index].number, token: Reactor.listenerBit | UInt64(index))
         listeners[index].isPaused = !isWatched
         if !isWatched { deadlines.set(TimerSlot.resume, to: now + Reactor.pause) }
     }
 
-    func accept(from index: Int) {
-        guard index < listeners.count, !listeners[index].isPaused else { return }
+    /// Takes in newcomers; whether more may be waiting.
+    @discardableResult
+    func accept(from index: Int) -> Bool {
+        guard index < listeners.count, !listeners[index].isPaused else { return false }
         for _ in 0..<Reactor.acceptsPerTurn {
-            switch Socket.accept(from: listeners[index].descriptor) {
+            switch Socket.accept(from: listeners[index].number) {
             case .connection(let descriptor, let address):
                 admit(descriptor, from: address, listener: index)
             case .skip: continue
-            case .none: return
+            case .none: return false
             case .exhausted:
                 // Level-triggered: left watched, the listener would keep the loop spinning.
                 counters.dropped.increment()
-                loop.poller.forget(listeners[index].descriptor.number)
+                loop.poller.forget(listeners[index].number)
                 listeners[index].isPaused = true
                 deadlines.set(TimerSlot.resume, to: now + Reactor.pause)
-                return
+                return false
             }
         }
+        return true
     }
 
     /// Accepts again on every listener that paused.

@@ -2,9 +2,13 @@
 extension Reactor {
     func beginDraining() {
         // Whoever the kernel has already let in may have sent a request: answer it rather than reset it.
-        for index in listeners.indices { accept(from: index) }
+        for index in listeners.indices {
+            var rounds = 0
+            while rounds < 64, accept(from: index) { rounds += 1 }
+        }
         state = .draining
-        for listener in listeners { loop.poller.forget(listener.descriptor.number) }
+        // Closing also takes it out of epoll. What still waits is reset, and tries elsewhere.
+        for listener in listeners { listener.close() }
         deadlines.set(TimerSlot.drain, to: now + UInt64(limits.drainSeconds) * 1_000_000_000)
         for connection in connections.all {
             switch connection.phase {

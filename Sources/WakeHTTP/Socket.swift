@@ -31,13 +31,13 @@ enum Socket {
     }
 
     /// Stops listening and removes the socket file, unless a successor has made it its own.
-    static func remove(_ path: String, of listener: borrowing Descriptor) {
-        unsafe linux_unlink_unix(listener.number, path)
+    static func remove(_ path: String, of listener: Int32) {
+        unsafe linux_unlink_unix(listener, path)
     }
 
-    static func accept(from listener: borrowing Descriptor) -> Accepted {
+    static func accept(from listener: Int32) -> Accepted {
         var peer = linux_peer()
-        let number = unsafe linux_accept(listener.number, &peer)
+        let number = unsafe linux_accept(listener, &peer)
         if number >= 0 {
             return .connection(Descriptor(owning: number), address(of: peer))
         }

@@ -1,4 +1,4 @@
-import Dispatch
+import Glibc
 import TestSupport
 import Testing
 
@@ -57,10 +57,9 @@ struct DrainTests {
         #expect(try idle.isAtEnd())
         #expect(try stream.isAtEnd())
         #expect(running.hub.count == 0)
-        #expect(throws: LoopbackClient.Failure.self) {
-            let late = try LoopbackClient(port: running.live.port)
-            try late.send(Self.get)
-            _ = try late.receiveResponse()
+        await running.live.settle()
+        #expect(throws: LoopbackClient.Failure.cannotConnect(errno: ECONNREFUSED)) {
+            _ = try LoopbackClient(port: running.live.port)
         }
         try partial.send("P/1.1\r\nHost: x\r\n\r\n")
         #expect(try partial.receiveResponse()["Connection"] == "close")
