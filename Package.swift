@@ -46,7 +46,7 @@ let package = Package(
         library("WakeSodium", ["CSodium", "WakeModel"]),
         library("WakeSQLite", ["CSQLite"]),
         library("WakeFiles", []),
-        library("WakeCommand", ["WakeModel"]),
+        library("WakeCommand", ["WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
         library("WakeHTTP", ["CLinux"]),
@@ -82,6 +82,11 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CLinux", "WakeModel"], path: "Tests/Support",
             swiftSettings: strict),
+        .target(name: "StoreFaults", path: "Tests/StoreFaults"),
+        .executableTarget(
+            name: "store-worker",
+            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "StoreFaults"],
+            path: "Tests/StoreWorker", swiftSettings: strict),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),

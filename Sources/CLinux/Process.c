@@ -1,7 +1,49 @@
 #include "Process.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 void linux_set_undumpable(void) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static int termination = -1;
+
+// write(2) is async-signal-safe (signal-safety(7)).
+static void note_termination(int number) {
+    (void)number;
+    const int error = errno;
+    const uint64_t one = 1;
+    const ssize_t written = write(termination, &one, sizeof one);
+    (void)written;
+    errno = error;
+}
+
+int linux_catch_termination(void) {
+    termination = eventfd(0, EFD_CLOEXEC);
+    if (termination < 0)
+        return -errno;
+    struct sigaction note = {.sa_handler = note_termination, .sa_flags = SA_RESTART};
+    sigemptyset(&note.sa_mask);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    if (sigaction(SIGTERM, &note, NULL) || sigaction(SIGINT, &note, NULL) || sigaction(SIGPIPE, &ignore, NULL))
+        return -errno;
+    return 0;
+}
+
+void linux_wait_for_termination(void) {
+    sigset_t both;
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGINT);
+    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    uint64_t count;
+    while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {
+    }
 }

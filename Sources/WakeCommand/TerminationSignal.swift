@@ -1,22 +1,19 @@
+private import CLinux
 private import Dispatch
-private import Glibc
 
 /// SIGTERM and SIGINT as cancellation: the one way a daemon ends.
 package enum TerminationSignal {
     /// Runs `body` in a task that the first SIGTERM or SIGINT cancels; returns when it has ended.
+    /// Call once. A second signal does nothing: ending takes a bounded time already.
     package static func cancels(_ body: @escaping @Sendable () async -> Void) async {
-        // The default action must be off before the source can see the signal (dispatch manual).
-        signal(SIGTERM, SIG_IGN)
-        signal(SIGINT, SIG_IGN)
-        signal(SIGPIPE, SIG_IGN)
+        let result = linux_catch_termination()
+        precondition(result == 0, "no descriptor for signals")
         let task = Task { await body() }
-        let sources = [SIGTERM, SIGINT].map { number in
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { task.cancel() }
-            source.activate()
-            return source
+        // A thread of its own: Dispatch's signal sources miss signals that a parent left blocked.
+        DispatchQueue(label: "termination").async {
+            linux_wait_for_termination()
+            task.cancel()
         }
         await task.value
-        for source in sources { source.cancel() }
     }
 }

@@ -91,9 +91,7 @@ struct BatchBuilder {
     /// told from real digests by their place either.
     private func pad(_ rows: inout [Row]) {
         let width = shape.width
-        let multiple = FeedLimits.digestMultiple
-        let full = (rows.count + multiple - 1) / multiple * multiple
-        let target = max(full, options.minimumDigests)
+        let target = shape.padded(rows.count, options)
         while true {
             let decoys = random.bytes((target - rows.count) * width.rawValue)
             for offset in stride(from: 0, to: decoys.count, by: width.rawValue) {

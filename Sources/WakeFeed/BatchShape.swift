@@ -51,6 +51,12 @@ struct BatchShape: Sendable, Equatable {
         return min(limit, FeedLimits.payloadBytes / rowBytes) / multiple * multiple
     }
 
+    /// Digests a batch with so many real ones holds.
+    func padded(_ count: Int, _ options: PublishOptions) -> Int {
+        let multiple = FeedLimits.digestMultiple
+        return max((count + multiple - 1) / multiple * multiple, options.minimumDigests)
+    }
+
     /// - Returns: the first item, from 1, whose note does not fit.
     func tooLongNote(in input: FeedInput) -> Int? {
         guard case .secrets(let items) = input, noteBytes > 0 else { return nil }

@@ -5,9 +5,9 @@ package import WakeSodium
 /// Publishes into a feed's directory, so that a crash at any moment leaves a feed that verifies and
 /// a publish that can be repeated.
 ///
-/// The order: remove leftovers; each batch under a temporary name, then its own; the intent into the
-/// journal; the new head under a temporary name, then its own. Every step is durable before the
-/// next. Until the head is renamed nothing refers to what was written.
+/// The order: remove leftovers; each batch under a temporary name, then its own; the intent into
+/// the journal; the new head under a temporary name, then its own. Every step is durable before
+/// the next. Until the head is renamed nothing refers to what was written.
 package struct FeedPublisher: Sendable {
     /// Told after every step; what it throws ends the publish there, as a crash would.
     package typealias Observer = @Sendable (PublishStep) throws(FeedDirectoryError) -> Void
@@ -39,12 +39,7 @@ package struct FeedPublisher: Sendable {
     package func publish(
         _ input: FeedInput, options: PublishOptions = PublishOptions(), now: Int64
     ) throws(FeedDirectoryError) -> PublishOutcome {
-        guard input.count > 0 else { throw .nothingToPublish }
-        let shape = try BatchShape(of: input, options)
-        if let item = shape.tooLongNote(in: input) {
-            let limit = SealedNote.capacity(noteBytes: shape.noteBytes)
-            throw .noteTooLong(item: item, limit: limit)
-        }
+        let shape = try check(input, options)
         let session = try open()
         try session.prune(now: now)
         try observer(.pruned)

@@ -130,7 +130,13 @@ struct PublishSession {
         try FeedDirectoryError.wrap { () throws(FileError) in
             // What a crashed publisher left under this name is dead: the lock is ours.
             try Files.remove(path)
-            try Files.create(path, with: bytes.span, mode: 0o644)
+            do throws(FileError) {
+                try Files.create(path, with: bytes.span, mode: 0o644)
+            } catch {
+                // On a full disk half a file would only be in the way.
+                try? Files.remove(path)
+                throw error
+            }
         }
     }
 

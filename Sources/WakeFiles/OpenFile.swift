@@ -79,4 +79,9 @@ package final class OpenFile: Sendable {
     package func lockExclusively() throws(FileError) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw FileError(.lock) }
     }
+
+    /// Gives the lock back even while a duplicate of the descriptor is open somewhere.
+    package func unlock() {
+        flock(descriptor, LOCK_UN)
+    }
 }

@@ -30,6 +30,9 @@ package final class EventLoop: SerialExecutor {
     /// Whether the caller is on the loop's thread.
     var isCurrent: Bool { thread.load(ordering: .relaxed) == UInt(pthread_self()) }
 
+    /// Whether the thread has ended; a job given to the loop from then on is never run.
+    var hasEnded: Bool { inbox.withLock { $0.isClosed } }
+
     /// Has `call` run on the loop's thread, after everything given before; dropped when the loop has ended.
     func perform(_ call: @escaping @Sendable () -> Void) {
         leave(.call(call))

@@ -38,7 +38,12 @@ package final class HTTPServer: Sendable {
 
     /// Whether `run` has come to answering requests; asked on the loop's thread, so it also says that the loop has
     /// finished what it was doing.
-    package var isServing: Bool { get async { await reactor.state == .serving } }
+    package var isServing: Bool {
+        get async {
+            guard !reactor.loop.hasEnded else { return false }
+            return await reactor.state == .serving
+        }
+    }
 
     /// Makes the loop read its clock now: for a clock that jumps.
     package func checkDeadlines() {

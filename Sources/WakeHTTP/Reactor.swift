@@ -3,7 +3,12 @@ import CLinux
 /// Owns everything the loop's thread works on: listeners, connections, deadlines and the shared buffers. An actor pinned
 /// to the loop; `turn` is the loop's body. Its verbs are in the extensions.
 actor Reactor {
-    enum State { case idle, serving, draining, over }
+    enum State {
+        case idle, serving, draining
+        /// Nothing is left to do; `serve` has been told and will make it `over`.
+        case drained
+        case over
+    }
 
     /// Bytes to be sent to subscribers, some at a time so that requests get their turn.
     struct FanOut {
@@ -73,8 +78,9 @@ actor Reactor {
         date.update(to: clock.wall())
         openListeners()
         if wasToldToDrain { drain() }
-        guard state != .over else { return }
-        await withCheckedContinuation { whenOver = $0 }
+        if state != .drained { await withCheckedContinuation { whenOver = $0 } }
+        // Only now may the loop end: a task resumes by way of the pool, and the loop must still be there for it.
+        state = .over
     }
 
     /// Stops accepting and ends when the answers in flight are written, or when time is up.
@@ -87,6 +93,7 @@ actor Reactor {
 
     /// Waits once and does what there is to do; false when the server is over.
     func turn() -> Bool {
+        guard state != .over else { return false }
         let hasWork = !ready.isEmpty || !fanOuts.isEmpty
         let count = loop.poller.wait(
             into: &events, milliseconds: hasWork ? 0 : deadlines.wait(from: now))
@@ -128,7 +135,8 @@ actor Reactor {
 
     private func endIfDrained() {
         guard state == .draining, connections.count == 0 else { return }
-        state = .over
+        state = .drained
+        deadlines.clear(TimerSlot.drain)
         // Handlers may hold what holds this actor.
         listeners = []
         whenOver?.resume()

@@ -11,26 +11,40 @@ extension Store {
         guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
         do throws(FileError) {
             try Files.makeDirectory(directory, mode: 0o700)
-            guard try Files.names(in: directory).isEmpty else { throw FileError(.open, EEXIST) }
         } catch {
             throw StoreOpenError(.dataDirectory, error)
         }
-        try StoreOpenError.Part.dataDirectory.checkPrivate(at: directory)
-        try makeKeyDirectory(configuration)
-        try KeyFile.checkPlace(configuration)
         // Two at once would each find nothing: the lock decides.
-        let lock = try Writer.takeLock(configuration)
+        let lock = try StoreLock(configuration)
         try withExtendedLifetime(lock) { () throws(StoreOpenError) in
+            try checkEmpty(directory)
+            try makeKeyDirectory(configuration)
+            try KeyFile.checkPlace(configuration)
             do throws(StoreOpenError) {
                 try createDatabase(configuration)
                 try KeyFile.random().create(configuration)
             } catch {
-                for file in [configuration.databaseFile, configuration.logFile] {
-                    try? Files.remove(file)
-                }
+                remove(configuration, after: error)
                 throw error
             }
         }
+    }
+
+    private static func checkEmpty(_ directory: String) throws(StoreOpenError) {
+        do throws(FileError) {
+            guard try Files.names(in: directory).isEmpty else { throw FileError(.open, EEXIST) }
+        } catch {
+            throw StoreOpenError(.dataDirectory, error)
+        }
+    }
+
+    /// The directory was empty and is locked, so what is in it now is ours.
+    private static func remove(
+        _ configuration: StoreConfiguration, after error: StoreOpenError
+    ) {
+        var files = [configuration.databaseFile, configuration.logFile]
+        if error != .exists(.keyFile) { files.append(configuration.keyFile) }
+        for file in files { try? Files.remove(file) }
     }
 
     private static func makeKeyDirectory(

@@ -21,7 +21,7 @@ package final class Store: Sendable {
         let ending = Ending()
         let opening = Opening()
         thread = try WriterThread {
-            Self.write(configuration, counters, mailbox, opening)
+            Self.hold(configuration, counters, mailbox, opening)
             ending.finish()
         }
         if let refusal = opening.wait() {
@@ -62,19 +62,36 @@ package final class Store: Sendable {
         request.answer(refusal)
     }
 
-    /// The thread's whole life. Everything it made is released when this returns.
-    private static func write(
+    /// The thread's whole life: the lock outlives the connection.
+    private static func hold(
         _ configuration: StoreConfiguration, _ counters: StoreCounters, _ mailbox: Mailbox,
         _ opening: Opening
     ) {
+        do throws(StoreOpenError) {
+            let lock = try StoreLock(configuration)
+            let refusal = withExtendedLifetime(lock) {
+                write(configuration, counters, mailbox, opening)
+            }
+            if let refusal { throw refusal }
+        } catch {
+            opening.report(error)
+        }
+    }
+
+    /// - Returns: why it could not be opened; otherwise it is closed again.
+    private static func write(
+        _ configuration: StoreConfiguration, _ counters: StoreCounters, _ mailbox: Mailbox,
+        _ opening: Opening
+    ) -> StoreOpenError? {
         let writer: Writer
         do throws(StoreOpenError) {
             writer = try Writer(configuration, counters: counters)
         } catch {
-            return opening.report(error)
+            return error
         }
         opening.report(nil)
         writer.run(mailbox)
+        return nil
     }
 }
 

@@ -6,16 +6,13 @@ import WakeSQLite
 extension Writer {
     struct Opened {
         let database: Database
-        let lock: OpenFile
         let keys: KeyFile
     }
 
-    /// Everything that can be refused is refused before anything is touched.
+    /// Everything that can be refused is refused before anything is touched. The caller holds the
+    /// `StoreLock`: closing a second descriptor of the database would drop SQLite's own locks on
+    /// it in this process (sqlite.org/howtocorrupt.html §2.2).
     static func open(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Opened {
-        try StoreOpenError.Part.dataDirectory.checkPrivate(at: configuration.dataDirectory)
-        // First the lock: closing a second descriptor of the database would drop SQLite's own
-        // locks on it in this process (sqlite.org/howtocorrupt.html §2.2).
-        let lock = try takeLock(configuration)
         let keys = try KeyFile.read(configuration)
         try checkDatabaseFile(configuration)
         let database: Database
@@ -27,19 +24,7 @@ extension Writer {
         try StoreSetting.apply(to: database)
         try StoreSchema.verify(database)
         try limit(database, configuration)
-        return Opened(database: database, lock: lock, keys: keys)
-    }
-
-    /// One daemon per directory; nothing is written for it.
-    static func takeLock(_ configuration: StoreConfiguration) throws(StoreOpenError) -> OpenFile {
-        do throws(FileError) {
-            let directory = try OpenFile(
-                configuration.dataDirectory, flags: O_RDONLY | O_DIRECTORY)
-            try directory.lockExclusively()
-            return directory
-        } catch {
-            throw StoreOpenError(.dataDirectory, error)
-        }
+        return Opened(database: database, keys: keys)
     }
 
     private static func checkDatabaseFile(
@@ -49,8 +34,11 @@ extension Writer {
         try StoreOpenError.Part.database.checkPrivate(at: path)
         let header: [UInt8]
         do throws(FileError) {
-            header = try OpenFile(path, flags: O_RDONLY).read(at: 0, count: 100)
+            // For writing, though nothing is written: SQLite would fall back to reading only and
+            // fail later, with a number that says less.
+            header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
         } catch {
+            if error.number == EROFS { throw .readOnly }
             throw StoreOpenError(.database, error)
         }
         try StoreSchema.verify(header: header)

@@ -1,6 +1,5 @@
 private import Glibc
 private import Synchronization
-import WakeFiles
 import WakeModel
 import WakeSQLite
 
@@ -17,8 +16,6 @@ final class Writer {
     private let mark: Statement
     private let pageCount: Statement
     private let freePages: Statement
-    /// Held as long as the store is open; SQLite's own lock keeps other programs out.
-    private let lock: OpenFile
     /// Pages in the log since it was last started over.
     private var loggedPages = 0
     /// The log may hold what must be gone before the next answer.
@@ -34,7 +31,6 @@ final class Writer {
         self.configuration = configuration
         self.counters = counters
         database = opened.database
-        lock = opened.lock
         reserve = Reserve(path: configuration.reserveFile, count: configuration.reserveBytes)
         let keys = opened.keys
         do throws(SQLiteError) {

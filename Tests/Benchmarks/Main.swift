@@ -12,7 +12,10 @@ enum Main {
     private static let commands = [
         Command(
             name: "registrations", what: "durable registrations a second, beside a bare loop",
-            run: { await RegistrationsBenchmark.run($0) })
+            run: { await RegistrationsBenchmark.run($0) }),
+        Command(
+            name: "load", what: "registrations over HTTP to a service that runs already",
+            run: { await LoadBenchmark.run($0) }),
     ]
 
     static func main() async {

@@ -6,64 +6,138 @@ import TestSupport
 enum RegistrationsBenchmark {
     private static let help = """
         usage: bench registrations [--rounds 5] [--operations 40000] [--connections 64]
-                                   [--directory DIR]
+                                   [--directory DIR] [--service COMMAND | --url URL [--pid N]]
 
         Each round fills an empty store through its queue, then commits as many rows of the
-        same size, in batches of the very sizes seen, in a bare loop in the same directory.
-        The first round warms up and is not counted.
+        same size, in batches of the very sizes seen, in a bare loop in the same directory,
+        and registers as many over HTTP when there is a service. The first round warms up.
+
+        --service COMMAND  a shell command that starts the service anew for each round with
+                           `exec`; it finds a directory in $BENCH_DIRECTORY and listens on
+                           $BENCH_DIRECTORY/public.sock
+        --url URL          a service that runs already: http://127.0.0.1:PORT or unix:PATH
+        --pid N            its process, for its CPU time
         """
 
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options(
-            arguments, known: ["rounds", "operations", "connections", "directory"])
+            arguments,
+            known: [
+                "rounds", "operations", "connections", "directory", "service", "url", "pid",
+            ])
         guard options.unknown == nil else {
             print(help)
             return options.unknown == "--help" ? 0 : 2
         }
         do {
-            return try await compare(
-                rounds: options.number("rounds", default: 5),
-                operations: options.number("operations", default: 40_000),
-                connections: options.number("connections", default: 64),
-                directory: options["directory"] ?? "/var/tmp")
+            return try await compare(options)
         } catch {
             print("bench: \(error)")
             return 1
         }
     }
 
-    private static func compare(
-        rounds: Int, operations: Int, connections: Int, directory: String
-    ) async throws -> Int32 {
-        var ratios: [Double] = []
-        var storeRates: [Double] = []
-        var bareRates: [Double] = []
+    private static func compare(_ options: Options) async throws -> Int32 {
+        let rounds = options.number("rounds", default: 5)
+        var table = Table()
         for round in 0...rounds {
-            let place = StorePlace(in: directory)
-            let outcome = try await StoreLoop.run(
-                directory: place.path, connections: connections, operations: operations)
-            let bare = try BareLoop.run(directory: place.path, batches: outcome.batches)
-            let store = outcome.measurement
             print(round == 0 ? "warm-up" : "round \(round)")
-            print("  store: \(store.line)")
-            print("         \(describe(outcome))")
-            print("  bare:  \(bare.line)")
-            guard round > 0 else { continue }
-            ratios.append(store.rate / bare.rate)
-            storeRates.append(store.rate)
-            bareRates.append(bare.rate)
+            let measured = try await measure(options)
+            if round > 0 { table.add(measured) }
         }
-        let percent = Int((median(ratios) * 100).rounded())
-        print("median of \(rounds): store \(Int(median(storeRates)))/s, ", terminator: "")
-        print("bare \(Int(median(bareRates)))/s, ratio \(percent) %")
-        return percent >= 60 ? 0 : 1
+        print("median of \(rounds) rounds")
+        for line in table.lines { print("  " + line) }
+        return table.meetsRequirement ? 0 : 1
     }
 
-    private static func describe(_ outcome: StoreLoop.Outcome) -> String {
-        let sizes = outcome.batches.sorted()
+    /// One round: every arm once.
+    private static func measure(_ options: Options) async throws -> Table.Round {
+        let connections = options.number("connections", default: 64)
+        let operations = options.number("operations", default: 40_000)
+        let place = StorePlace(in: options["directory"] ?? "/var/tmp")
+        let outcome = try await StoreLoop.run(
+            directory: place.path, connections: connections, operations: operations)
+        print("  store: \(outcome.measurement.line)")
+        print("         \(outcome.batchLine)")
+        let bare = try BareLoop.run(directory: place.path, batches: outcome.batches)
+        print("  bare:  \(bare.line)")
+        let http = try measureHTTP(options, place, connections, operations)
+        if let http { print("  http:  \(http.line)") }
+        // Line by line also where the output is no terminal.
+        fflush(nil)
+        return Table.Round(
+            store: outcome.measurement.rate, bare: bare.rate, http: http?.rate,
+            failures: outcome.measurement.failures + (http?.failures ?? 0))
+    }
+
+    private static func measureHTTP(
+        _ options: Options, _ place: StorePlace, _ connections: Int, _ operations: Int
+    ) throws -> Measurement? {
+        if let command = options["service"] {
+            guard let service = ServiceProcess(command: command, directory: place.path) else {
+                throw HTTPLoad.Failure.notListening
+            }
+            defer { service.stop() }
+            return try HTTPLoad.run(
+                service.address, connections: connections, operations: operations,
+                process: Int(service.process))
+        }
+        guard let url = options["url"] else { return nil }
+        guard let address = ServiceAddress(url) else { throw HTTPLoad.Failure.notListening }
+        return try HTTPLoad.run(
+            address, connections: connections, operations: operations,
+            process: options["pid"].flatMap { Int($0) })
+    }
+}
+
+/// The medians of several rounds, and the figure to reach.
+private struct Table {
+    struct Round {
+        let store: Double
+        let bare: Double
+        let http: Double?
+        /// Answers other than success: with one of them the rates mean nothing.
+        let failures: Int
+    }
+
+    private var rounds: [Round] = []
+    /// The service reaches at least this share of the bare loop's rate.
+    private let requirement = 0.6
+
+    mutating func add(_ round: Round) {
+        rounds.append(round)
+    }
+
+    /// Of the whole service when it was measured, otherwise of the store alone.
+    var meetsRequirement: Bool {
+        rounds.allSatisfy { $0.failures == 0 }
+            && median(rounds.map { ($0.http ?? $0.store) / $0.bare }) >= requirement
+    }
+
+    var lines: [String] {
+        var lines = [
+            "bare loop  \(Int(median(rounds.map(\.bare))))/s",
+            line("store", rounds.map { ($0.store, $0.store / $0.bare) }),
+        ]
+        let http = rounds.compactMap { round in round.http.map { ($0, $0 / round.bare) } }
+        if !http.isEmpty { lines.append(line("service", http)) }
+        let verdict = meetsRequirement ? "met" : "MISSED"
+        lines.append("at least 60 % of the bare loop: \(verdict)")
+        return lines
+    }
+
+    private func line(_ name: String, _ values: [(rate: Double, ratio: Double)]) -> String {
+        let padded = name + String(repeating: " ", count: 11 - name.count)
+        let percent = Int((median(values.map(\.ratio)) * 100).rounded())
+        return "\(padded)\(Int(median(values.map(\.rate))))/s, \(percent) % of it"
+    }
+}
+
+extension StoreLoop.Outcome {
+    fileprivate var batchLine: String {
+        let sizes = batches.sorted()
         let mean = sizes.reduce(0, +) / max(sizes.count, 1)
         return "\(sizes.count) batches, mean \(mean), median \(sizes[sizes.count / 2]), "
-            + "largest \(sizes.last ?? 0); log emptied \(outcome.truncations) times, "
-            + "\(outcome.pages) pages written"
+            + "largest \(sizes.last ?? 0); log emptied \(truncations) times, \(pages) pages written"
     }
 }

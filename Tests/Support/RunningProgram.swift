@@ -3,18 +3,30 @@ private import Synchronization
 
 /// One of the built programs as a child process, with everything it says kept.
 package final class RunningProgram: Sendable {
+    /// What is known of the program; its reader keeps this, not the program, alive.
+    private final class Record: Sendable {
+        let state = Mutex(State())
+
+        func update(_ change: (inout State) -> Void) {
+            let waiters = state.withLock { state in
+                change(&state)
+                state.changes += 1
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter() }
+        }
+    }
+
     private struct State {
         var output: [UInt8] = []
-        var openPipes = 2
         var status: Int32?
         var changes = 0
         var waiters: [@Sendable () -> Void] = []
-
-        var isOver: Bool { status != nil && openPipes == 0 }
     }
 
-    private let process: Process
-    private let state = Mutex(State())
+    package let identifier: Int32
+    private let record = Record()
 
     /// - Parameters:
     ///   - name: `reveille` or `reveille-client`, from the folder the tests were built into.
@@ -23,72 +35,51 @@ package final class RunningProgram: Sendable {
         _ name: String, _ arguments: [String], input: [UInt8] = [],
         environment: [String: String] = [:]
     ) throws {
-        process = Process()
-        process.executableURL = Self.folder.appending(path: name)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let pipes = (Pipe(), Pipe(), Pipe())
-        process.standardInput = pipes.0
-        process.standardOutput = pipes.1
-        process.standardError = pipes.2
-        process.terminationHandler = { [weak self] process in
-            let killed = process.terminationReason == .uncaughtSignal
-            self?.update {
-                $0.status = killed ? -process.terminationStatus : process.terminationStatus
-            }
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let child = try ChildProcess(
+            path: Self.folder.appending(path: name).path, arguments: arguments,
+            environment: variables.map { "\($0)=\($1)" }, input: input)
+        identifier = child.identifier
+        Thread.detachNewThread { [record] in
+            while let bytes = child.read() { record.update { $0.output += bytes } }
+            let status = child.wait()
+            record.update { $0.status = status }
         }
-        for pipe in [pipes.1, pipes.2] {
-            pipe.fileHandleForReading.readabilityHandler = { [weak self] handle in
-                let data = handle.availableData
-                if data.isEmpty { handle.readabilityHandler = nil }
-                self?.update { state in
-                    state.output += data
-                    if data.isEmpty { state.openPipes -= 1 }
-                }
-            }
-        }
-        try process.run()
-        try pipes.0.fileHandleForWriting.write(contentsOf: Data(input))
-        try pipes.0.fileHandleForWriting.close()
     }
 
-    deinit {
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
-    }
+    deinit { signal(SIGKILL) }
 
     /// Where the test bundle and the programs were built.
     package static let folder: URL = {
         let test = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        if FileManager.default.isExecutableFile(
-            atPath: test.deletingLastPathComponent().appending(path: "reveille").path)
-        {
-            return test.deletingLastPathComponent()
+        let beside = test.deletingLastPathComponent()
+        if FileManager.default.isExecutableFile(atPath: beside.appending(path: "reveille").path) {
+            return beside
         }
-        // swift-testing's helper runs the bundle: its path is the last argument that names one.
+        // The package manager's helper loads the bundle: its path is among the arguments.
         let bundle = CommandLine.arguments.last { $0.hasSuffix(".xctest") } ?? "."
         return URL(filePath: bundle).deletingLastPathComponent()
     }()
 
-    package var identifier: Int32 { process.processIdentifier }
-
     /// Everything said so far, on both outputs.
     package var output: String {
-        String(decoding: state.withLock { $0.output }, as: UTF8.self)
+        String(decoding: record.state.withLock { $0.output }, as: UTF8.self)
     }
 
+    /// Does nothing once the program has ended.
     package func signal(_ number: Int32) {
-        kill(process.processIdentifier, number)
+        record.state.withLock { if $0.status == nil { kill(identifier, number) } }
     }
 
     /// Waits until the program has said `text`, and returns the first line that has it.
     /// - Throws: when it ends without.
     package func line(containing text: String) async throws -> String {
         while true {
-            let (said, ended, changes) = state.withLock { ($0.output, $0.isOver, $0.changes) }
+            let (said, status, changes) = record.state.withLock { ($0.output, $0.status, $0.changes) }
             let lines = String(decoding: said, as: UTF8.self)
                 .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.first(where: { $0.contains(text) }) { return String(line) }
-            if ended { throw TestFailure("ended without saying \(text):\n\(output)") }
+            if status != nil { throw TestFailure("ended without saying \(text):\n\(output)") }
             await change(after: changes)
         }
     }
@@ -96,8 +87,8 @@ package final class RunningProgram: Sendable {
     /// Waits for the end; a negative number is the signal that killed it.
     package func exit() async -> Int32 {
         while true {
-            let (status, ended, changes) = state.withLock { ($0.status, $0.isOver, $0.changes) }
-            if ended, let status { return status }
+            let (status, changes) = record.state.withLock { ($0.status, $0.changes) }
+            if let status { return status }
             await change(after: changes)
         }
     }
@@ -105,23 +96,13 @@ package final class RunningProgram: Sendable {
     /// Waits until more has happened than the first `seen` changes.
     private func change(after seen: Int) async {
         await withCheckedContinuation { continuation in
-            let changed = state.withLock { state in
+            let changed = record.state.withLock { state in
                 if state.changes != seen { return true }
                 state.waiters.append { continuation.resume() }
                 return false
             }
             if changed { continuation.resume() }
         }
-    }
-
-    private func update(_ change: (inout State) -> Void) {
-        let waiters = state.withLock { state in
-            change(&state)
-            state.changes += 1
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter() }
     }
 }
 

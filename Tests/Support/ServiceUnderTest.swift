@@ -1,4 +1,4 @@
-private import Foundation
+package import Foundation
 
 /// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0.
 package final class ServiceUnderTest {
@@ -50,20 +50,20 @@ package final class ServiceUnderTest {
     }
 
     /// Every file of the service's directory, by path.
-    package func files() throws -> [String: [UInt8]] {
+    package func files() throws -> [String: Data] {
         let root = directory.path + "/service"
-        var files: [String: [UInt8]] = [:]
+        var files: [String: Data] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: root) {
-            if let data = FileManager.default.contents(atPath: root + "/" + name) {
-                files[name] = Array(data)
-            }
+            files[name] = FileManager.default.contents(atPath: root + "/" + name)
         }
         return files
     }
 
-    /// The files that contain `needle`.
-    package func files(containing needle: [UInt8]) throws -> [String] {
-        try files().filter { Data($0.value).range(of: Data(needle)) != nil }.map(\.key).sorted()
+    /// The files that contain any of the needles, by path.
+    package func files(containing needles: [[UInt8]]) throws -> [String] {
+        try files().filter { _, bytes in
+            needles.contains { bytes.range(of: Data($0)) != nil }
+        }.map(\.key).sorted()
     }
 
     // MARK: Requests

@@ -47,6 +47,13 @@ package final class StorePlace: Sendable {
         }
     }
 
+    /// Permission bits of a file or directory; 0 when there is none.
+    package static func mode(of path: String) -> UInt32 {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0 else { return 0 }
+        return status.st_mode & 0o7777
+    }
+
     private static func remove(_ path: String) {
         for name in names(in: path) {
             let inner = path + "/" + name

@@ -6,7 +6,7 @@ enum TidyRules {
         "WakeSodium": ["CSodium", "WakeModel"],
         "WakeSQLite": ["CSQLite"],
         "WakeFiles": [],
-        "WakeCommand": ["WakeModel"],
+        "WakeCommand": ["WakeModel", "CLinux"],
         "WakeHTTP": ["CLinux"],
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
@@ -72,7 +72,7 @@ enum TidyRules {
             + find(forbiddenInTests, in: tree) {
                 $0.hasPrefix("Tests/") && $0.hasSuffix(".swift")
             }
-            + find(["pri" + "nt("], in: tree) { $0.hasPrefix("Sources/Wake") }
+            + find([" pri" + "nt("], in: tree) { $0.hasPrefix("Sources/Wake") }
     }
 
     /// The project never names a machine's own paths or a package of Swift.

@@ -64,8 +64,8 @@ struct PolicyTests {
         for (name, value) in expected {
             #expect(text.contains("| `\(name)` | \(value) |"), "\(name)")
         }
-        let rows = text.split(separator: "\n").filter { $0.hasPrefix("| `") && $0.contains("` | ") }
-        let quoted = rows.count { $0.last == "|" && $0.dropLast(2).last?.isNumber == true }
+        let section = try #require(text.split(separator: "## Limits\n").last)
+        let quoted = section.split(separator: "\n").count { $0.hasPrefix("| `") }
         #expect(quoted == expected.count)
     }
 

@@ -1,0 +1,88 @@
+private import Glibc
+import StoreFaults
+import WakeModel
+import WakeStore
+
+/// A store on a real file system that is too small: a tmpfs that only this process sees.
+///
+/// Lines: `skipped ERRNO` when none can be mounted, otherwise counts.
+enum FullDisk {
+    static func run(_ before: StoreConfiguration) async {
+        let number = unsafe wake_mount_private(before.dataDirectory, "6m")
+        guard number == 0 else { return Line.write("skipped \(number)") }
+        var configuration = before
+        configuration.reserveBytes = 2 << 20
+        do throws(StoreOpenError) {
+            try Store.create(configuration)
+        } catch {
+            return Line.write("refused \(error)")
+        }
+        let store = Main.open(configuration)
+        let registered = await fill(store)
+        Line.write("registered \(registered.count)")
+        Line.write("condition \(store.counters.condition)")
+        // Somebody else takes what is left, to the last byte.
+        let hog = hog(configuration.dataDirectory + "/hog")
+        Line.write("hog \(hog)")
+        let refused = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))
+        Line.write("register \(refused.word)")
+        await delete(registered, store)
+        unsafe unlink(configuration.dataDirectory + "/hog")
+        let again = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))
+        Line.write("again \(again.word)")
+        await store.close()
+        Line.write("end")
+    }
+
+    private static func fill(_ store: Store) async -> [Int] {
+        var registered: [Int] = []
+        for number in 0..<100_000 {
+            let answer = await store.ask(
+                .register(Known.token(number), Known.pushToken(number, 1)))
+            if answer == .full { break }
+            if answer == .done { registered.append(number) }
+        }
+        return registered
+    }
+
+    private static func delete(_ registered: [Int], _ store: Store) async {
+        var deleted = 0
+        var left = 0
+        for number in registered {
+            if await store.ask(.delete(Known.token(number))) == .done { deleted += 1 }
+            if await store.ask(.read(Known.token(number))) != .stored(nil) { left += 1 }
+        }
+        Line.write("deleted \(deleted)")
+        Line.write("left \(left)")
+    }
+
+    /// - Returns: bytes that could still be written.
+    private static func hog(_ path: String) -> Int {
+        let file = unsafe open(path, O_WRONLY | O_CREAT, 0o600)
+        defer { close(file) }
+        let zeros = [UInt8](repeating: 0, count: 4096)
+        var total = 0
+        while true {
+            let count = unsafe zeros.withUnsafeBytes { unsafe write(file, $0.baseAddress, 4096) }
+            guard count > 0 else { return total }
+            total += count
+        }
+    }
+}
+
+/// A store whose file system has become read-only.
+enum ReadOnlyDisk {
+    static func run(_ configuration: StoreConfiguration) async {
+        let number = unsafe wake_mount_private(configuration.dataDirectory, "64m")
+        guard number == 0 else { return Line.write("skipped \(number)") }
+        do throws(StoreOpenError) {
+            try Store.create(configuration)
+            await Main.open(configuration).close()
+        } catch {
+            return Line.write("refused \(error)")
+        }
+        let remounted = unsafe wake_remount_readonly(configuration.dataDirectory)
+        guard remounted == 0 else { return Line.write("skipped \(remounted)") }
+        _ = Main.open(configuration)
+    }
+}

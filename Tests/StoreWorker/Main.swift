@@ -1,0 +1,60 @@
+private import Glibc
+import WakeStore
+
+/// A process with a store in it, to be killed, starved and lied to by the tests. It reports every
+/// step on standard output, one line each, before and after it asks the store.
+///
+///     store-worker MODE DATA-DIRECTORY KEY-FILE [numbers]
+@main
+enum Main {
+    static func main() async {
+        let arguments = CommandLine.arguments
+        guard arguments.count >= 4 else { exit(2) }
+        var configuration = StoreConfiguration(
+            dataDirectory: arguments[2], keyFile: arguments[3])
+        configuration.onFatal = {
+            Line.write("fatal")
+            _exit(1)
+        }
+        let numbers = arguments.dropFirst(4).compactMap { Int($0) }
+        switch arguments[1] {
+        case "hold": await Hold.run(configuration)
+        case "churn": await Churn.run(configuration, seed: numbers[0], tokens: numbers[1])
+        case "fault": await Fault.run(configuration, numbers)
+        case "paths": await Paths.run(configuration)
+        case "full": await FullDisk.run(configuration)
+        case "readonly": await ReadOnlyDisk.run(configuration)
+        default: exit(2)
+        }
+    }
+
+    /// Opens or ends the process with the refusal as its last line.
+    static func open(_ configuration: StoreConfiguration) -> Store {
+        do throws(StoreOpenError) {
+            return try Store(opening: configuration)
+        } catch {
+            Line.write("refused \(error)")
+            exit(1)
+        }
+    }
+}
+
+/// Lines to whoever started this process; each goes out in one write, so a kill tears none.
+enum Line {
+    static func write(_ text: String) {
+        let bytes = Array((text + "\n").utf8)
+        _ = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(1, $0.baseAddress, $0.count) }
+    }
+}
+
+/// Opens the store and holds it until standard input ends.
+enum Hold {
+    static func run(_ configuration: StoreConfiguration) async {
+        let store = Main.open(configuration)
+        Line.write("open")
+        var byte: UInt8 = 0
+        while unsafe read(0, &byte, 1) > 0 {}
+        await store.close()
+        Line.write("closed")
+    }
+}

@@ -1,0 +1,62 @@
+import WakeModel
+import WakeSodium
+
+@testable import WakeFeed
+
+/// Signs again what a test changed, as a faulty or hostile holder of the key could.
+enum Forge {
+    static func head(
+        _ bytes: [UInt8], with key: SigningKey, _ change: (inout [UInt8]) -> Void = { _ in }
+    ) -> [UInt8] {
+        var bytes = bytes
+        change(&bytes)
+        SignedBytes.sign(
+            &bytes, signatureAt: 4032, keyIDAt: 4024, domain: "wake-feed/head/1\n", with: key)
+        return bytes
+    }
+
+    /// Changes the header only; the payload stays as it was.
+    static func batch(
+        _ bytes: [UInt8], with key: SigningKey, _ change: (inout [UInt8]) -> Void = { _ in }
+    ) -> [UInt8] {
+        var header = Array(bytes[..<256])
+        change(&header)
+        SignedBytes.sign(
+            &header, signatureAt: 192, keyIDAt: 184, domain: "wake-feed/batch/1\n", with: key)
+        return header + bytes[256...]
+    }
+
+    /// A batch with another payload under a header that says so.
+    static func payload(
+        _ bytes: [UInt8], with key: SigningKey, _ change: (inout [UInt8]) -> Void
+    ) -> [UInt8] {
+        var payload = Array(bytes[256...])
+        change(&payload)
+        let hash = Blake2b.hash(payload.span)
+        return batch(bytes[..<256] + payload, with: key) { $0.put(hash, at: 96) }
+    }
+
+    /// A head that names a forged batch in place of its newest.
+    static func head(_ bytes: [UInt8], naming batch: [UInt8], with key: SigningKey) -> [UInt8] {
+        let hash = HeaderHash(ofHeader: batch.span.extracting(0..<256))
+        return head(bytes, with: key) { head in
+            let last = Int(head.span.littleEndian(at: 24, as: UInt64.self))
+            let first = Int(head.span.littleEndian(at: 32, as: UInt64.self))
+            head.put(hash.bytes, at: 56)
+            head.put(hash.suffix.bytes, at: 256 + (last - first) * 8)
+        }
+    }
+}
+
+/// A small generator that gives the same numbers each time (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}

@@ -1,0 +1,94 @@
+import Glibc
+import Testing
+import WakeFeed
+import WakeFiles
+import WakeModel
+import WakeSodium
+
+@Suite("Format vectors")
+struct FormatVectorTests {
+    private static var folder: String {
+        let file = #filePath
+        return (Files.parent(of: file) ?? ".") + "/Vectors"
+    }
+
+    private static let seed = (0..<32).map { UInt8($0) }
+    private static let secrets = [1, 2, 3].map { [UInt8](repeating: $0, count: 32) }
+    private static let notes = "first\n\ndritte Zeile – ü\n"
+
+    private static func vector(_ name: String) throws -> [UInt8] {
+        try Files.read(folder + "/" + name, limit: 1 << 20)
+    }
+
+    private static func localSecrets() -> [LocalSecret] {
+        secrets.enumerated().map { LocalSecret(id: "\($0)", bytes: SecretBytes($1)) }
+    }
+
+    @Test("the publisher makes the checked-in files again, byte for byte")
+    func regenerates() throws {
+        let place = try FeedPlace(creating: false)
+        defer { place.remove() }
+        let key = SigningKey(seed: Self.seed.span)
+        try FeedDirectory.create(place.directory, key: key, now: FeedPlace.now)
+        let publisher = FeedPublisher(
+            directory: place.directory, key: key, random: Sample.stream("vectors"))
+        let lines = Self.secrets.flatMap { Hex.encode($0.span) + [UInt8(ascii: "\n")] }
+        let plain = try FeedInput(secretsFrom: lines)
+        _ = try publisher.publish(
+            plain, options: PublishOptions(isSalted: false), now: FeedPlace.now)
+        let noted = try FeedInput(secretsFrom: lines, notes: Array(Self.notes.utf8))
+        _ = try publisher.publish(
+            noted, options: PublishOptions(width: .short, noteBytes: 64), now: FeedPlace.now)
+
+        let names = try Files.names(in: Self.folder + "/b").sorted()
+        #expect(names.count == 2)
+        #expect(try place.batchNames() == names)
+        for name in names {
+            #expect(try place.batchBytes(name) == Self.vector("b/" + name))
+        }
+        #expect(try place.headBytes() == Self.vector("head"))
+    }
+
+    @Test("a client finds in the checked-in files what `expected` says")
+    func matches() throws {
+        let key = FeedKey(SigningKey(seed: Self.seed.span).verifyingKey)
+        let report = try FeedDirectory(Self.folder).verify(
+            [key], secrets: Self.localSecrets(), now: FeedPlace.now)
+        #expect(report.batches == 2 && report.digests == 2048 && report.matches.count == 6)
+        let lines = String(decoding: try Self.vector("expected"), as: UTF8.self)
+            .split(separator: "\n").map(String.init)
+        var seen = ["key " + hex(key.bytes), "feed " + key.feedID.text]
+        let words = try Self.vector("head")
+        let head = try HeadVerifier(cursor: FeedCursor(key: key)).verify(
+            words.span, now: FeedPlace.now)
+        for planned in head.plan {
+            let bytes = try Self.vector("b/" + planned.name)
+            let hash = Blake2b.hash(bytes.span.extracting(0..<256))
+            seen.append("batch \(planned.sequence) " + hex(hash))
+        }
+        for match in report.matches where match.secretID == "0" {
+            seen.append("match \(match.matchID.text) " + (match.note.map(hex) ?? "-"))
+        }
+        #expect(seen == lines)
+    }
+
+    private func hex(_ bytes: [UInt8]) -> String {
+        String(decoding: Hex.encode(bytes.span), as: UTF8.self)
+    }
+
+    @Test(
+        "an independent implementation makes the same files",
+        .enabled("needs python3 with the cryptography package") { pythonIsReady() })
+    func pythonAgrees() throws {
+        #expect(run("exec python3 '\(Self.folder)/verify.py' >/dev/null") == 0)
+    }
+}
+
+private func pythonIsReady() -> Bool {
+    run("exec python3 -c 'import cryptography' 2>/dev/null") == 0
+}
+
+/// Runs a shell command and waits for it.
+private func run(_ command: String) -> Int32 {
+    unsafe system(command)
+}

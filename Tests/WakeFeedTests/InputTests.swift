@@ -1,0 +1,188 @@
+import Testing
+import WakeFiles
+import WakeModel
+import WakeSodium
+
+@testable import WakeFeed
+
+@Suite("Input of a publish")
+struct InputTests {
+    private func text(_ bytes: [UInt8]) -> String {
+        String(decoding: Hex.encode(bytes.span), as: UTF8.self)
+    }
+
+    private func base64(_ bytes: [UInt8]) -> String {
+        String(decoding: Base64URL.encode(bytes.span), as: UTF8.self)
+    }
+
+    private func secretError(_ text: String, notes: String? = nil) -> FeedInputError? {
+        failure { () throws(FeedInputError) in
+            _ = try FeedInput(
+                secretsFrom: Array(text.utf8), notes: notes.map { Array($0.utf8) })
+        }
+    }
+
+    private func digestError(_ text: String, _ width: DigestWidth) -> FeedInputError? {
+        failure { () throws(FeedInputError) in
+            _ = try FeedInput(digestsFrom: Array(text.utf8), width: width)
+        }
+    }
+
+    private func secrets(_ text: String, notes: String? = nil) throws -> [FeedInput.Item] {
+        let input = try FeedInput(
+            secretsFrom: Array(text.utf8), notes: notes.map { Array($0.utf8) })
+        guard case .secrets(let items) = input else { return [] }
+        return items
+    }
+
+    @Test("hexadecimal and base64url lines give the same secrets; blank lines and CR are ignored")
+    func encodings() throws {
+        let bytes = (1...3).map(Sample.secret)
+        let expected = bytes.map { SecretBytes($0) }
+        let hex = try secrets(bytes.map(text).joined(separator: "\n"))
+        #expect(hex.map(\.secret) == expected)
+        let windows = try secrets(bytes.map { base64($0) + "\r\n" }.joined(separator: "\r\n"))
+        #expect(windows.map(\.secret) == expected)
+        let raw = try FeedInput(secretsFrom: Array(bytes.joined()), encoding: .raw(record: 32))
+        #expect(raw.count == 3)
+        let upper = try secrets(text(bytes[0]).uppercased())
+        #expect(upper.map(\.secret) == [expected[0]])
+    }
+
+    @Test("errors name the line")
+    func lines() {
+        let good = text(Sample.secret(1))
+        #expect(secretError("") == .empty)
+        #expect(secretError("\n\r\n\n") == .empty)
+        #expect(secretError("not!\n") == .notText(line: 1))
+        #expect(secretError("\(good)\n\n\(good.dropLast())x\n") == .mixed(line: 3))
+        #expect(secretError("\(good)\n\(good.dropLast())") == .mixed(line: 2))
+        #expect(
+            secretError("\(good)\nabcd\n") == .length(line: 2, bytes: 2, allowed: 16...1024))
+        #expect(
+            secretError(String(repeating: "_-", count: 684))
+                == .length(line: 1, bytes: 1026, allowed: 16...1024))
+        #expect(
+            digestError("\(good)\n", .standard) == .length(line: 1, bytes: 32, allowed: 16...16))
+        #expect(digestError("0011223344556677\n", .short) == nil)
+        #expect(digestError("ABEiM0RVZnc\n", .short) == nil, "base64url of the same")
+        #expect(FeedInputError.mixed(line: 3).message.hasPrefix("line 3: "))
+        #expect(
+            FeedInputError.length(line: 2, bytes: 2, allowed: 16...16).message
+                == "line 2: 2 bytes where 16 are needed")
+    }
+
+    @Test("a raw file must be whole records of an allowed size")
+    func raw() {
+        func error(_ count: Int, record: Int) -> FeedInputError? {
+            failure { () throws(FeedInputError) in
+                _ = try FeedInput(
+                    digestsFrom: [UInt8](repeating: 1, count: count), width: .standard,
+                    encoding: .raw(record: record))
+            }
+        }
+        #expect(error(32, record: 16) == nil)
+        #expect(error(33, record: 16) == .rawLength(bytes: 33, record: 16))
+        #expect(error(32, record: 32) == .length(line: 1, bytes: 32, allowed: 16...16))
+        #expect(error(0, record: 16) == .empty)
+    }
+
+    @Test("repetitions are dropped; the same secret with two notes is an error on its line")
+    func repetitions() throws {
+        let lines = [1, 2, 1].map { text(Sample.secret($0)) }.joined(separator: "\n")
+        #expect(try secrets(lines).count == 2)
+        #expect(try secrets(lines, notes: "a\nb\na\n").map(\.note) == [[97], [98]])
+        #expect(secretError(lines, notes: "a\nb\nc\n") == .conflictingNote(line: 3))
+        #expect(try secrets(lines, notes: "for all").allSatisfy { $0.note?.count == 7 })
+        #expect(secretError(lines, notes: "a\nb\n") == .noteCount(notes: 2, items: 3))
+        let digest = "0011223344556677\n"
+        let twice = try FeedInput(digestsFrom: Array((digest + digest).utf8), width: .short)
+        #expect(twice.count == 1)
+    }
+
+    @Test("a key file is read by its owner alone and holds one line")
+    func keyFile() throws {
+        let place = try FeedPlace(creating: false)
+        defer { place.remove() }
+        let path = place.path + "/feed.key"
+        func error() -> FeedDirectoryError? {
+            failure { () throws(FeedDirectoryError) in _ = try FeedKeyFile.load(path) }
+        }
+        #expect(error() == .file(FileError(.open, 2)))
+        let key = try FeedKeyFile.create(path)
+        #expect(try FileStatus(of: path).mode == 0o600 && FileStatus(of: path).size == 44)
+        #expect(try FeedKeyFile.load(path).verifyingKey == key.verifyingKey)
+        let again = failure { () throws(FeedDirectoryError) in _ = try FeedKeyFile.create(path) }
+        #expect(again == .file(FileError(.open, 17)), "never overwritten")
+        let line = try Files.read(path, limit: 100)
+        for mode in [0o640, 0o604, 0o644, 0o660] as [UInt32] {
+            try Files.replace(path, with: line.span, mode: mode)
+            #expect(error() == .keyFileNotPrivate)
+        }
+        for text in ["", "\n", "short\n", String(repeating: "A", count: 44)] {
+            try Files.replace(path, with: Array(text.utf8).span)
+            #expect(error() == .keyFileMalformed)
+        }
+        let cut = Array(line.dropLast())
+        try Files.replace(path, with: cut.span)
+        #expect(error() == nil, "without its line's end")
+    }
+
+    @Test("a feed is made once; an attempt that got only to the key is finished with that key")
+    func initFeed() throws {
+        let place = try FeedPlace(creating: false)
+        defer { place.remove() }
+        let keyFile = place.path + "/feed.key"
+        let key = try FeedKeyFile.create(keyFile)
+        let made = try FeedDirectory.initFeed(
+            place.directory, keyFile: keyFile, now: FeedPlace.now)
+        #expect(made == FeedKey(key.verifyingKey))
+        let head = try FeedDirectory(place.directory).head([made])
+        #expect(head.sequence == 0 && head.firstSequence == 1 && head.count == 0)
+        #expect(try FileStatus(of: place.directory + "/head").mode == 0o644)
+        let again = failure { () throws(FeedDirectoryError) in
+            _ = try FeedDirectory.initFeed(
+                place.directory, keyFile: place.path + "/other", now: FeedPlace.now)
+        }
+        #expect(again == .exists && !Files.exists(place.path + "/other"))
+    }
+
+    @Test("a journal is read back as written, and anything else is refused")
+    func journal() throws {
+        var journal = FeedJournal()
+        #expect(FeedJournal(journal.encoded()) == journal)
+        for number in 0..<500 {
+            let hash = HeaderHash(Sample.secret(number).span)
+            journal.append(
+                .init(
+                    input: hash, batches: UInt64(number)...UInt64(number + 2), headerHash: hash,
+                    isIntent: number == 499))
+        }
+        #expect(journal.entries.count == FeedJournal.capacity)
+        let bytes = journal.encoded()
+        #expect(bytes.count < FeedJournal.byteLimit && FeedJournal(bytes) == journal)
+        for length in 0..<1000 where length < 20 || bytes[length - 1] != UInt8(ascii: "\n") {
+            #expect(FeedJournal(Array(bytes[..<length])) == nil, "length \(length)")
+        }
+        // An intent counts if the head is exactly what it meant.
+        let place = try FeedPlace()
+        defer { place.remove() }
+        _ = try place.publisher().publish(try Sample.input([2]), now: FeedPlace.now)
+        let head = try place.verifiedHead().head
+        for (hash, isKept) in [(head.headerHash, true), (HeaderHash.none, false)] {
+            var intent = FeedJournal()
+            intent.append(
+                .init(input: .none, batches: 1...1, headerHash: hash, isIntent: true))
+            let first = intent.settle(with: head)
+            let second = intent.settle(with: head)
+            #expect(first && !second, "settled once")
+            #expect((intent.batches(of: .none) == 1...1) == isKept)
+        }
+        try Files.replace(place.directory + "/.journal", with: Array("?".utf8).span)
+        let input = try Sample.input([1])
+        let error = failure { () throws(FeedDirectoryError) in
+            _ = try place.publisher().publish(input, now: FeedPlace.now)
+        }
+        #expect(error == .journal)
+    }
+}

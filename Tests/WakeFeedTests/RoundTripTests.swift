@@ -1,0 +1,99 @@
+import Testing
+import WakeModel
+import WakeSodium
+
+@testable import WakeFeed
+
+@Suite("Round trips")
+struct RoundTripTests {
+    @Test("a signed head that is accepted, whatever its fields, encodes to its own bytes")
+    func heads() throws {
+        let place = try FeedPlace()
+        defer { place.remove() }
+        for number in 0..<3 {
+            _ = try place.publisher().publish(try Sample.input([number]), now: FeedPlace.now)
+        }
+        let bytes = try place.headBytes()
+        let verifier = HeadVerifier(cursor: FeedCursor(key: place.publicKey))
+        var generator = SeededGenerator(state: 6)
+        var accepted = 0
+        for _ in 0..<3000 {
+            let forged = Forge.head(bytes, with: place.key) { head in
+                for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                    let offset = Int.random(in: 24..<288, using: &generator)
+                    head[offset] = UInt8.random(in: 0...255, using: &generator)
+                }
+            }
+            do throws(FeedError) {
+                let verified = try verifier.verify(forged.span, now: FeedPlace.now)
+                accepted += 1
+                #expect(verified.head.encoded(signedWith: place.key) == forged)
+            } catch {
+                guard case .malformedHead = error else {
+                    Issue.record("\(error)")
+                    return
+                }
+            }
+        }
+        #expect(accepted > 100)
+    }
+
+    @Test("a signed header that is read, whatever its fields, encodes to its own bytes")
+    func headers() throws {
+        let place = try FeedPlace()
+        defer { place.remove() }
+        _ = try place.publisher().publish(
+            try Sample.input([1]), options: PublishOptions(noteBytes: 64), now: FeedPlace.now)
+        let bytes = try place.batchBytes(try place.batchNames()[0])
+        var generator = SeededGenerator(state: 7)
+        var accepted = 0
+        for _ in 0..<3000 {
+            let forged = Forge.batch(bytes, with: place.key) { header in
+                for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                    let offset = Int.random(in: 8..<136, using: &generator)
+                    header[offset] = UInt8.random(in: 0...255, using: &generator)
+                }
+            }
+            do throws(FeedError) {
+                let header = try BatchHeader(signed: forged.span.extracting(0..<256))
+                guard header.payloadBytes < Int.max else { continue }
+                accepted += 1
+                #expect(header.encoded(signedWith: place.key) == Array(forged[..<256]))
+            } catch {
+                #expect(error == .corruptBatch(.shape))
+            }
+        }
+        #expect(accepted > 100)
+    }
+
+    @Test("a sealed note opens with its secret alone, and only unchanged")
+    func notes() {
+        let secret = SecretBytes(Sample.secret(1))
+        for count in [0, 1, 58] {
+            let note = [UInt8](repeating: 9, count: count)
+            let sealed = SealedNote.seal(
+                note, secret: secret, noteBytes: 100, nonce: Sodium.random(24))
+            #expect(sealed.count == 100)
+            #expect(SealedNote.open(sealed, secret: secret) == note)
+            #expect(SealedNote.open(sealed, secret: SecretBytes(Sample.secret(2))) == nil)
+            for index in sealed.indices {
+                var changed = sealed
+                changed[index] ^= 1
+                #expect(SealedNote.open(changed, secret: secret) == nil)
+            }
+        }
+        #expect(SealedNote.open([UInt8](repeating: 0, count: 10), secret: secret) == nil)
+    }
+
+    @Test("short digests are the first half of standard ones, long ones are their own")
+    func widths() {
+        let secret = SecretBytes(Sample.secret(1))
+        let short = Digest(of: secret, salt: nil, width: .short)
+        let standard = Digest(of: secret, salt: nil, width: .standard)
+        let long = Digest(of: secret, salt: nil, width: .long)
+        #expect(short.prefix == standard.prefix && standard.prefix != long.prefix)
+        let salted = Digest(
+            of: secret, salt: BatchSalt([UInt8](repeating: 1, count: 16)), width: .short)
+        #expect(salted.prefix != short.prefix)
+    }
+}

@@ -1,0 +1,48 @@
+private import Glibc
+import TestSupport
+import Testing
+import WakeStore
+
+@Suite("A killed store loses nothing it acknowledged", .timeLimit(.minutes(30)))
+struct CrashTests {
+    /// More with `REVEILLE_LONG=1`.
+    private static let kills = unsafe getenv("REVEILLE_LONG") == nil ? 50 : 5000
+
+    @Test("kill -9 at any moment: no acknowledged write lost, no deleted row back, files sound")
+    func kill() async throws {
+        let place = StorePlace()
+        try await place.create()
+        var model = AcknowledgedModel()
+        var random = SystemRandomNumberGenerator()
+        let tokens = 24
+        for run in 1...Self.kills {
+            let worker = StoreWorkerProcess(
+                "churn", data: place.data, keys: place.keys, [run, tokens])
+            try #require(worker.line() == "open")
+            for _ in 0..<Int.random(in: 1...400, using: &random) {
+                model.note(try #require(worker.line()))
+            }
+            #expect(worker.kill() == 128 + SIGKILL)
+            for line in worker.lines() { model.note(line) }
+            if run % 10 == 0 { #expect(try Soundness.check(place) == "ok") }
+            let store = try Store(opening: place.configuration)
+            let wrong = await model.compare(store, tokens: 0..<tokens)
+            await store.close()
+            try #require(wrong.isEmpty, "run \(run): rows of tokens \(wrong)")
+        }
+        #expect(model.acknowledged > Self.kills * 10)
+        #expect(model.refusals.isEmpty)
+    }
+
+    @Test("a store killed at once is open again within a second")
+    func restart() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 100)
+        let worker = StoreWorkerProcess("churn", data: place.data, keys: place.keys, [1, 64])
+        for _ in 0..<1000 { _ = worker.line() }
+        _ = worker.kill()
+        let clock = ContinuousClock()
+        let time = try clock.measure { _ = try Store(opening: place.configuration) }
+        #expect(time < .seconds(1))
+    }
+}

@@ -1,0 +1,83 @@
+private import Glibc
+import TestSupport
+import Testing
+import WakeStore
+
+@Suite("System calls that fail make no false answers", .timeLimit(.minutes(30)))
+struct FaultTests {
+    /// Kinds of calls by the numbers `store-worker` takes.
+    enum Call: Int, CaseIterable {
+        case sync
+        case write
+        case truncate
+        case open
+    }
+
+    /// Every k-th with `REVEILLE_LONG=1`, otherwise some.
+    private static let places =
+        unsafe getenv("REVEILLE_LONG") == nil
+        ? Array(1...6) + [9, 14, 21, 33, 50, 80] : Array(1...200)
+
+    @Test("a call that fails once costs no acknowledged write", arguments: Call.allCases)
+    func once(_ call: Call) async throws {
+        for at in Self.places { try await run(call, at: at, EIO, isLasting: false) }
+    }
+
+    @Test("a call that fails from then on costs no acknowledged write", arguments: Call.allCases)
+    func lasting(_ call: Call) async throws {
+        for at in Self.places { try await run(call, at: at, EIO, isLasting: true) }
+    }
+
+    @Test("a disk that is full once or for good costs no acknowledged write")
+    func full() async throws {
+        for at in Self.places {
+            try await run(.write, at: at, ENOSPC, isLasting: false)
+            try await run(.write, at: at, ENOSPC, isLasting: true)
+        }
+    }
+
+    @Test("a failed flush ends the process at once, without another answer")
+    func flush() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 3)
+        let worker = StoreWorkerProcess(
+            "fault", data: place.data, keys: place.keys, [Call.sync.rawValue, 1, Int(EIO), 0])
+        let lines = worker.lines()
+        // Other threads may still have asked something after this line.
+        #expect(lines.contains("fatal"))
+        #expect(!lines.contains("end"))
+        #expect(!lines.contains { $0.hasPrefix("ok") })
+        #expect(worker.finish() == 1)
+    }
+
+    @Test("a file system that cannot be written answers unavailable, and the process lives")
+    func unwritable() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 12)
+        let worker = StoreWorkerProcess(
+            "fault", data: place.data, keys: place.keys, [Call.write.rawValue, 1, Int(EROFS), 1])
+        var model = AcknowledgedModel()
+        for line in worker.lines() { model.note(line) }
+        #expect(worker.finish() == 0)
+        #expect(model.acknowledged == 0)
+        #expect(model.refusals.keys.sorted() == ["unavailable"])
+        #expect(model.hasEnded)
+    }
+
+    private func run(_ call: Call, at: Int, _ number: Int32, isLasting: Bool) async throws {
+        let place = StorePlace()
+        try await place.create()
+        let worker = StoreWorkerProcess(
+            "fault", data: place.data, keys: place.keys,
+            [call.rawValue, at, Int(number), isLasting ? 1 : 0])
+        var model = AcknowledgedModel()
+        for line in worker.lines() { model.note(line) }
+        let status = worker.finish()
+        #expect(status == 0 || (call == .sync && status == 1))
+        #expect(try Soundness.check(place) == "ok")
+        let store = try Store(opening: place.configuration)
+        let wrong = await model.compare(store, tokens: 0..<12)
+        await store.close()
+        #expect(wrong.isEmpty, "\(call) \(at) errno \(number) lasting \(isLasting): \(wrong)")
+    }
+}

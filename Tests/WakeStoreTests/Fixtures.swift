@@ -1,0 +1,74 @@
+import TestSupport
+import WakeFiles
+import WakeModel
+import WakeSQLite
+import WakeSodium
+import WakeStore
+
+/// Tokens by number: the same ones `store-worker` uses.
+enum Known {
+    static func token(_ number: Int) -> InstanceToken {
+        let name = Array("instance \(number)".utf8)
+        guard let token = InstanceToken(Blake2b.hash(name.span)) else {
+            preconditionFailure("a hash looks random")
+        }
+        return token
+    }
+
+    static func pushToken(_ number: Int, _ version: Int = 1) -> PushToken {
+        let text = Array("push-\(number)-\(version)".utf8)
+        guard let token = try? PushToken(service: .fcm, text: text.span) else {
+            preconditionFailure("visible ASCII")
+        }
+        return token
+    }
+}
+
+extension StorePlace {
+    /// A small reserve: tests are many and disks are small.
+    var configuration: StoreConfiguration {
+        var configuration = StoreConfiguration(dataDirectory: data, keyFile: keys)
+        configuration.reserveBytes = 1 << 20
+        return configuration
+    }
+
+    /// Empty directories for a worker that makes a store of its own.
+    func makeDirectories() throws {
+        try Files.makeDirectory(data)
+        try Files.makeDirectory(path + "/keys")
+    }
+
+    /// A new store with this many registrations, closed again.
+    func create(registrations: Int = 0) async throws {
+        try Store.create(configuration)
+        guard registrations > 0 else { return }
+        let store = try Store(opening: configuration)
+        for number in 0..<registrations {
+            _ = await store.ask(.register(Known.token(number), Known.pushToken(number)))
+        }
+        await store.close()
+    }
+
+    /// The file as SQLite sees it, with SQLite's own defaults; never while a store is open in this
+    /// process, whose locks closing it would drop.
+    func database() throws -> Database {
+        try Database(path: configuration.databaseFile, access: .readWrite)
+    }
+}
+
+extension Store {
+    /// One operation, awaited.
+    func ask(_ operation: StoreOperation) async -> StoreAnswer {
+        await withCheckedContinuation { continuation in
+            submit(operation) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// What is stored under a token; nil for nothing and for a failure.
+    func stored(_ number: Int) async -> StoredRegistration? {
+        guard case .stored(let registration) = await ask(.read(Known.token(number))) else {
+            return nil
+        }
+        return registration
+    }
+}

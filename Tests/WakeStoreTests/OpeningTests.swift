@@ -1,0 +1,181 @@
+private import Glibc
+import TestSupport
+import Testing
+import WakeFiles
+import WakeModel
+import WakeSQLite
+import WakeSodium
+import WakeStore
+
+@Suite("A store that is not right is refused and not touched", .timeLimit(.minutes(1)))
+struct OpeningTests {
+    /// Opens and expects a refusal after which every byte is what it was.
+    private func refusal(_ place: StorePlace) -> StoreOpenError? {
+        let files = [place.configuration.databaseFile, place.keys]
+        let before = files.map(StorePlace.bytes)
+        let names = StorePlace.names(in: place.data)
+        do throws(StoreOpenError) {
+            _ = try Store(opening: place.configuration)
+            return nil
+        } catch {
+            #expect(files.map(StorePlace.bytes) == before)
+            #expect(StorePlace.names(in: place.data) == names)
+            let message = error.message(place.configuration)
+            #expect(message.contains(place.path) && !message.contains("\n"))
+            return error
+        }
+    }
+
+    @Test("nothing there")
+    func nothing() {
+        let place = StorePlace()
+        #expect(refusal(place) == .missing(.dataDirectory))
+    }
+
+    @Test("a missing database or key file")
+    func missing() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        try Files.rename(place.keys, to: place.keys + ".away")
+        #expect(refusal(place) == .missing(.keyFile))
+        try Files.rename(place.keys + ".away", to: place.keys)
+        try Files.remove(place.configuration.databaseFile)
+        #expect(refusal(place) == .missing(.database))
+    }
+
+    @Test("a database of 0 bytes, or shorter than its header")
+    func empty() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        for count in [0, 1, 99] {
+            let bytes = [UInt8](repeating: 0, count: count)
+            try Files.replace(place.configuration.databaseFile, with: bytes.span)
+            #expect(refusal(place) == .empty)
+        }
+    }
+
+    @Test("a file that is no database")
+    func noDatabase() async throws {
+        let place = StorePlace()
+        try await place.create()
+        try Files.replace(place.configuration.databaseFile, with: Sodium.random(8192).span)
+        #expect(refusal(place) == .notADatabase)
+    }
+
+    @Test("a database of another program, or of a newer version")
+    func foreign() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        try place.database().execute("PRAGMA application_id=77")
+        #expect(refusal(place) == .foreignApplication(77))
+        let application = StoreSchema.applicationID
+        try place.database().execute("PRAGMA application_id=\(application); PRAGMA user_version=2")
+        #expect(refusal(place) == .newerSchema(2))
+        try place.database().execute("PRAGMA user_version=0")
+        #expect(refusal(place) == .schemaDiffers)
+    }
+
+    @Test(
+        "tables that are not to the letter ours",
+        arguments: [
+            "CREATE INDEX extra ON registration_a(sealed)",
+            "CREATE TABLE extra(email TEXT)",
+            "CREATE VIEW extra AS SELECT id FROM registration_a",
+            "DROP TABLE registration_b",
+            "ALTER TABLE registration_a ADD COLUMN created INTEGER",
+        ])
+    func schema(_ change: String) async throws {
+        let place = StorePlace()
+        try await place.create()
+        try place.database().execute(change)
+        #expect(throws: StoreOpenError.schemaDiffers) { try Store(opening: place.configuration) }
+    }
+
+    @Test("a key file that is short, long, changed in any byte, or none")
+    func damagedKeys() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        let good = StorePlace.bytes(of: place.keys)
+        #expect(good.count == KeyFile.byteCount)
+        var bad = [Array(good.dropLast()), good + [0], [], Sodium.random(120)]
+        for index in good.indices {
+            var bytes = good
+            bytes[index] ^= 1
+            bad.append(bytes)
+        }
+        for bytes in bad {
+            try Files.replace(place.keys, with: bytes.span)
+            #expect(throws: StoreOpenError.keyFileDamaged) {
+                try Store(opening: place.configuration)
+            }
+        }
+        try Files.replace(place.keys, with: good.span)
+        #expect(refusal(place) == nil)
+    }
+
+    @Test("the keys of another store, as soon as there is a row to try them on")
+    func foreignKeys() async throws {
+        let (place, other) = (StorePlace(), StorePlace())
+        try await place.create(registrations: 1)
+        try await other.create()
+        try Files.replace(place.keys, with: StorePlace.bytes(of: other.keys).span)
+        #expect(refusal(place) == .foreignKeys)
+    }
+
+    @Test("files that others could read or replace")
+    func permissions() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        unsafe chmod(place.data, 0o750)
+        #expect(refusal(place) == .notPrivate(.dataDirectory, mode: 0o750))
+        unsafe chmod(place.data, 0o700)
+        unsafe chmod(place.keys, 0o604)
+        #expect(refusal(place) == .notPrivate(.keyFile, mode: 0o604))
+        unsafe chmod(place.keys, 0o600)
+        unsafe chmod(place.configuration.databaseFile, 0o640)
+        #expect(refusal(place) == .notPrivate(.database, mode: 0o640))
+    }
+
+    @Test("symbolic links in place of the files")
+    func links() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        for (part, path) in [
+            (StoreOpenError.Part.keyFile, place.keys),
+            (.database, place.configuration.databaseFile), (.dataDirectory, place.data),
+        ] {
+            try Files.rename(path, to: path + ".real")
+            unsafe symlink(path + ".real", path)
+            #expect(refusal(place) == .wrongKind(part))
+            try Files.remove(path)
+            try Files.rename(path + ".real", to: path)
+        }
+        #expect(refusal(place) == nil)
+    }
+
+    @Test("keys inside the data directory, by whatever name")
+    func keysInside() async throws {
+        let place = StorePlace()
+        try await place.create()
+        try Files.rename(place.keys, to: place.data + "/master")
+        for path in [place.data + "/master", place.data + "/../data/master"] {
+            let configuration = StoreConfiguration(dataDirectory: place.data, keyFile: path)
+            #expect(throws: StoreOpenError.keyFileInsideData) {
+                try Store(opening: configuration)
+            }
+        }
+    }
+
+    @Test("a read-only file system")
+    func readOnly() throws {
+        let place = StorePlace()
+        try place.makeDirectories()
+        let worker = StoreWorkerProcess("readonly", data: place.data, keys: place.keys)
+        let line = worker.line()
+        if line?.hasPrefix("skipped") == true {
+            try Test.cancel("needs the right to mount a tmpfs in a namespace of its own")
+        }
+        #expect(line == "refused readOnly")
+        #expect(worker.finish() == 1)
+    }
+}

@@ -1,0 +1,54 @@
+import Synchronization
+import TestSupport
+import Testing
+import WakeModel
+import WakeStore
+
+@Suite("What an operation finds does not show in what it does", .timeLimit(.minutes(1)))
+struct PathTests {
+    @Test("the same flushes and truncations for every registration, and for every delete")
+    func systemCalls() async throws {
+        let place = StorePlace()
+        try await place.create()
+        let worker = StoreWorkerProcess("paths", data: place.data, keys: place.keys)
+        var paths: [Substring: Set<String>] = [:]
+        for line in worker.lines() where line != "end" {
+            let words = line.split(separator: " ", maxSplits: 1)
+            paths[words[0], default: []].insert(String(words[1]))
+        }
+        #expect(worker.finish() == 0)
+        for names in [["new", "repeated", "changed"], ["known", "deleted", "unknown"]] {
+            let found = names.reduce(into: Set<String>()) { $0.formUnion(paths[$1[...]] ?? []) }
+            #expect(found.count == 1, "\(names): \(found)")
+            // Acknowledged, flushed at least twice (log and database), the log emptied.
+            let words = found.first?.split(separator: " ") ?? []
+            #expect(words.first == "done")
+            #expect(Int(words[1]) ?? 0 >= 2)
+            #expect(words.last.flatMap { Int($0) } ?? 0 >= 1)
+        }
+    }
+
+    @Test("the same number of statements for every registration, and for every delete")
+    func statements() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        let reports = Mutex<[BatchReport]>([])
+        var configuration = place.configuration
+        configuration.observe = { report in reports.withLock { $0.append(report) } }
+        let store = try Store(opening: configuration)
+        let registers: [StoreOperation] = [
+            .register(Known.token(1), Known.pushToken(1)),
+            .register(Known.token(1), Known.pushToken(1)),
+            .register(Known.token(1), Known.pushToken(1, 2)),
+        ]
+        let deletes = [1, 1, 7, 0].map { StoreOperation.delete(Known.token($0)) }
+        for operation in registers + deletes { #expect(await store.ask(operation) == .done) }
+        await store.close()
+        let seen = reports.withLock { $0 }
+        #expect(seen.count == 7)
+        #expect(Set(seen.prefix(3).map(\.statements)) == [3])
+        #expect(Set(seen.suffix(4).map(\.statements)) == [2])
+        #expect(seen.map(\.erased) == [0, 1, 1, 1, 0, 0, 1])
+        #expect(seen.allSatisfy { $0.truncated && $0.pages > 0 })
+    }
+}
