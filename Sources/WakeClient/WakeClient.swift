@@ -109,11 +109,13 @@ public actor WakeClient {
         let path = directory.path + "/client.db"
         for suffix in ["", "-wal", "-shm"] { try StateDirectory.checkFile(path + suffix) }
         do throws(StateError) {
-            return (try StateDatabase(path: path, faultPoint: faultPoint), false)
-        } catch  where error.cause == .corrupt {
-            // Fall through: what follows the damage.
+            let state = try StateDatabase(path: path, faultPoint: faultPoint)
+            // A process that died between dropping something secret and scrubbing left that to us.
+            // Without room it is left to the next start.
+            try? state.scrub()
+            return (state, false)
         } catch {
-            throw error.clientError
+            guard error.cause == .corrupt else { throw error.clientError }
         }
         for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
             try? Files.rename(path + suffix, to: path + ".damaged-\(now)" + suffix)

@@ -123,7 +123,6 @@ struct WakeTests {
             let client = try world.client(.stream)
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(1000))
-            let before = heads(world).count
             let sequence = try world.feed.publish([Self.secret])
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
             world.network.broadcast(World.event(sequence))
@@ -132,7 +131,6 @@ struct WakeTests {
             await world.time.sleep(.seconds(100))
             #expect(world.handler.matches.count == 1)
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
-            _ = before
             let looks = heads(world).count
             world.network.broadcast(World.event(sequence + 5))
             await world.time.sleep(.seconds(3000))
