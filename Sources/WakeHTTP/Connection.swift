@@ -21,7 +21,7 @@ final class Connection {
     enum Timing { case none, idle, head, body, answer, write, stream, linger }
 
     /// A response to come from the handler.
-    enum Answer {
+    enum Answer: Sendable {
         case response(Response)
         case stream(StreamHub, head: Response, first: [UInt8])
     }

@@ -11,23 +11,23 @@ package struct Exchange: Sendable {
 
     /// Sends `response`.
     package func respond(_ response: Response) {
-        give { .response(response) }
+        give(.response(response))
     }
 
     /// Sends `head` without a length, then `first`, then whatever is published on `hub`, until either side closes.
     /// At a cap the client is told 503 instead. Compute `first` where you call this: a `publish` that starts later
     /// follows it.
     package func subscribe(to hub: StreamHub, head: Response, first: [UInt8]) {
-        give { .stream(hub, head: head, first: first) }
+        give(.stream(hub, head: head, first: first))
     }
 
-    private func give(_ answer: @escaping @Sendable () -> Connection.Answer) {
+    private func give(_ answer: Connection.Answer) {
         let (reactor, connection, sequence) = (reactor, connection, sequence)
         if reactor.loop.isCurrent {
-            reactor.assumeIsolated { $0.deliver(answer(), to: connection, sequence: sequence) }
+            reactor.assumeIsolated { $0.deliver(answer, to: connection, sequence: sequence) }
         } else {
             reactor.loop.perform {
-                reactor.assumeIsolated { $0.deliver(answer(), to: connection, sequence: sequence) }
+                reactor.assumeIsolated { $0.deliver(answer, to: connection, sequence: sequence) }
             }
         }
     }

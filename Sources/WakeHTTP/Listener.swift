@@ -22,9 +22,9 @@ final class Listener {
         let number: Int32
         switch configuration.address {
         case .tcp(let host, let port):
-            number = unsafe linux_listen_tcp(host, port, Listener.backlog)
+            number = Socket.listen(host: host, port: port, backlog: Listener.backlog)
         case .unix(let path, let mode):
-            number = unsafe linux_listen_unix(path, mode, Listener.backlog)
+            number = Socket.listen(path: path, mode: mode, backlog: Listener.backlog)
         }
         guard number >= 0 else {
             throw number == -EADDRINUSE
@@ -35,7 +35,7 @@ final class Listener {
 
     deinit {
         if case .unix(let path, _) = configuration.address {
-            unsafe linux_unlink_unix(descriptor.number, path)
+            Socket.remove(path, of: descriptor)
         }
     }
 

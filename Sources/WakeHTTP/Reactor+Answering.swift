@@ -82,8 +82,8 @@ extension Reactor {
         } else {
             counters.refusedByServerError.increment()
         }
-        // Whatever asked for HEAD is not known here; a refusal has its body.
-        connection.isHead = false
+        // RFC 9110 §9.3.2, as far as the method is known.
+        if connection.isReading { connection.isHead = connection.parser.head.method == .head }
         connection.lingers = true
         write(refusals[refusal], to: connection)
     }

@@ -140,11 +140,11 @@ extension Reactor {
                 start += consumed
                 handled += 1
                 connection.parser = RequestParser(limits: connection.parser.limits)
+                connection.lingers = start < bytes.count
                 handle(request, on: connection)
             }
         }
         connection.hasUnparsed = start < bytes.count && connection.isOpenForRequests
-        if start < bytes.count, !connection.isOpenForRequests { connection.lingers = true }
         return start
     }
 

@@ -20,6 +20,21 @@ enum Socket {
         case exhausted
     }
 
+    /// A listening descriptor, or minus the error number.
+    static func listen(host: String, port: UInt16, backlog: Int32) -> Int32 {
+        unsafe linux_listen_tcp(host, port, backlog)
+    }
+
+    /// Likewise, on a socket file with `mode`.
+    static func listen(path: String, mode: mode_t, backlog: Int32) -> Int32 {
+        unsafe linux_listen_unix(path, mode, backlog)
+    }
+
+    /// Stops listening and removes the socket file, unless a successor has made it its own.
+    static func remove(_ path: String, of listener: borrowing Descriptor) {
+        unsafe linux_unlink_unix(listener.number, path)
+    }
+
     static func accept(from listener: borrowing Descriptor) -> Accepted {
         var peer = linux_peer()
         let number = unsafe linux_accept(listener.number, &peer)

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Ten thousand connections")
 struct IdleMemoryTests {
-    @Test("cost at most 1 KiB of user memory each, idle or streaming, and others are answered")
+    @Test(
+        "cost at most 1 KiB of user memory each, idle or streaming, and others are answered",
+        .disabled(if: Sanitizer.isActive))
     func memory() async {
         // In a process of its own: memory of other tests and their descriptors would blur the picture.
         await #expect(processExitsWith: .success) {

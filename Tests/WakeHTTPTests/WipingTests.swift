@@ -1,4 +1,4 @@
-import Glibc
+import TestSupport
 import Testing
 
 @testable import WakeHTTP
@@ -25,10 +25,8 @@ struct WipingTests {
         #expect(body.map(Array.init) == Array("secret".utf8))
     }
 
-    /// Reading what has been freed is what the address sanitizer ends a program for.
-    private static var isSanitized: Bool { unsafe dlsym(nil, "__asan_init") != nil }
-
-    @Test("are zeros in memory once the request is gone", .disabled(if: isSanitized))
+    // Reading what has been freed is what the address sanitizer ends a program for.
+    @Test("are zeros in memory once the request is gone", .disabled(if: Sanitizer.isActive))
     func wipedOnRelease() throws {
         var request: Request? = makeRequest()
         // The address of the storage, looked at after the request let go but before anybody else asked for memory.
