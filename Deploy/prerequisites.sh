@@ -19,7 +19,8 @@ need_packages() {
     local missing=() name
     for name in "$@"; do
         # Ubuntu 24.04 renamed some libraries for 64-bit time (libcurl4t64, libssl3t64).
-        if ! dpkg-query -W -f='${db:Status-Abbrev}\n' "$name" "${name}t64" 2>/dev/null | grep -q '^ii'; then
+        # dpkg-query fails when either name is unknown, and still says what it knows of the other.
+        if ! { dpkg-query -W -f='${db:Status-Abbrev}\n' "$name" "${name}t64" 2>/dev/null || true; } | grep -q '^ii'; then
             missing+=("$name")
         fi
     done
