@@ -42,12 +42,7 @@ public actor WakeClient {
     let registrationBell = Bell()
     let tellingBell = Bell()
 
-    private let executor: any SerialExecutor
-
-    /// The client's own serial queue: nothing that blocks runs on the cooperative pool.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        unsafe executor.asUnownedSerialExecutor()
-    }
+    let executor: any SerialExecutor
 
     /// Opens the profile, or makes it. No request is made.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
