@@ -58,7 +58,8 @@ let package = Package(
         .target(
             name: "WakeServer",
             dependencies: [
-                "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux",
+                "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles",
+                "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [.embedInCode("Resources/privacy.json")],

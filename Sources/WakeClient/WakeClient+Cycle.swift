@@ -4,7 +4,9 @@ import WakeFetch
 // The cycle: head, missing batches, local check. One at a time.
 
 extension WakeClient {
-    /// Looks at the feed now. Calls that come while a cycle runs share the next one.
+    /// Looks at the feed now; after a push or a wake first waits a random time of up to the feed's
+    /// spread, so that not all clients come at once. Calls that come while a cycle runs share the
+    /// next one. Tells what was found before it returns.
     @discardableResult
     public func synchronize(
         _ reason: SyncReason = .manual
@@ -20,12 +22,13 @@ extension WakeClient {
         var hint: UInt64?
         if case .wake(let sequence) = reason { hint = sequence }
         let outcome = try await sharedCycle(hint: hint)
-        if outcome == .upToDate, reason == .push {
-            // A push carries no hint: an edge that lags behind would go unnoticed.
+        if outcome == .behind || (outcome == .upToDate && reason == .push) {
+            // An edge that lags behind; a push carries no hint, so it would go unnoticed. `run`
+            // looks again.
             let orders = record.orders
-            let delay = orders.cache + orders.spread * environment.randomUnit()
-            gate.ask(.init(), at: environment.uptime() + delay)
-            cycleBell.ring()
+            ask(
+                .init(hint: hint ?? 0),
+                after: orders.cache + orders.spread * environment.randomUnit())
         }
         try await tell()
         return outcome

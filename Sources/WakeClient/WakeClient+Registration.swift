@@ -80,6 +80,7 @@ extension WakeClient {
     /// - Returns: seconds since 1970 of the next step; nil for none.
     @discardableResult
     package func reconcile() async throws(ClientError) -> Int64? {
+        if state.needsScrub { try clientError { () throws(StateError) in try state.scrub() } }
         while true {
             let wish = try clientError { () throws(StateError) in try state.wish() }
             let step = Reconciler.step(

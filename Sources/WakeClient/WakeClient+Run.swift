@@ -83,8 +83,9 @@ extension WakeClient {
     private func look() async throws(ClientError) -> Turn {
         do throws(ClientError) {
             try await recheckRetained()
-        } catch  where error == .secrets {
+        } catch {
             // The cycle meets the same fault, and backs off.
+            guard error == .secrets else { throw error }
         }
         let now = environment.uptime()
         guard let start = gate.nextStart else {

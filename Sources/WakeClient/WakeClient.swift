@@ -42,12 +42,7 @@ public actor WakeClient {
     let registrationBell = Bell()
     let tellingBell = Bell()
 
-    private let executor: any SerialExecutor
-
-    /// The client's own serial queue: nothing that blocks runs on the cooperative pool.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        unsafe executor.asUnownedSerialExecutor()
-    }
+    let executor: any SerialExecutor
 
     /// Opens the profile, or makes it. No request is made.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
@@ -109,11 +104,13 @@ public actor WakeClient {
         let path = directory.path + "/client.db"
         for suffix in ["", "-wal", "-shm"] { try StateDirectory.checkFile(path + suffix) }
         do throws(StateError) {
-            return (try StateDatabase(path: path, faultPoint: faultPoint), false)
-        } catch  where error.cause == .corrupt {
-            // Fall through: what follows the damage.
+            let state = try StateDatabase(path: path, faultPoint: faultPoint)
+            // A process that died between dropping something secret and scrubbing left that to us.
+            // Without room it is left to the next start.
+            try? state.scrub()
+            return (state, false)
         } catch {
-            throw error.clientError
+            guard error.cause == .corrupt else { throw error.clientError }
         }
         for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
             try? Files.rename(path + suffix, to: path + ".damaged-\(now)" + suffix)

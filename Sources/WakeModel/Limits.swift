@@ -61,9 +61,11 @@ package enum Limits {
     package static let headroomPages = 1024
     /// Pages one insert can add at most: a split at every level of the tree, and a new root.
     package static let pagesPerInsert = 8
-    /// Bytes kept allocated beside the database so that deletes work on a full disk: a whole log
-    /// copied into new pages, and the log of a batch of deletes.
-    package static let reserveBytes = 24 << 20
+    /// Bytes of a database page.
+    package static let pageBytes = 4096
+    /// Bytes kept allocated beside the database so that deletes work on a full disk: half for a
+    /// whole log copied into new pages, half for the log of a batch of deletes.
+    package static let reserveBytes = 2 * logPages * pageBytes
     /// Rows in one page of a broadcast at most: about 1.2 ms between two commits.
     package static let pageRows = 10_000
 }

@@ -1,40 +1,60 @@
 private import Glibc
 import WakeFiles
 
-/// Room on the disk that is given up when deletes need it.
+/// Room on the disk that is given up, piece by piece, when deletes need it.
 ///
 /// On a full disk the log cannot grow, so without it nobody could be forgotten. While it is not
-/// held, nothing may be registered: otherwise new rows would eat what deletes need.
+/// whole nothing may be registered: new rows would eat what deletes need. What little can be held
+/// is held even so, because a single delete needs only some pages.
 final class Reserve {
     private let path: String
     private let count: Int
-    private(set) var isHeld = false
+    private var held = 0
+
+    /// Less than this is not worth a file.
+    private static let leastBytes = 1 << 16
 
     init(path: String, count: Int) {
         self.path = path
         self.count = count
     }
 
-    /// Takes the room if it is not held.
-    /// - Returns: whether it is held now.
+    /// Takes what is missing, or as much of it as there is.
+    /// - Returns: whether all of it is held now.
     func hold() -> Bool {
-        if isHeld || count == 0 { return true }
+        guard held < count else { return true }
+        var wanted = count
+        while wanted > held, wanted >= min(Self.leastBytes, count) {
+            if resize(wanted) { break }
+            wanted /= 2
+        }
+        return held == count
+    }
+
+    /// Gives some of it back to the file system.
+    func release(_ bytes: Int) {
+        guard held > 0 else { return }
+        _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)
+    }
+
+    /// - Returns: false, with the size of before, when there is no room.
+    private func resize(_ size: Int) -> Bool {
         do throws(FileError) {
             let file = try OpenFile(path, flags: O_RDWR | O_CREAT)
             guard fchmod(file.descriptor, 0o600) == 0 else { return false }
-            try file.allocate(count)
-            if try file.status().size != count { try file.truncate(to: count) }
-            isHeld = true
+            do throws(FileError) {
+                if size > 0 { try file.allocate(size) }
+            } catch {
+                // A part may have been allocated all the same (posix_fallocate(3)).
+                try file.truncate(to: held)
+                return false
+            }
+            // A file of before may have been larger.
+            try file.truncate(to: size)
+            held = size
+            return true
         } catch {
-            // A part of it would help nobody and keep what a delete may need.
-            release()
+            return false
         }
-        return isHeld
-    }
-
-    /// Gives the room back to the file system.
-    func release() {
-        isHeld = false
-        if count > 0 { try? OpenFile(path, flags: O_WRONLY).truncate(to: 0) }
     }
 }

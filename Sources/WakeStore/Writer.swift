@@ -89,7 +89,10 @@ final class Writer {
     /// One attempt for all; when it fails, the attempts that keep one operation's failure from
     /// being another's.
     private func complete(_ batch: inout Batch) {
-        batch.mayGrow = reserve.hold()
+        // A long log at this point could not be copied for lack of room; it must not grow.
+        batch.mayGrow = reserve.hold() && loggedPages < logLimit
+        // Whatever was given up is taken back before somebody else finds it.
+        defer { _ = reserve.hold() }
         switch attempt(&batch) {
         case .durable:
             counters.note(batch.mayGrow ? .ready : .full)
@@ -97,11 +100,11 @@ final class Writer {
             counters.note(.full)
             batch.mayGrow = false
             guard batch.hasDeletes else { return retryAlone(&batch) }
-            reserve.release()
-            if case .durable = attempt(&batch) {
-                _ = reserve.hold()
-            } else {
-                retryAlone(&batch)
+            let pages = loggedPages + batch.operations.count * Limits.pagesPerInsert
+            reserve.release(pages * Limits.pageBytes)
+            guard case .durable = attempt(&batch) else {
+                reserve.release(.max)
+                return retryAlone(&batch)
             }
         case .undone:
             retryAlone(&batch)
@@ -177,7 +180,7 @@ final class Writer {
         } catch {
             // The rows are in the log; the database file had no room to grow for them.
             guard isOutOfRoom(error) else { throw error }
-            reserve.release()
+            reserve.release(2 * loggedPages * Limits.pageBytes)
             try database.checkpointTruncate()
         }
         owesTruncation = false
@@ -195,7 +198,7 @@ final class Writer {
 
     /// Copies a long log into the database and starts it over, between two batches.
     private func copyLogIfLong() {
-        guard loggedPages >= Limits.logPages else { return }
+        guard loggedPages >= logLimit else { return }
         do throws(SQLiteError) {
             try database.checkpoint()
             loggedPages = 0
@@ -213,6 +216,13 @@ final class Writer {
         isDead = true
         counters.note(.failed)
         configuration.onFatal()
+    }
+
+    /// Pages at which the log is copied. On a disk that fills up meanwhile, half of the reserve
+    /// takes the copy of all of them, and the other half the log of the deletes.
+    private var logLimit: Int {
+        guard configuration.reserveBytes > 0 else { return Limits.logPages }
+        return min(Limits.logPages, configuration.reserveBytes / 2 / Limits.pageBytes)
     }
 
     private func isOutOfRoom(_ error: SQLiteError) -> Bool {

@@ -63,8 +63,12 @@ struct ChildProgram: Sendable {
         unsafe sigemptyset(&signals)
         for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        // None blocked, whatever a parent of ours left blocked.
+        unsafe sigemptyset(&signals)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        let use = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP)
+        let use = Int16(
+            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP)
         unsafe posix_spawnattr_setflags(&attributes, use)
         return unsafe start(&actions, &attributes)
     }

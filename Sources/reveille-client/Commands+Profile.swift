@@ -59,7 +59,7 @@ let forgetCommand = Command(
         throw CommandFailure(error)
     }
     do throws(FileError) {
-        try Files.remove(profile.configurationFile)
+        try profile.removeFiles()
     } catch {
         throw CommandFailure("the profile cannot be removed: \(error.reason)", status: .ioError)
     }

@@ -54,10 +54,9 @@ private func wish(
 ) async throws(CommandFailure) -> RegistrationState {
     do throws(ClientError) {
         return try await wishAlone(token, in: profile, configuration)
-    } catch  where error != .locked {
-        throw CommandFailure(error)
     } catch {
-        // `run` holds the profile.
+        // `run` may hold the profile.
+        guard error == .locked else { throw CommandFailure(error) }
     }
     do throws(ClientError) {
         let visit = try ProfileVisit(configuration)

@@ -1,3 +1,4 @@
+import Synchronization
 import WakeClient
 import WakeCommand
 import WakeFeed
@@ -19,7 +20,6 @@ let runCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
-    let signals = TerminationSignals()
     var environment = ClientEnvironment.live
     if invocation.flag("--verbose") {
         environment.log = { Console().error("reveille-client: \($0.line)") }
@@ -34,28 +34,16 @@ let runCommand = Command(
     } catch {
         throw CommandFailure(error)
     }
-    Supervisor.notify("READY=1")
-    let running = Task { () -> ClientError? in
+    let end = RunEnd()
+    await TerminationSignal.cancels {
+        Supervisor.notifyReady()
         do throws(ClientError) {
             try await client.run()
-            return nil
         } catch {
-            return error
+            end.failure.withLock { $0 = error }
         }
     }
-    let events = signals.events
-    let failure = await withTaskGroup(of: Void.self) { group in
-        group.addTask {
-            for await _ in events { break }
-            running.cancel()
-        }
-        // It may also end by itself: the feed has ended, or the state has.
-        let failure = await running.value
-        group.cancelAll()
-        return failure
-    }
-    signals.cancel()
-    Supervisor.notify("STOPPING=1")
+    let failure = end.failure.withLock { $0 }
     if let failure { throw CommandFailure(failure) }
     return .success
 }
@@ -128,6 +116,11 @@ private func syncReport(
         text.append(UInt8(ascii: "}"))
     }
     return text + Array("]}\n".utf8)
+}
+
+/// How `run` came to its end, when not by a signal.
+private final class RunEnd: Sendable {
+    let failure = Mutex<ClientError?>(nil)
 }
 
 extension ClientEvent {

@@ -36,7 +36,9 @@ final class ConsoleHandler: MatchHandler {
                 "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
             ]
             let child = ChildProgram(onMatch, adding: variables, input: match.note)
-            guard await child.run(for: .seconds(30)) else { throw NotTold() }
+            // Not cut short by SIGTERM: a person half told is told again.
+            let running = Task { await child.run(for: .seconds(30)) }
+            guard await running.value else { throw NotTold() }
         } else if !quiet {
             Console().out(bytes: line(match))
         }

@@ -37,6 +37,16 @@ struct Profile {
 
     func secrets() -> SecretDirectory { SecretDirectory(stateDirectory) }
 
+    /// Removes what the profile's directory holds, the configuration last.
+    func removeFiles() throws(FileError) {
+        let names = ["client.db", "client.db-wal", "client.db-shm", "bell", "lock"]
+        for name in names { try Files.remove(stateDirectory + "/" + name) }
+        try Files.remove(stateDirectory + "/secrets/.generation")
+        try Files.remove(configurationFile)
+        // Left when something of the user's own lies there.
+        for directory in ["/secrets", ""] { unsafe rmdir(stateDirectory + directory) }
+    }
+
     private static func isName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in

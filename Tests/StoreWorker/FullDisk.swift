@@ -3,11 +3,12 @@ import StoreFaults
 import WakeModel
 import WakeStore
 
-/// A store on a real file system that is too small: a tmpfs that only this process sees.
+/// A store on a real file system that is too small: a tmpfs that only this process sees. Filled
+/// by as many callers at once as the first number says.
 ///
 /// Lines: `skipped ERRNO` when none can be mounted, otherwise counts.
 enum FullDisk {
-    static func run(_ before: StoreConfiguration) async {
+    static func run(_ before: StoreConfiguration, callers: Int) async {
         let number = unsafe wake_mount_private(before.dataDirectory, "6m")
         guard number == 0 else { return Line.write("skipped \(number)") }
         var configuration = before
@@ -18,7 +19,7 @@ enum FullDisk {
             return Line.write("refused \(error)")
         }
         let store = Main.open(configuration)
-        let registered = await fill(store)
+        let registered = await fill(store, callers: callers)
         Line.write("registered \(registered.count)")
         Line.write("condition \(store.counters.condition)")
         // Somebody else takes what is left, to the last byte.
@@ -34,15 +35,22 @@ enum FullDisk {
         Line.write("end")
     }
 
-    private static func fill(_ store: Store) async -> [Int] {
-        var registered: [Int] = []
-        for number in 0..<100_000 {
-            let answer = await store.ask(
-                .register(Known.token(number), Known.pushToken(number, 1)))
-            if answer == .full { break }
-            if answer == .done { registered.append(number) }
+    private static func fill(_ store: Store, callers: Int) async -> [Int] {
+        await withTaskGroup(of: [Int].self) { group in
+            for caller in 0..<callers {
+                group.addTask {
+                    var registered: [Int] = []
+                    for number in stride(from: caller, to: 100_000, by: callers) {
+                        let answer = await store.ask(
+                            .register(Known.token(number), Known.pushToken(number, 1)))
+                        guard answer == .done else { break }
+                        registered.append(number)
+                    }
+                    return registered
+                }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
         }
-        return registered
     }
 
     private static func delete(_ registered: [Int], _ store: Store) async {

@@ -22,7 +22,7 @@ enum Main {
         case "churn": await Churn.run(configuration, seed: numbers[0], tokens: numbers[1])
         case "fault": await Fault.run(configuration, numbers)
         case "paths": await Paths.run(configuration)
-        case "full": await FullDisk.run(configuration)
+        case "full": await FullDisk.run(configuration, callers: numbers[0])
         case "readonly": await ReadOnlyDisk.run(configuration)
         default: exit(2)
         }

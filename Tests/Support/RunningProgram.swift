@@ -75,7 +75,9 @@ package final class RunningProgram: Sendable {
     /// - Throws: when it ends without.
     package func line(containing text: String) async throws -> String {
         while true {
-            let (said, status, changes) = record.state.withLock { ($0.output, $0.status, $0.changes) }
+            let (said, status, changes) = record.state.withLock {
+                ($0.output, $0.status, $0.changes)
+            }
             let lines = String(decoding: said, as: UTF8.self)
                 .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.first(where: { $0.contains(text) }) { return String(line) }

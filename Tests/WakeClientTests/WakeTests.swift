@@ -113,6 +113,27 @@ struct WakeTests {
         }
     }
 
+    @Test("one wake that comes while an older head is on its way is not lost")
+    func wakeDuringFetch() throws {
+        let world = try World()
+        world.secrets.add("visit", Self.secret)
+        try world.time.run {
+            let client = try world.client(.stream)
+            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
+            await world.time.sleep(.seconds(100))
+            // The head's bytes are read when the request arrives, the answer takes five seconds.
+            world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(5)) }
+            world.network.broadcast(World.event(0))
+            await world.time.sleep(.seconds(1))
+            let sequence = try world.feed.publish([Self.secret])
+            world.network.broadcast(World.event(sequence))
+            await world.time.sleep(.seconds(30))
+            #expect(world.handler.matches.count == 1)
+            running.cancel()
+            _ = await running.result
+        }
+    }
+
     @Test("a head that is older than the wake's hint is looked at again, five times at most")
     func behind() throws {
         let world = try World(
@@ -123,7 +144,6 @@ struct WakeTests {
             let client = try world.client(.stream)
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(1000))
-            let before = heads(world).count
             let sequence = try world.feed.publish([Self.secret])
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
             world.network.broadcast(World.event(sequence))
@@ -132,7 +152,6 @@ struct WakeTests {
             await world.time.sleep(.seconds(100))
             #expect(world.handler.matches.count == 1)
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
-            _ = before
             let looks = heads(world).count
             world.network.broadcast(World.event(sequence + 5))
             await world.time.sleep(.seconds(3000))

@@ -5,7 +5,9 @@ import WakeModel
 @Suite("Command lines")
 struct CommandTableTests {
     /// What the last command was given.
-    private func table(_ run: @escaping @Sendable (Invocation) -> WakeCommand.ExitStatus) -> CommandTable {
+    private func table(_ run: @escaping @Sendable (Invocation) -> WakeCommand.ExitStatus)
+        -> CommandTable
+    {
         CommandTable(
             program: "tool", summary: "does things", version: "1",
             commands: [

@@ -73,12 +73,13 @@ struct FilesTests {
         try database.execute("CREATE TABLE t(a BLOB NOT NULL)")
         let insert = try database.prepare("INSERT INTO t VALUES(?)")
         #expect(throws: SQLiteError.self) {
-            try database.transaction({ () throws(SQLiteError) in
-                try insert.bind(1, blob: array([1, 2]).span)
-                try insert.run()
-                try insert.bindNull(1)
-                try insert.run()
-            }, failure: { $0 })
+            try database.transaction(
+                { () throws(SQLiteError) in
+                    try insert.bind(1, blob: array([1, 2]).span)
+                    try insert.run()
+                    try insert.bindNull(1)
+                    try insert.run()
+                }, failure: { $0 })
         }
         #expect(!database.isInTransaction)
         #expect(try database.integer("SELECT count(*) FROM t") == 0)

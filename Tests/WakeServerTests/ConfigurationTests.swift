@@ -51,8 +51,10 @@ struct ConfigurationTests {
             ("[http]\nlisten = ::1:80", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[http]\nlisten = a:65536", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[feed]\nserve = yes", "line 2: serve takes on or off"),
-            ("[feed]\npoll-seconds = 5",
-                "line 2: poll-seconds takes a whole number from 900 to 86400"),
+            (
+                "[feed]\npoll-seconds = 5",
+                "line 2: poll-seconds takes a whole number from 900 to 86400"
+            ),
             ("[log]\nlevel = loud", "line 2: level takes error, info or debug"),
         ])
     func mistakes(_ text: String, _ message: String) {

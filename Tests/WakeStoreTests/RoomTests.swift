@@ -34,11 +34,13 @@ struct RoomTests {
         await store.close()
     }
 
-    @Test("on a full disk new rows are refused and every delete works, to the last row")
-    func fullDisk() throws {
+    @Test(
+        "on a full disk new rows are refused and every delete works, to the last row",
+        arguments: [1, 64])
+    func fullDisk(_ callers: Int) throws {
         let place = StorePlace()
         try place.makeDirectories()
-        let worker = StoreWorkerProcess("full", data: place.data, keys: place.keys)
+        let worker = StoreWorkerProcess("full", data: place.data, keys: place.keys, [callers])
         var report: [Substring: Substring] = [:]
         for line in worker.lines() {
             let words = line.split(separator: " ")

@@ -130,15 +130,22 @@ final class StateDatabase {
         }
     }
 
-    /// Leaves no byte of dropped rows in any file.
+    /// Something secret was dropped and may still lie in free space or in the log.
+    private(set) var needsScrub = false
+
+    /// Leaves no byte of dropped rows in any file. What fails stays to be done.
     func scrub() throws(StateError) {
+        needsScrub = true
         try reach(.before(.scrub))
         do throws(SQLiteError) {
-            try database.execute("VACUUM")
+            // A full disk has no room for a copy, but emptying the log needs none.
+            let copied = Result { () throws(SQLiteError) in try database.execute("VACUUM") }
             try database.checkpointTruncate()
+            try copied.get()
         } catch {
             throw StateError(error)
         }
+        needsScrub = false
     }
 
     /// Leaves an empty database.

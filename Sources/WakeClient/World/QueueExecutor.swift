@@ -14,3 +14,10 @@ final class QueueExecutor: SerialExecutor {
         queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
 }
+
+extension WakeClient {
+    /// The client's own serial queue: nothing that blocks runs on the cooperative pool.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe executor.asUnownedSerialExecutor()
+    }
+}

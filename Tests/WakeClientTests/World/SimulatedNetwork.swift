@@ -27,6 +27,8 @@ final class SimulatedNetwork: ClientTransport {
         var cutAfter: Int?
         /// The server did its work, and the answer never arrives.
         var isLost = false
+        /// No Content-Length: the bound shows only as the bytes come.
+        var isUnannounced = false
         var ignoresRange = false
         var delay = Duration.milliseconds(20)
     }
@@ -135,12 +137,15 @@ final class SimulatedNetwork: ClientTransport {
             retryAfter: answer.retryAfter, contentType: answer.contentType)
         guard onHead(response) == .proceed else { throw .stopped }
         guard response.isSuccess else { return response }
-        guard body.count <= request.limit else { throw .tooLarge }
+        guard body.count <= request.limit || answer.isUnannounced else { throw .tooLarge }
+        var taken = 0
         let sent = body.prefix(answer.cutAfter ?? body.count)
         var offset = sent.startIndex
         while offset < sent.endIndex {
             let piece = Array(sent[offset..<min(offset + 16_384, sent.endIndex)])
             state.withLock { $0.bytesDelivered += piece.count }
+            taken += piece.count
+            guard taken <= request.limit else { throw .tooLarge }
             guard sink(piece.span) == .proceed else { throw .stopped }
             offset += piece.count
         }

@@ -67,6 +67,11 @@ final class World: Sendable {
             configuration(channel), secrets: secrets, handler: handler, environment: environment)
     }
 
+    /// Every file of the state, as it is on disk.
+    func stateFiles() throws -> [String: [UInt8]] {
+        try scratch.contents().filter { $0.key.hasPrefix(stateDirectory + "/") }
+    }
+
     /// Lets a client live for so long.
     func live(
         _ client: WakeClient, for duration: Duration,

@@ -1,0 +1,199 @@
+import Synchronization
+import Testing
+import WakeFeed
+import WakeFetch
+import WakeFiles
+
+@testable import WakeClient
+
+/// A process that dies at a write, as by kill -9: what its files held at that moment is what the
+/// next process finds, and nothing that it still does matters.
+private final class Death: Sendable {
+    private struct State {
+        var passed = 0
+        var fatal: Int
+        var isDead = false
+        var files: [String: [UInt8]] = [:]
+    }
+
+    private let state: Mutex<State>
+    private let world: World
+
+    /// - Parameter fatal: how many points are passed before death.
+    init(of world: World, at fatal: Int) {
+        self.world = world
+        state = Mutex(State(fatal: fatal))
+        world.faults.withLock { $0.reach = { [self] (_) throws(InjectedFault) in try reach() } }
+    }
+
+    /// Puts the files back as they were at the moment of death, and lets the next process live.
+    func bury() throws {
+        world.faults.withLock { $0.reach = { (_) throws(InjectedFault) in } }
+        guard isDead else { return }
+        for path in try world.stateFiles().keys { try Files.remove(path) }
+        for (path, bytes) in state.withLock({ $0.files }) {
+            try Files.create(path, with: bytes.span)
+        }
+    }
+
+    var isDead: Bool { state.withLock { $0.isDead } }
+
+    func reach() throws(InjectedFault) {
+        let dies = state.withLock { state in
+            state.passed += 1
+            guard state.passed > state.fatal else { return false }
+            if !state.isDead { state.files = (try? world.stateFiles()) ?? [:] }
+            state.isDead = true
+            return true
+        }
+        // SQLITE_IOERR
+        if dies { throw InjectedFault(code: 10) }
+    }
+}
+
+@Suite("Killed at any write, nothing is lost")
+struct CrashTests {
+    private static let secrets = (1...3).map { Array("a secret number \($0) of the device".utf8) }
+    private static let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
+
+    private func world() throws -> World {
+        let world = try World()
+        for (index, secret) in Self.secrets.enumerated() {
+            world.secrets.add("secret-\(index)", secret)
+            try world.feed.publish([secret], note: "note \(index)")
+        }
+        return world
+    }
+
+    /// Lives until `death`, then again without, and returns how many points were passed at most.
+    private func liveAndDie(_ world: World, _ death: Death) throws {
+        try world.time.run {
+            // Opening may die as well.
+            guard let client = try? world.client() else { return }
+            _ = try? await client.synchronize()
+            let sequence = await client.status.sequence
+            #expect(sequence <= 3)
+        }
+        try death.bury()
+    }
+
+    @Test("every match is told at least once with the same id, and the cursor is never ahead")
+    func synchronize() throws {
+        var point = 0
+        var ids: Set<[MatchID]> = []
+        while true {
+            let world = try world()
+            let death = Death(of: world, at: point)
+            try liveAndDie(world, death)
+            let toldBefore = world.handler.matches
+            try world.time.run { [point] in
+                let client = try world.client()
+                // What the cursor has passed was told or waits in the outbox.
+                let sequence = await client.status.sequence
+                let waiting = await client.status.matchesToTell
+                let told = Set(toldBefore.map(\.id)).count
+                #expect(Int(sequence) <= told + waiting, "point \(point)")
+                try await client.synchronize()
+                #expect(await client.status.sequence == 3)
+                #expect(await client.status.matchesToTell == 0)
+            }
+            let told = world.handler.matches
+            #expect(Set(told.map(\.secretID)).count == 3, "point \(point)")
+            #expect(told.count <= 4, "one match at most is told twice: point \(point)")
+            ids.insert(Set(told.map(\.id)).sorted { $0.text < $1.text })
+            guard death.isDead else { break }
+            point += 1
+        }
+        #expect(point > 20)
+        #expect(ids.count == 1, "the same ids whatever happened")
+    }
+
+    @Test("killed at any write of registering and unregistering, the wish and one row are left")
+    func registration() throws {
+        var point = 0
+        while true {
+            let world = try World()
+            let death = Death(of: world, at: point)
+            let accepted = try world.time.run {
+                guard let client = try? world.client() else { return false }
+                // The call returned: from here on the wish must outlive everything.
+                return (try? await client.register(try .init(.fcm, text: Self.token))) != nil
+            }
+            try death.bury()
+            try world.time.run { [point] in
+                let client = try world.client()
+                try await world.live(client, for: .seconds(86_400))
+                let state = await client.status.registration
+                #expect(world.service.rows.count <= 1, "point \(point)")
+                #expect(!accepted || state == .registered, "point \(point)")
+                #expect((state == .registered) == (world.service.rows == [Self.token]))
+                #expect(try await client.unregister() == .none)
+            }
+            #expect(world.service.rows.isEmpty)
+            guard death.isDead else { break }
+            point += 1
+        }
+        #expect(point >= 5)
+    }
+
+    @Test("killed at any write of an erasure, it is brought to its end and leaves no byte")
+    func erasure() throws {
+        var point = 0
+        while true {
+            let world = try World()
+            let instance = try world.time.run {
+                let client = try world.client()
+                _ = try await client.register(try .init(.fcm, text: Self.token))
+                return try #require(try await client.instanceBytes)
+            }
+            let death = Death(of: world, at: point)
+            let accepted = try world.time.run {
+                let client = try world.client()
+                return (try? await client.unregister()) != nil
+            }
+            try death.bury()
+            try world.time.run { [point] in
+                let client = try world.client()
+                if !accepted { _ = try await client.unregister() }
+                try await world.live(client, for: .seconds(86_400))
+                #expect(await client.status.registration == .none)
+                // While it lives: closing a database tidies up by itself.
+                for (path, bytes) in try world.scratch.contents() {
+                    let holds = bytes.holds(instance)
+                    #expect(!holds, "point \(point) \(path)")
+                }
+            }
+            #expect(world.service.rows.isEmpty)
+            guard death.isDead else { break }
+            point += 1
+        }
+        #expect(point >= 5)
+    }
+
+    @Test("a full disk moves no cursor, loses no match and is told once")
+    func fullDisk() throws {
+        let world = try world()
+        // SQLITE_FULL for an hour.
+        world.faults.withLock {
+            $0.reach = { [time = world.time] (point) throws(InjectedFault) in
+                if time.now < .seconds(3600), point == .inside(.batch) {
+                    throw InjectedFault(code: 13)
+                }
+            }
+        }
+        try world.time.run {
+            let client = try world.client()
+            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
+            await world.time.sleep(.seconds(1800))
+            #expect(await client.status.sequence == 0)
+            #expect(world.handler.matches.isEmpty)
+            #expect(await client.status.failure == .diskFull)
+            await world.time.sleep(.seconds(4 * 3600))
+            #expect(await client.status.sequence == 3)
+            running.cancel()
+            _ = await running.result
+        }
+        #expect(world.handler.matches.count == 3)
+        #expect(world.handler.warnings.count { $0 == .diskFull } >= 1)
+    }
+}

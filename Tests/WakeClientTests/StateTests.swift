@@ -1,0 +1,214 @@
+import Glibc
+import Testing
+import WakeFeed
+import WakeFiles
+import WakeModel
+import WakeSQLite
+
+@testable import WakeClient
+
+@Suite("The state is private, held by one process, and survives damage")
+struct StateTests {
+    private static let secret = Array("only this device knows this".utf8)
+
+    @Test("everything is made for its owner alone")
+    func modes() throws {
+        let world = try World()
+        try world.feed.publishCover()
+        try world.time.run {
+            let client = try world.client()
+            try await client.synchronize()
+            #expect(try FileStatus(of: world.stateDirectory).mode == 0o700)
+            for name in try Files.names(in: world.stateDirectory) {
+                #expect(try FileStatus(of: world.stateDirectory + "/" + name).mode == 0o600)
+            }
+        }
+        #expect(try FileStatus(of: world.cacheDirectory).mode == 0o700)
+    }
+
+    @Test("a directory, a database or a lock that others can reach is refused")
+    func exposed() throws {
+        let world = try World()
+        _ = try world.client()
+        let paths = [
+            (world.stateDirectory, mode_t(0o700)), (world.stateDirectory + "/client.db", 0o600),
+            (world.stateDirectory + "/lock", 0o600),
+        ]
+        for (path, mode) in paths {
+            for bits in [mode_t(0o001), 0o004, 0o010, 0o040] {
+                unsafe chmod(path, mode | bits)
+                #expect(throws: ClientError.state(.exposed), "\(path) \(bits)") {
+                    try world.client()
+                }
+            }
+            unsafe chmod(path, mode)
+            _ = try world.client()
+        }
+    }
+
+    @Test("a symbolic link is refused, wherever it points")
+    func links() throws {
+        let world = try World()
+        try Files.makeDirectory(world.scratch.path + "/real")
+        unsafe symlink(world.scratch.path + "/real", world.stateDirectory)
+        #expect(throws: ClientError.state(.exposed)) { try world.client() }
+        unsafe unlink(world.stateDirectory)
+        _ = try world.client()
+        try Files.rename(world.stateDirectory + "/client.db", to: world.scratch.path + "/db")
+        unsafe symlink(world.scratch.path + "/db", world.stateDirectory + "/client.db")
+        #expect(throws: ClientError.state(.exposed)) { try world.client() }
+    }
+
+    @Test("a second process is refused as locked, and the first does not notice")
+    func locked() throws {
+        let world = try World()
+        try world.time.run {
+            let first = try world.client()
+            #expect(throws: ClientError.locked) { try world.client() }
+            #expect(try await first.synchronize() == .upToDate)
+        }
+        _ = try world.client()
+    }
+
+    @Test(
+        "a damaged database is put aside, told, and everything is checked again",
+        arguments: [[UInt8](repeating: 0x5A, count: 9000), Array("SQLite format 3\0".utf8)])
+    func damaged(_ bytes: [UInt8]) throws {
+        let world = try World()
+        world.secrets.add("visit", Self.secret)
+        try world.feed.publish([Self.secret])
+        try world.time.run { try await world.client().synchronize() }
+        try Files.replace(world.stateDirectory + "/client.db", with: bytes.span)
+        try world.time.run {
+            let client = try world.client()
+            #expect(try await client.synchronize() == .checked(batches: 1, matches: 1))
+        }
+        #expect(world.handler.warnings == [.stateReset])
+        #expect(world.handler.matches.count == 2)
+        #expect(Set(world.handler.matches.map(\.id)).count == 1)
+        let names = try Files.names(in: world.stateDirectory)
+        #expect(names.contains { $0.hasPrefix("client.db.damaged-") })
+    }
+
+    @Test("a database of a newer version is refused and not touched")
+    func newerVersion() throws {
+        let world = try World()
+        _ = try world.client()
+        let path = world.stateDirectory + "/client.db"
+        try Database(path: path, access: .readWrite).execute("PRAGMA user_version=99")
+        let before = try Files.read(path, limit: 1 << 20)
+        #expect(throws: ClientError.state(.newerVersion)) { try world.client() }
+        #expect(try Files.read(path, limit: 1 << 20) == before)
+    }
+
+    @Test("a profile that belongs to another feed is refused")
+    func otherFeed() throws {
+        let world = try World()
+        try world.time.run { try await world.client().synchronize() }
+        var configuration = world.configuration()
+        configuration.feedKey = try SimulatedFeed(
+            world.scratch.path + "/other", world.time, keySeed: 5
+        ).feedKey.text
+        #expect(throws: ClientError.configuration(.otherFeed)) {
+            try WakeClient(
+                configuration, secrets: world.secrets, handler: world.handler,
+                environment: world.environment)
+        }
+    }
+
+    @Test("configurations that cannot work are refused, each by its name")
+    func configurations() throws {
+        let world = try World()
+        func fault(_ change: (inout ClientConfiguration) -> Void) -> ClientError? {
+            var configuration = world.configuration(.stream)
+            change(&configuration)
+            do throws(ClientError) {
+                try configuration.check()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(fault { _ in } == nil)
+        #expect(fault { $0.feed = "http://feed.example/" } == .configuration(.feedURL))
+        #expect(fault { $0.feed = "ftp://feed.example/" } == .configuration(.feedURL))
+        #expect(fault { $0.feed = "http://127.0.0.1:1/feed/" } == nil)
+        #expect(fault { $0.service = "wake.example" } == .configuration(.serviceURL))
+        #expect(fault { $0.service = nil } == .configuration(.serviceMissing))
+        #expect(fault { $0.feedKey += "A" } == .configuration(.feedKey))
+        #expect(fault { $0.feedKey = "" } == .configuration(.feedKey))
+    }
+
+    @Test("another process may look and leave a wish, and the one that runs brings it about")
+    func visit() throws {
+        let world = try World()
+        let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
+        try world.time.run {
+            let client = try world.client()
+            try await world.live(client, for: .seconds(7200)) {
+                await world.time.sleep(.seconds(10))
+                let visit = try ProfileVisit(
+                    world.configuration(), environment: world.environment)
+                #expect(try visit.registration() == .none)
+                try visit.leave(try .init(.fcm, text: token))
+                #expect(try visit.registration() == .registering(failure: nil))
+                // The bell rings outside of simulated time; what it does is done here.
+                try await client.reconcile()
+                #expect(try visit.registration() == .registered)
+                #expect(try await visit.storedRegistration().row?.token.text() == token)
+                #expect(try visit.status().registration == .registered)
+                try visit.leave(nil)
+                try await client.reconcile()
+                #expect(try visit.registration() == .none)
+            }
+        }
+        #expect(world.service.rows.isEmpty)
+    }
+
+    @Test("erasing forgets everything, but not while the service may hold a registration")
+    func erase() throws {
+        let world = try World()
+        world.secrets.add("visit", Self.secret)
+        try world.feed.publish([Self.secret])
+        try world.time.run {
+            let client = try world.client()
+            try await client.synchronize()
+            _ = try await client.register(try .init(.fcm, text: Self.secret.map { $0 | 0x40 }))
+            await #expect(throws: ClientError.stillRegistered) { try await client.erase() }
+            try await client.erase(force: true)
+            #expect(await client.status.sequence == 0)
+            #expect(await client.status.registration == .none)
+        }
+        #expect(
+            try Files.names(in: world.cacheDirectory + "/" + world.feed.feedKey.feedID.text) == [])
+    }
+
+    @Test("secrets in files: added, listed, lent, removed, and refused when others can read them")
+    func secretFiles() throws {
+        let scratch = try Scratch()
+        let state = scratch.path + "/state"
+        let secrets = SecretDirectory(state)
+        #expect(try secrets.names() == [])
+        #expect(try secrets.generation() == 0)
+        try secrets.add("visit", Self.secret.span)
+        #expect(try secrets.generation() == 1)
+        #expect(throws: SecretDirectory.Fault.exists) {
+            try secrets.add("visit", Self.secret.span)
+        }
+        for name in ["", ".hidden", "a/b", "..", String(repeating: "a", count: 65)] {
+            #expect(throws: SecretDirectory.Fault.name) { try secrets.add(name, Self.secret.span) }
+        }
+        #expect(throws: SecretDirectory.Fault.size) {
+            try secrets.add("short", [UInt8](repeating: 1, count: 15).span)
+        }
+        var lent: [String: [UInt8]] = [:]
+        try secrets.lend { lent[$0] = Array(copying: $1) }
+        #expect(lent == ["visit": Self.secret])
+        unsafe chmod(state + "/secrets/visit", 0o640)
+        #expect(throws: SecretDirectory.Fault.unusable) { try secrets.lend { _, _ in } }
+        unsafe chmod(state + "/secrets/visit", 0o600)
+        try secrets.remove("visit")
+        #expect(throws: SecretDirectory.Fault.missing) { try secrets.remove("visit") }
+        #expect(try secrets.names() == [])
+    }
+}

@@ -1,0 +1,133 @@
+import Glibc
+import Testing
+import WakeFeed
+import WakeFiles
+
+@testable import WakeClient
+
+/// A real feed on disk, a real server on loopback, and clients with the real transport.
+private final class Wire: Sendable {
+    let scratch: Scratch
+    let time = SimulatedTime()
+    let feed: SimulatedFeed
+    let server: LoopbackServer
+    let secrets = DeviceSecrets()
+    let handler: RecordingHandler
+
+    init(
+        _ reply: @escaping @Sendable (_ line: String, _ feed: String) -> LoopbackServer.Reply? = {
+            _, _ in nil
+        }
+    ) throws {
+        scratch = try Scratch()
+        feed = try SimulatedFeed(scratch.path + "/feed", time)
+        handler = RecordingHandler(time)
+        let directory = feed.directory
+        server = try LoopbackServer { line in
+            if let reply = reply(line, directory) { return reply }
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count == 3, let feed = words[1].range(of: "/feed/") else {
+                return .noContent
+            }
+            let path = directory + "/" + String(words[1][feed.upperBound...])
+            guard let bytes = try? Files.read(path, limit: 1 << 24) else {
+                return .init("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            }
+            return .ok(bytes)
+        }
+    }
+
+    func client(_ name: String) throws -> WakeClient {
+        let origin = "http://127.0.0.1:\(server.port)"
+        return try WakeClient(
+            ClientConfiguration(
+                feed: origin + "/feed/", feedKey: feed.feedKey.text, service: origin,
+                channel: .poll, stateDirectory: scratch.path + "/" + name,
+                cacheDirectory: scratch.path + "/" + name + "-cache"),
+            secrets: secrets, handler: handler)
+    }
+}
+
+@Suite("On the wire", .timeLimit(.minutes(1)))
+struct WireTests {
+    private static let secret = Array("only this device knows this".utf8)
+    private static let endpoint = Array("https://push.example.net/some/endpoint".utf8)
+
+    @Test("a match is found over real HTTP, and any two clients ask with the same bytes")
+    func sameBytes() async throws {
+        let wire = try Wire()
+        wire.secrets.add("visit", Self.secret)
+        try wire.feed.publish([Self.secret], note: "note")
+        var asked: [[[UInt8]]] = []
+        for name in ["one", "two"] {
+            let before = wire.server.received.count
+            let outcome = try await wire.client(name).synchronize()
+            #expect(outcome == .checked(batches: 1, matches: 1))
+            asked.append(Array(wire.server.received[before...]))
+        }
+        #expect(asked[0] == asked[1])
+        #expect(asked[0].count == 2)
+        #expect(wire.handler.matches.count == 2)
+    }
+
+    @Test("PUT, GET and DELETE of a registration have one size, for every token")
+    func oneSize() async throws {
+        let wire = try Wire()
+        for (name, service, text) in [
+            ("one", PushToken.Service.webPush, Self.endpoint),
+            ("two", .fcm, [UInt8](repeating: 0x61, count: 508)),
+        ] {
+            let client = try wire.client(name)
+            let token = try PushToken(service, text: text)
+            #expect(try await client.register(token) == .registered)
+            await #expect(throws: ClientError.httpStatus(204, retryAfter: nil)) {
+                try await client.storedRegistration()
+            }
+            #expect(try await client.unregister() == .none)
+        }
+        let requests = wire.server.received
+        let methods = requests.map { String(decoding: $0.prefix(3), as: UTF8.self) }
+        #expect(methods == ["PUT", "GET", "DEL", "PUT", "GET", "DEL"])
+        #expect(Set(requests.map(\.count)).count == 1, "\(requests.map(\.count))")
+    }
+
+    @Test("endless and lying bodies stop at their bounds, with peak memory under 64 MiB more")
+    func endless() async throws {
+        let chunk = [UInt8](repeating: 0x41, count: 65_536)
+        let forms: [@Sendable () -> LoopbackServer.Reply] = [
+            { .init("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", endless: chunk) },
+            { .init("HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n", endless: chunk) },
+            { .init("HTTP/1.1 200 OK\r\nX: ", endless: chunk) },
+            {
+                .init(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                    endless: Array("10000\r\n".utf8) + chunk + Array("\r\n".utf8))
+            },
+        ]
+        let before = try Self.peakKiB()
+        for (index, form) in forms.enumerated() {
+            // Once instead of the head, once instead of a batch.
+            for place in ["/feed/head", "/feed/b/"] {
+                let wire = try Wire { line, _ in
+                    line.range(of: place) == nil ? nil : form()
+                }
+                try wire.feed.publish([Self.secret])
+                let client = try wire.client("client")
+                await #expect(throws: ClientError.self, "form \(index) \(place)") {
+                    try await client.synchronize()
+                }
+                #expect(await client.status.sequence == 0)
+            }
+        }
+        #expect(try Self.peakKiB() - before < 64 * 1024)
+    }
+
+    /// The most memory this process ever had (proc(5), VmHWM).
+    private static func peakKiB() throws -> Int {
+        let status = String(
+            decoding: try Files.read("/proc/self/status", limit: 65_536), as: UTF8.self)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let words = try #require(line).split { $0 == " " || $0 == "\t" }
+        return try #require(Int(words[1]))
+    }
+}
