@@ -4,6 +4,14 @@ package struct Configuration: Sendable, Equatable {
     package enum Address: Sendable, Equatable {
         case tcp(host: String, port: UInt16)
         case unix(path: String)
+
+        /// Whether only this machine can reach it: whoever reaches the admin listener may broadcast.
+        var isLocal: Bool {
+            switch self {
+            case .unix: true
+            case .tcp(let host, _): ["127.0.0.1", "::1", "localhost"].contains(host)
+            }
+        }
     }
 
     // [http]
@@ -55,8 +63,8 @@ extension Configuration {
 
         [http]
         listen = 127.0.0.1:8080
-        # listen = unix:http.sock       behind a front on the same machine
-        # proxy-protocol = on           when that front speaks PROXY protocol v2
+        # listen = unix:/run/reveille/http.sock      behind a front on the same machine
+        # proxy-protocol = on                        when that front speaks PROXY protocol v2
 
         [admin]
         listen = unix:admin.sock

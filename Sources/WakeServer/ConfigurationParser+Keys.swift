@@ -15,7 +15,12 @@ extension ConfigurationParser {
         "http.streams": integer(\.streams, 0...1_000_000),
         "http.streams-per-address": integer(\.streamsPerAddress, 1...1_000_000),
         "http.drain-seconds": integer(\.drainSeconds, 0...300),
-        "admin.listen": address(\.admin),
+        "admin.listen": Key(expected: "unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost") {
+            configuration, value, directory in
+            guard let address = parseAddress(value, directory), address.isLocal else { return false }
+            configuration.admin = address
+            return true
+        },
         "store.data": path(\.data),
         "store.keys": path(\.keys),
         "store.megabytes": integer(\.storeMegabytes, 1...1_048_576),

@@ -8,18 +8,21 @@ import WakeHTTP
 /// publisher replaced the file; batches straight from the file system.
 final class FeedSite: Sendable {
     private let directory: String
+    private let log: Log
     private let headFields: [(StaticString, String)]
     private let cached = Mutex<Cached?>(nil)
 
     private struct Cached {
         let identity: FileStatus.Identity
         let sequence: UInt64
-        let response: Response
+        /// nil when the file is no head.
+        let response: Response?
     }
 
     /// - Parameter maxAge: seconds a cache may keep the head.
-    init(directory: String, maxAge: Int) {
+    init(directory: String, maxAge: Int, log: Log) {
         self.directory = directory
+        self.log = log
         headFields = [
             ("Content-Type", "application/octet-stream"),
             ("Cache-Control", "public, max-age=\(maxAge)"),
@@ -51,14 +54,19 @@ final class FeedSite: Sendable {
         guard let identity = try? FileStatus(of: path).identity else { return nil }
         return cached.withLock { cached in
             if let cached, cached.identity == identity { return cached }
-            guard let bytes = try? Files.read(path, limit: FeedLimits.headBytes),
-                let sequence = FeedHead.sequence(ofUnverified: bytes.span)
-            else { return cached }
-            let response = Response(200, fields: headFields, body: .bytes(bytes))
-            let fresh = Cached(identity: identity, sequence: sequence, response: response)
+            let fresh = read(path, identity)
+            log(fresh.response == nil ? .feedUnreadable : .feedChanged(sequence: fresh.sequence))
             cached = fresh
             return fresh
         }
+    }
+
+    private func read(_ path: String, _ identity: FileStatus.Identity) -> Cached {
+        guard let bytes = try? Files.read(path, limit: FeedLimits.headBytes),
+            let sequence = FeedHead.sequence(ofUnverified: bytes.span)
+        else { return Cached(identity: identity, sequence: 0, response: nil) }
+        let response = Response(200, fields: headFields, body: .bytes(bytes))
+        return Cached(identity: identity, sequence: sequence, response: response)
     }
 
     /// `00000000000000001842-9c1f0a77e3b25d41`: 20 digits, a hyphen, 16 hexadecimal digits.

@@ -16,8 +16,8 @@ package enum LogEvent: Sendable, Equatable {
     case stopping
     case stopped
     case storeOpened(milliseconds: Int)
-    case storeFailed(code: Int)
-    case storeFull
+    /// A flush failed: nothing unacknowledged can be trusted, the process ends.
+    case storeFailed
     case broadcastStarted(sequence: UInt64)
     case broadcastEnded(sequence: UInt64, streams: Int)
     case feedChanged(sequence: UInt64)
@@ -25,7 +25,7 @@ package enum LogEvent: Sendable, Equatable {
 
     var level: LogLevel {
         switch self {
-        case .storeFailed, .storeFull, .feedUnreadable: .error
+        case .storeFailed, .feedUnreadable: .error
         case .started, .stopping, .stopped, .broadcastStarted, .broadcastEnded: .info
         case .storeOpened, .feedChanged: .debug
         }
@@ -38,8 +38,7 @@ package enum LogEvent: Sendable, Equatable {
         case .stopping: "stopping"
         case .stopped: "stopped"
         case .storeOpened(let milliseconds): "store-opened ms=\(milliseconds)"
-        case .storeFailed(let code): "store-failed code=\(code)"
-        case .storeFull: "store-full"
+        case .storeFailed: "store-failed"
         case .broadcastStarted(let sequence): "broadcast-started sequence=\(sequence)"
         case .broadcastEnded(let sequence, let streams):
             "broadcast-ended sequence=\(sequence) streams=\(streams)"

@@ -17,12 +17,15 @@ package struct Service: Sendable {
         self.log = log
         Hardening.apply()
         let store: Store
+        let start = ContinuousClock.now
         do throws(StoreOpenError) {
-            store = try Store(opening: configuration.store)
+            store = try Store(opening: configuration.store(log: log))
         } catch {
             throw .store(error)
         }
         self.store = store
+        let opening = (ContinuousClock.now - start) / .milliseconds(1)
+        log(.storeOpened(milliseconds: Int(opening)))
         do throws(HTTPServerError) {
             server = try Self.bind(configuration, store: store, log: log)
         } catch {
@@ -49,7 +52,7 @@ package struct Service: Sendable {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
         let site = FeedSite(
-            directory: configuration.feed, maxAge: max(configuration.cacheSeconds, 0))
+            directory: configuration.feed, maxAge: configuration.cacheSeconds, log: log)
         let sequence: @Sendable () -> UInt64 = { site.sequence }
         let health = Health(store: store.counters)
         let broadcaster = Broadcaster(
@@ -92,6 +95,16 @@ extension Configuration {
     package var store: StoreConfiguration {
         var store = StoreConfiguration(dataDirectory: data, keyFile: keys)
         store.maxPages = storeMegabytes * 256  // pages of 4 KiB
+        return store
+    }
+
+    /// A failed flush is said before the process ends and its supervisor starts it anew.
+    fileprivate func store(log: Log) -> StoreConfiguration {
+        var store = store
+        store.onFatal = {
+            log(.storeFailed)
+            _exit(1)
+        }
         return store
     }
 

@@ -50,6 +50,10 @@ struct ConfigurationTests {
             ("[http]\nlisten = host", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[http]\nlisten = ::1:80", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[http]\nlisten = a:65536", "line 2: listen takes HOST:PORT or unix:PATH"),
+            (
+                "[admin]\nlisten = 0.0.0.0:9000",
+                "line 2: listen takes unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
+            ),
             ("[feed]\nserve = yes", "line 2: serve takes on or off"),
             (
                 "[feed]\npoll-seconds = 5",
