@@ -19,21 +19,26 @@ struct AdminRoutes: Sendable {
         } else if request.isPath("/v1/status") {
             exchange.respond(read(request) { Answers.json(metrics.status()) })
         } else if request.isPath("/v1/broadcast") {
-            exchange.respond(broadcast(request))
+            broadcast(request, exchange)
         } else {
             exchange.respond(Answers.problem(.notFound))
         }
     }
 
-    private func broadcast(_ request: Request) -> Response {
-        guard request.method == .post else { return .methodNotAllowed(allow: "POST") }
-        let force: Bool
-        do {
-            force = try BroadcastBody.force(Array(request.body))
-        } catch {
-            return Answers.problem(Problem(.json(error)))
+    private func broadcast(_ request: Request, _ exchange: Exchange) {
+        guard request.method == .post else {
+            return exchange.respond(.methodNotAllowed(allow: "POST"))
         }
-        switch broadcaster.broadcast(force: force) {
+        do throws(JSONError) {
+            let force = try BroadcastBody.force(Array(request.body))
+            broadcaster.broadcast(force: force) { exchange.respond(Self.answer($0)) }
+        } catch {
+            exchange.respond(Answers.problem(Problem(.json(error))))
+        }
+    }
+
+    private static func answer(_ outcome: Broadcaster.Outcome) -> Response {
+        switch outcome {
         case .started(let sequence, let streams):
             var text = JSONText()
             text.beginObject()

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WakeFiles
 import WakeHTTP
@@ -19,6 +20,7 @@ final class Broadcaster: Sendable {
     private let stateFile: String
     private let log: Log
     private let last: Mutex<UInt64?>
+    private let queue = DispatchQueue(label: "broadcaster")
     let broadcasts = Atomic<Int>(0)
     let wakeUps = Atomic<Int>(0)
 
@@ -36,22 +38,28 @@ final class Broadcaster: Sendable {
     /// The sequence of the last broadcast; nil before the first.
     var lastSequence: UInt64? { last.withLock { $0 } }
 
-    /// - Parameter force: broadcast although the feed has nothing newer.
-    func broadcast(force: Bool) -> Outcome {
-        last.withLock { last in
-            let sequence = sequence()
-            if !force, let last, sequence <= last { return .notNewer }
-            if !force, last == nil, sequence == 0 { return .notNewer }
-            guard BroadcastState.write(sequence, to: stateFile) else { return .stateUnwritable }
-            last = sequence
-            log(.broadcastStarted(sequence: sequence))
-            let streams = wakes.count
-            wakes.publish(WakeEvent(sequence: sequence).encode())
-            broadcasts.add(1, ordering: .relaxed)
-            wakeUps.add(streams, ordering: .relaxed)
-            log(.broadcastEnded(sequence: sequence, streams: streams))
-            return .started(sequence: sequence, streams: streams)
-        }
+    /// Any thread; returns at once. The state is flushed to disk first, on a thread of its own: the
+    /// event loop must not wait for a disk.
+    /// - Parameters:
+    ///   - force: broadcast although the feed has nothing newer.
+    ///   - report: told once it has been done or refused.
+    func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
+        queue.async { report(self.broadcastNow(force: force)) }
+    }
+
+    /// On the queue: one broadcast at a time.
+    private func broadcastNow(force: Bool) -> Outcome {
+        let sequence = sequence()
+        if !force, sequence <= lastSequence ?? 0 { return .notNewer }
+        guard BroadcastState.write(sequence, to: stateFile) else { return .stateUnwritable }
+        last.withLock { $0 = sequence }
+        log(.broadcastStarted(sequence: sequence))
+        let streams = wakes.count
+        wakes.publish(WakeEvent(sequence: sequence).encode())
+        broadcasts.add(1, ordering: .relaxed)
+        wakeUps.add(streams, ordering: .relaxed)
+        log(.broadcastEnded(sequence: sequence, streams: streams))
+        return .started(sequence: sequence, streams: streams)
     }
 }
 

@@ -17,7 +17,9 @@ extension ConfigurationParser {
         "http.drain-seconds": integer(\.drainSeconds, 0...300),
         "admin.listen": Key(expected: "unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost") {
             configuration, value, directory in
-            guard let address = parseAddress(value, directory), address.isLocal else { return false }
+            guard let address = parseAddress(value, directory), address.isLocal else {
+                return false
+            }
             configuration.admin = address
             return true
         },
