@@ -66,6 +66,6 @@ package enum Limits {
     /// Bytes kept allocated beside the database so that deletes work on a full disk: half for a
     /// whole log copied into new pages, half for the log of a batch of deletes.
     package static let reserveBytes = 2 * logPages * pageBytes
-    /// Rows in one page of a broadcast at most: about 1.2 ms between two commits.
+    /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
 }

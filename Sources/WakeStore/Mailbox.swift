@@ -7,7 +7,7 @@ enum Request: Sendable {
     case removal(
         Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)
     case page(
-        Generation, after: [UInt8], limit: Int, answer: @Sendable (StorePage?) -> Void)
+        Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
 
     /// - Parameter answer: for a page it can only be bad news.
     func answer(_ answer: StoreAnswer) {
@@ -16,6 +16,12 @@ enum Request: Sendable {
         case .page(_, _, _, let reply): reply(nil)
         }
     }
+}
+
+/// Rows as they are stored, and what opens them: so that the caller does it, not the writer.
+struct RawPage: Sendable {
+    let rows: [(id: [UInt8], sealed: [UInt8])]
+    let keys: GenerationKeys
 }
 
 /// The bounded queue between all callers and the one writer. Whatever arrives while a batch is

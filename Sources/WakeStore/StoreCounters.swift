@@ -23,7 +23,8 @@ package final class StoreCounters: Sendable {
 
     package init() {}
 
-    /// How the last batch went.
+    /// How the last batch with a write went. Any write finds out whether a failing store has
+    /// recovered, such as a delete of a token that was never used.
     package var condition: StoreCondition {
         StoreCondition(rawValue: conditionCode.load(ordering: .relaxed)) ?? .failed
     }

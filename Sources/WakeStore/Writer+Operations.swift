@@ -92,18 +92,13 @@ extension Writer {
     }
 
     /// A page of a broadcast: a short read between two commits, so that it never holds back the
-    /// log. Rows that do not open are left out.
+    /// log.
     func servePage(_ request: Request) {
         guard case .page(let generation, let after, let limit, let answer) = request else { return }
         let table = table(generation)
         do throws(SQLiteError) {
             let rows = try table.rows(after: after, limit: min(limit, Limits.pageRows))
-            let opened = rows.compactMap { row in
-                table.keys.open(row.sealed, id: row.id).map {
-                    StoreRow(id: row.id, sealed: row.sealed, token: $0)
-                }
-            }
-            answer(StorePage(rows: opened, last: rows.last?.id))
+            answer(RawPage(rows: rows, keys: table.keys))
         } catch {
             answer(nil)
         }

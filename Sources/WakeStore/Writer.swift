@@ -95,7 +95,8 @@ final class Writer {
         defer { _ = reserve.hold() }
         switch attempt(&batch) {
         case .durable:
-            counters.note(batch.mayGrow ? .ready : .full)
+            // Only a write shows that writing works.
+            if batch.writes { counters.note(batch.mayGrow ? .ready : .full) }
         case .undone(let error) where isOutOfRoom(error):
             counters.note(.full)
             batch.mayGrow = false
