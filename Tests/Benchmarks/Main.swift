@@ -16,6 +16,12 @@ enum Main {
         Command(
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
+        Command(
+            name: "feed", what: "digests verified and searched a second, beside hashing alone",
+            run: { FeedBenchmark.run($0) }),
+        Command(
+            name: "connections", what: "the service's memory for each connection held open",
+            run: { ConnectionsBenchmark.run($0) }),
     ]
 
     static func main() async {

@@ -75,11 +75,12 @@ struct Measurement {
         let hundredths = Int(Double(nanoseconds) / 1e4)
         return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
     }
+}
 
-    private func tenths(_ value: Double) -> String {
-        let tenths = Int((value * 10).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
-    }
+/// A number of 0 or more with one decimal place.
+func tenths(_ value: Double) -> String {
+    let tenths = Int((value * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
 }
 
 /// The middle value; of an even number the lower of the two.
