@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
-_Static_assert((uint32_t)linux_error == EPOLLERR && (uint32_t)linux_hangup == EPOLLHUP, "epoll bits");
-_Static_assert((uint32_t)linux_read_hangup == EPOLLRDHUP && (uint32_t)linux_edge == EPOLLET, "epoll bits");
+_Static_assert((uint32_t)linux_error == EPOLLERR, "epoll bits");
+_Static_assert((uint32_t)linux_hangup == EPOLLHUP, "epoll bits");
+_Static_assert((uint32_t)linux_read_hangup == EPOLLRDHUP, "epoll bits");
+_Static_assert((uint32_t)linux_edge == EPOLLET, "epoll bits");
 
 static int checked(int result) { return result < 0 ? -errno : result; }
 
@@ -97,12 +99,14 @@ static int listen_address(const struct addrinfo *address, int backlog) {
     if (descriptor < 0) return -errno;
     int one = 1, zero = 0;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    // Accepted sockets inherit it (tcp(7)): an answer is one write, and must not wait for an acknowledgement.
+    // Accepted sockets inherit it (tcp(7)): an answer is one write, and must not wait for an
+    // acknowledgement.
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     // "::" serves IPv4 too, whatever the system's default is.
     if (address->ai_family == AF_INET6)
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (bind(descriptor, address->ai_addr, address->ai_addrlen) < 0) return abandon(descriptor, errno);
+    if (bind(descriptor, address->ai_addr, address->ai_addrlen) < 0)
+        return abandon(descriptor, errno);
     if (listen(descriptor, backlog) < 0) return abandon(descriptor, errno);
     return descriptor;
 }
@@ -129,7 +133,8 @@ int linux_bound_port(int descriptor) {
     return 0;
 }
 
-/// Makes room for a socket file: 0, or minus the error number when somebody listens there or it is no socket.
+/// Makes room for a socket file: 0, or minus the error number when somebody listens there or it is
+/// no socket.
 static int clear_stale(const struct sockaddr_un *address) {
     struct stat found;
     if (lstat(address->sun_path, &found) < 0) return errno == ENOENT ? 0 : -errno;
@@ -139,7 +144,8 @@ static int clear_stale(const struct sockaddr_un *address) {
     int result = connect(probe, (const struct sockaddr *)address, sizeof *address);
     int error = result < 0 ? errno : 0;
     close(probe);
-    // unix(7): only ECONNREFUSED says that nobody listens; EAGAIN is a listener with a full backlog.
+    // unix(7): only ECONNREFUSED says that nobody listens; EAGAIN is a listener with a full
+    // backlog.
     if (error != ECONNREFUSED) return -EADDRINUSE;
     return checked(unlink(address->sun_path));
 }
@@ -153,9 +159,11 @@ int linux_listen_unix(const char *path, mode_t mode, int backlog) {
     if (cleared < 0) return cleared;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return -errno;
-    // The file is born with no permission and nobody can connect before listen(): no window, whatever the umask.
+    // The file is born with no permission and nobody can connect before listen(): no window,
+    // whatever the umask.
     fchmod(descriptor, 0);
-    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0) return abandon(descriptor, errno);
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0)
+        return abandon(descriptor, errno);
     if (chmod(path, mode) < 0 || listen(descriptor, backlog) < 0) {
         int error = errno;
         unlink(path);
@@ -165,11 +173,13 @@ int linux_listen_unix(const char *path, mode_t mode, int backlog) {
 }
 
 void linux_unlink_unix(int descriptor, const char *path) {
-    // A successor may have replaced the file already: stop listening, then remove it only if nobody answers.
+    // A successor may have replaced the file already: stop listening, then remove it only if nobody
+    // answers.
     struct sockaddr_un bound;
     socklen_t length = sizeof bound;
     if (getsockname(descriptor, (struct sockaddr *)&bound, &length) < 0) return;
-    if (bound.sun_family != AF_UNIX || strncmp(bound.sun_path, path, sizeof bound.sun_path) != 0) return;
+    if (bound.sun_family != AF_UNIX) return;
+    if (strncmp(bound.sun_path, path, sizeof bound.sun_path) != 0) return;
     shutdown(descriptor, SHUT_RDWR);
     clear_stale(&bound);
 }

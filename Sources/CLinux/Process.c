@@ -32,7 +32,9 @@ int linux_catch_termination(void) {
     sigemptyset(&note.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
-    if (sigaction(SIGTERM, &note, NULL) || sigaction(SIGINT, &note, NULL) || sigaction(SIGPIPE, &ignore, NULL))
+    if (sigaction(SIGTERM, &note, NULL) < 0 || sigaction(SIGINT, &note, NULL) < 0)
+        return -errno;
+    if (sigaction(SIGPIPE, &ignore, NULL) < 0)
         return -errno;
     return 0;
 }

@@ -3,11 +3,13 @@
 #pragma once
 #include <sodium.h>
 
-static inline int wake_blake2b_init(void *state, const unsigned char *key, size_t key_bytes, size_t hash_bytes) {
+static inline int wake_blake2b_init(void *state, const unsigned char *key, size_t key_bytes,
+                                    size_t hash_bytes) {
     return crypto_generichash_init((crypto_generichash_state *)state, key, key_bytes, hash_bytes);
 }
 
-static inline int wake_blake2b_update(void *state, const unsigned char *bytes, unsigned long long count) {
+static inline int wake_blake2b_update(void *state, const unsigned char *bytes,
+                                      unsigned long long count) {
     return crypto_generichash_update((crypto_generichash_state *)state, bytes, count);
 }
 

@@ -10,7 +10,8 @@ enum Authority {
         } else {
             var end = 0
             while end < bytes.count, bytes[end] != 0x3A { end += 1 }
-            // RFC 9110 §4.2.1: an http URI with an empty host is invalid. "@" is of no class: RFC 9110 §4.2.4.
+            // RFC 9110 §4.2.1: an http URI with an empty host is invalid. "@" is of no class: RFC
+            // 9110 §4.2.4.
             guard end > 0, bytes.extracting(0..<end).consists(of: .registeredName) else {
                 return false
             }

@@ -52,7 +52,8 @@ extension Span where Element == UInt8 {
         while index < count {
             let byte = self[index]
             if byte == 0x25 {
-                // RFC 3986 §2.1: "%" HEXDIG HEXDIG, nothing else. %00 has no use but to cut strings short.
+                // RFC 3986 §2.1: "%" HEXDIG HEXDIG, nothing else. %00 has no use but to cut strings
+                // short.
                 guard index + 2 < count, self[index + 1].isHexDigit, self[index + 2].isHexDigit,
                     !(self[index + 1] == 0x30 && self[index + 2] == 0x30)
                 else { return false }

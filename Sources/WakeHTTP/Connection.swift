@@ -1,5 +1,5 @@
-/// The state of one accepted connection. It belongs to the `Reactor`, whose extensions are its verbs; nobody else sees
-/// it, so it is not an actor of its own. An idle one holds no buffer.
+/// The state of one accepted connection. It belongs to the `Reactor`, whose extensions are its
+/// verbs; nobody else sees it, so it is not an actor of its own. An idle one holds no buffer.
 final class Connection {
     enum Phase {
         /// The PROXY header is awaited.

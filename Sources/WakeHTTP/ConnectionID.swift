@@ -1,5 +1,5 @@
-/// A place in the connection table and how often it was given out before: a name that is never used twice, so that
-/// a late reply or a stale epoll event meets nobody instead of a stranger.
+/// A place in the connection table and how often it was given out before: a name that is never used
+/// twice, so that a late reply or a stale epoll event meets nobody instead of a stranger.
 struct ConnectionID: Sendable, Hashable {
     /// Slot in the low 32 bits, generation above; the top bit is left to listeners.
     let rawValue: UInt64

@@ -13,7 +13,8 @@ struct DateField {
         line.append(text: "\r\n")
     }
 
-    /// RFC 9110 §5.6.7: IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`; `second` counts from 1970 and is not negative.
+    /// RFC 9110 §5.6.7: IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`; `second` counts from 1970 and
+    /// is not negative.
     static func append(_ second: Int, to bytes: inout [UInt8]) {
         let days = second / 86_400
         let rest = second % 86_400

@@ -1,5 +1,5 @@
-/// One deadline per slot, found by looking at all of them: a pass over ten thousand costs some microseconds, needs no
-/// tree to keep in order, and setting one is a store.
+/// One deadline per slot, found by looking at all of them: a pass over ten thousand costs some
+/// microseconds, needs no tree to keep in order, and setting one is a store.
 struct DeadlineTable {
     /// No deadline.
     static let never = UInt64.max
@@ -7,7 +7,8 @@ struct DeadlineTable {
     private var deadlines: [UInt64] = []
     /// Nothing expires before this.
     private(set) var next = never
-    /// Passes are at least this far apart, in nanoseconds; deadlines are met this much late at most.
+    /// Passes are at least this far apart, in nanoseconds; deadlines are met this much late at
+    /// most.
     let grain: UInt64
 
     init(grain: UInt64) {

@@ -1,11 +1,12 @@
 import Glibc
 import Synchronization
 
-/// A thread that waits in epoll and, between two waits, runs what other threads left for it: jobs of the actors
-/// pinned to it, and plain calls, in the order they came.
+/// A thread that waits in epoll and, between two waits, runs what other threads left for it: jobs
+/// of the actors pinned to it, and plain calls, in the order they came.
 ///
-/// `Reactor` and `StreamHub` name it as their executor: others reach them with `await`, the loop itself enters them
-/// with `assumeIsolated`, which costs a comparison of thread numbers and no lock. A loop runs once.
+/// `Reactor` and `StreamHub` name it as their executor: others reach them with `await`, the loop
+/// itself enters them with `assumeIsolated`, which costs a comparison of thread numbers and no
+/// lock. A loop runs once.
 package final class EventLoop: SerialExecutor {
     private enum Errand {
         case job(UnownedJob)
@@ -33,7 +34,8 @@ package final class EventLoop: SerialExecutor {
     /// Whether the thread has ended; a job given to the loop from then on is never run.
     var hasEnded: Bool { inbox.withLock { $0.isClosed } }
 
-    /// Has `call` run on the loop's thread, after everything given before; dropped when the loop has ended.
+    /// Has `call` run on the loop's thread, after everything given before; dropped when the loop
+    /// has ended.
     func perform(_ call: @escaping @Sendable () -> Void) {
         leave(.call(call))
     }
@@ -62,7 +64,8 @@ package final class EventLoop: SerialExecutor {
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// Starts the thread: it runs waiting errands, then `turn`, again and again until `turn` returns false.
+    /// Starts the thread: it runs waiting errands, then `turn`, again and again until `turn`
+    /// returns false.
     func start(_ turn: @escaping @Sendable () -> Bool) {
         let wasStarted = hasStarted.exchange(true, ordering: .relaxed)
         precondition(!wasStarted, "an event loop runs once")

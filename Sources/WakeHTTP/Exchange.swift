@@ -1,12 +1,13 @@
-/// The way back to the client for one request: use it exactly once, at once or later, from any thread. A second
-/// answer, and one to a connection that is gone or was told 503 meanwhile, is dropped.
+/// The way back to the client for one request: use it exactly once, at once or later, from any
+/// thread. A second answer, and one to a connection that is gone or was told 503 meanwhile, is
+/// dropped.
 package struct Exchange: Sendable {
     let reactor: Reactor
     let connection: ConnectionID
     let sequence: UInt32
 
-    /// Stands for the client's address prefix; nil over a Unix socket and for a front on this machine, unless the
-    /// front said by PROXY protocol whom it speaks for.
+    /// Stands for the client's address prefix; nil over a Unix socket and for a front on this
+    /// machine, unless the front said by PROXY protocol whom it speaks for.
     package let source: SourceTag?
 
     /// Sends `response`.
@@ -14,9 +15,9 @@ package struct Exchange: Sendable {
         give(.response(response))
     }
 
-    /// Sends `head` without a length, then `first`, then whatever is published on `hub`, until either side closes.
-    /// At a cap the client is told 503 instead. Compute `first` where you call this: a `publish` that starts later
-    /// follows it.
+    /// Sends `head` without a length, then `first`, then whatever is published on `hub`, until
+    /// either side closes. At a cap the client is told 503 instead. Compute `first` where you call
+    /// this: a `publish` that starts later follows it.
     package func subscribe(to hub: StreamHub, head: Response, first: [UInt8]) {
         give(.stream(hub, head: head, first: first))
     }

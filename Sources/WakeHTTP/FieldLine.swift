@@ -3,12 +3,12 @@ struct FieldLine: Equatable {
     let name: Range<Int>
     let value: Range<Int>
 
-    /// Splits and checks a line without its CRLF; nil when it is malformed. Control bytes other than tab are
-    /// known to be absent.
+    /// Splits and checks a line without its CRLF; nil when it is malformed. Control bytes other
+    /// than tab are known to be absent.
     init?(checking bytes: Span<UInt8>, _ line: Range<Int>) {
         var colon = line.lowerBound
-        // RFC 9112 §5.1: no white space between name and colon; §5.2: none before the name (obs-fold).
-        // Neither is a token byte, so both end here.
+        // RFC 9112 §5.1: no white space between name and colon; §5.2: none before the name
+        // (obs-fold). Neither is a token byte, so both end here.
         while colon < line.upperBound, ByteClass.token.contains(bytes[colon]) { colon += 1 }
         guard colon > line.lowerBound, colon < line.upperBound, bytes[colon] == 0x3A else {
             return nil

@@ -1,4 +1,5 @@
-/// What the fields that frame a message said so far, and the verdict on them at the end of the head.
+/// What the fields that frame a message said so far, and the verdict on them at the end of the
+/// head.
 struct Framing: Sendable, Equatable {
     var contentLength: Int?
     var hasTransferEncoding = false
@@ -20,15 +21,16 @@ struct Framing: Sendable, Equatable {
             return .failure(.malformed)
         }
         if hasTransferEncoding {
-            // RFC 9112 §6.1: with Content-Length this is how smuggling starts, and in HTTP/1.0 it is faulty framing.
-            // By itself it is a coding this server does not have.
+            // RFC 9112 §6.1: with Content-Length this is how smuggling starts, and in HTTP/1.0 it
+            // is faulty framing. By itself it is a coding this server does not have.
             let isFaulty = contentLength != nil || head.isVersion10
             return .failure(isFaulty ? .malformed : .transferEncoding)
         }
         // RFC 9110 §10.1.1
         if expectsUnknown { return .failure(.expectationUnknown) }
         guard let contentLength else {
-            // RFC 9112 §6.3: no length is no body, but these methods mean to send one (RFC 9110 §15.5.12).
+            // RFC 9112 §6.3: no length is no body, but these methods mean to send one (RFC 9110
+            // §15.5.12).
             let needsBody = head.method == .put || head.method == .post
             return needsBody ? .failure(.lengthRequired) : .success(0)
         }
@@ -37,7 +39,8 @@ struct Framing: Sendable, Equatable {
         return .success(contentLength)
     }
 
-    /// RFC 9112 §6.2, §6.3: digits only, so no sign, no list, no white space inside; nil also on overflow.
+    /// RFC 9112 §6.2, §6.3: digits only, so no sign, no list, no white space inside; nil also on
+    /// overflow.
     static func parseLength(_ value: Span<UInt8>) -> Int? {
         guard value.count > 0 else { return nil }
         var length = 0

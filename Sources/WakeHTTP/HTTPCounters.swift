@@ -10,11 +10,13 @@ package final class HTTPCounters: Sendable {
     package let requests = Atomic<Int>(0)
     /// Refusals by the server itself with a status of 400 to 499.
     package let refusedByClientError = Atomic<Int>(0)
-    /// Refusals by the server itself with a status of 500 to 599: unknown methods and versions, caps.
+    /// Refusals by the server itself with a status of 500 to 599: unknown methods and versions,
+    /// caps.
     package let refusedByServerError = Atomic<Int>(0)
     /// Event streams open now.
     package let streams = Atomic<Int>(0)
-    /// Connections ended by the server because the far end was too slow, or for want of descriptors.
+    /// Connections ended by the server because the far end was too slow, or for want of
+    /// descriptors.
     package let dropped = Atomic<Int>(0)
 
     package init() {}

@@ -16,18 +16,21 @@ package struct HTTPLimits: Sendable {
     package var idleSeconds = 20
     /// For a handler to answer; then 503.
     package var answerSeconds = 30
-    /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else closed.
+    /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else
+    /// closed.
     package var writeSeconds = 10
     package var writeFloorBytes = 16_384
     /// For the far end to read a refusal before the connection is cut (RFC 9112 §9.6).
     package var lingerSeconds = 2
     /// Open connections, event streams included; beyond it 503 with `Retry-After`.
     package var connections = 20_000
-    /// Open connections from one address prefix; beyond it 503. Not applied where no source is known.
+    /// Open connections from one address prefix; beyond it 503. Not applied where no source is
+    /// known.
     package var connectionsPerSource = 1_000
     /// Open event streams; beyond it 503.
     package var streams = 15_000
-    /// Open event streams from one address prefix; beyond it 503. Not applied where no source is known.
+    /// Open event streams from one address prefix; beyond it 503. Not applied where no source is
+    /// known.
     package var streamsPerSource = 500
     /// Comment on every event stream, so that dead connections and impatient proxies show.
     package var streamKeepAliveSeconds = 240

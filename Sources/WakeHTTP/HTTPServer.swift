@@ -1,4 +1,5 @@
-/// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112). It knows nothing of what it serves.
+/// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112). It knows nothing of what it
+/// serves.
 package final class HTTPServer: Sendable {
     private let reactor: Reactor
 
@@ -24,8 +25,8 @@ package final class HTTPServer: Sendable {
 
     package var counters: HTTPCounters { reactor.counters }
 
-    /// Serves until the task is cancelled; then stops accepting, answers what is in flight, closes event streams, all
-    /// in at most the limits' drain seconds, and returns. Call it once.
+    /// Serves until the task is cancelled; then stops accepting, answers what is in flight, closes
+    /// event streams, all in at most the limits' drain seconds, and returns. Call it once.
     package func run() async {
         let reactor = reactor
         reactor.loop.start { reactor.assumeIsolated { $0.turn() } }
@@ -36,8 +37,8 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Whether `run` has come to answering requests; asked on the loop's thread, so it also says that the loop has
-    /// finished what it was doing.
+    /// Whether `run` has come to answering requests; asked on the loop's thread, so it also says
+    /// that the loop has finished what it was doing.
     package var isServing: Bool {
         get async {
             guard !reactor.loop.hasEnded else { return false }

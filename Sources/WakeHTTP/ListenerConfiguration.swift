@@ -1,7 +1,7 @@
 package import Glibc
 
-/// Answers one request: called on the loop's thread, so it must not block. It responds through the exchange, at
-/// once or later, from any thread.
+/// Answers one request: called on the loop's thread, so it must not block. It responds through the
+/// exchange, at once or later, from any thread.
 package typealias RequestHandler = @Sendable (Request, Exchange) -> Void
 
 /// One place to listen and who answers there.

@@ -9,8 +9,8 @@ private final class ThreadBody: Sendable {
     }
 }
 
-/// Runs `body` on a detached thread of its own with every signal blocked: signals are for the main thread, and
-/// sendfile(2) to a closed connection must not raise SIGPIPE.
+/// Runs `body` on a detached thread of its own with every signal blocked: signals are for the main
+/// thread, and sendfile(2) to a closed connection must not raise SIGPIPE.
 func startThread(_ body: @escaping @Sendable () -> Void) {
     var attributes = pthread_attr_t()
     unsafe pthread_attr_init(&attributes)

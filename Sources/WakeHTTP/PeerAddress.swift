@@ -8,7 +8,8 @@ struct PeerAddress: Sendable, Equatable {
 
     static let none = PeerAddress(family: .none, bytes: InlineArray(repeating: 0))
 
-    /// An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2), as a dual-stack listener sees it, becomes IPv4.
+    /// An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2), as a dual-stack listener sees it,
+    /// becomes IPv4.
     init(family: Family, bytes: InlineArray<16, UInt8>) {
         var isMapped = family == .version6
         for index in 0..<12 where bytes[index] != (index < 10 ? 0 : 0xFF) { isMapped = false }
@@ -34,7 +35,8 @@ struct PeerAddress: Sendable, Equatable {
         }
     }
 
-    /// The /24 or /56 this address lies in, as a number no other prefix has; nil without an address.
+    /// The /24 or /56 this address lies in, as a number no other prefix has; nil without an
+    /// address.
     var prefix: UInt64? {
         switch family {
         case .none: return nil

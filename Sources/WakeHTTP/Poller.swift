@@ -31,7 +31,8 @@ struct Poller: ~Copyable, Sendable {
     /// Ends the current or the next wait; from any thread.
     func wake() { linux_eventfd_signal(eventfd.number) }
 
-    /// Reports readable, writable and closed, each once per change. False when the kernel is out of memory or watches.
+    /// Reports readable, writable and closed, each once per change. False when the kernel is out of
+    /// memory or watches.
     func watchEdges(of descriptor: Int32, token: UInt64) -> Bool {
         let bits =
             EventBits.readable | EventBits.writable | EventBits.readHangup | EventBits.edge
@@ -47,7 +48,8 @@ struct Poller: ~Copyable, Sendable {
         _ = linux_epoll_remove(epoll.number, descriptor)
     }
 
-    /// Waits for at most `milliseconds` (-1: for ever) and fills the front of `events`, which holds `batch`.
+    /// Waits for at most `milliseconds` (-1: for ever) and fills the front of `events`, which holds
+    /// `batch`.
     func wait(into events: inout [linux_event], milliseconds: Int32) -> Int {
         let count = unsafe events.withUnsafeMutableBufferPointer { buffer -> Int32 in
             guard let base = buffer.baseAddress else { return 0 }

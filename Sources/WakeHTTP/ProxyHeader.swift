@@ -1,5 +1,5 @@
-/// PROXY protocol, version 2, binary (haproxy.org/download/2.8/doc/proxy-protocol.txt §2.2): how a front says whom it
-/// speaks for. A value: bytes in, address out.
+/// PROXY protocol, version 2, binary (haproxy.org/download/2.8/doc/proxy-protocol.txt §2.2): how a
+/// front says whom it speaks for. A value: bytes in, address out.
 struct ProxyHeader: Equatable {
     enum Step: Equatable {
         case complete(ProxyHeader, consumed: Int)
@@ -25,7 +25,8 @@ struct ProxyHeader: Equatable {
         guard length <= longestBlock else { return .invalid }
         guard bytes.count >= 16 + length else { return .needMore }
         let consumed = 16 + length
-        // §2.2: LOCAL: the connection is the front's own (health checks); its addresses are to be ignored.
+        // §2.2: LOCAL: the connection is the front's own (health checks); its addresses are to be
+        // ignored.
         guard bytes[12] == 0x21 else {
             return .complete(ProxyHeader(source: .none), consumed: consumed)
         }

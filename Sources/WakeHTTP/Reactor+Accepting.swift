@@ -4,7 +4,8 @@ extension Reactor {
     private static let acceptsPerTurn = 64
     /// Refused connections that may linger beyond the cap; more are cut without a word.
     private static let lingeringRefusals = 128
-    /// Out of descriptors, accepting is tried again after this many nanoseconds, or when a connection closes.
+    /// Out of descriptors, accepting is tried again after this many nanoseconds, or when a
+    /// connection closes.
     private static let pause: UInt64 = 250_000_000
     private static let listenerBit: UInt64 = 1 << 63
 
@@ -125,7 +126,8 @@ extension Reactor {
         deadlines.clear(TimerSlot.first + connection.id.slot)
         connections.remove(connection.id)
         counters.open.decrement()
-        // The descriptor closes with the last reference to the connection, at the latest when this turn ends.
+        // The descriptor closes with the last reference to the connection, at the latest when this
+        // turn ends.
         if listeners.contains(where: \.isPaused) { deadlines.set(TimerSlot.resume, to: now) }
     }
 }

@@ -28,7 +28,8 @@ extension Reactor {
             case .answering = connection.phase, connection.answer == nil
         else { return }
         connection.answer = answer
-        // Written after the handler has returned, or in the next turn: never from inside somebody else's work.
+        // Written after the handler has returned, or in the next turn: never from inside somebody
+        // else's work.
         if !connection.isInHandler { queue(connection) }
     }
 

@@ -1,7 +1,8 @@
 /// The way out: nobody new, everybody's answer, then the end.
 extension Reactor {
     func beginDraining() {
-        // Whoever the kernel has already let in may have sent a request: answer it rather than reset it.
+        // Whoever the kernel has already let in may have sent a request: answer it rather than
+        // reset it.
         for index in listeners.indices {
             var rounds = 0
             while rounds < 64, accept(from: index) { rounds += 1 }

@@ -81,7 +81,8 @@ extension Reactor {
             }
             return
         }
-        // epoll(7): a short read has emptied the socket; only an end of file may be left, and that was announced.
+        // epoll(7): a short read has emptied the socket; only an end of file may be left, and that
+        // was announced.
         connection.isReadable = count == input.count || connection.peerEnded
         guard connection.pending.isEmpty else {
             appendWiping(input.span.extracting(0..<count), to: &connection.pending)
@@ -113,7 +114,8 @@ extension Reactor {
         wipe(&bytes)
     }
 
-    /// Takes as many requests as `bytes` hold and the connection may have handled; returns the bytes used.
+    /// Takes as many requests as `bytes` hold and the connection may have handled; returns the
+    /// bytes used.
     private func parse(_ bytes: Span<UInt8>, for connection: Connection) -> Int {
         var start = 0
         var handled = 0
@@ -148,13 +150,14 @@ extension Reactor {
         return start
     }
 
-    /// The number of bytes of a complete header; nil when more must come or the connection is closed.
+    /// The number of bytes of a complete header; nil when more must come or the connection is
+    /// closed.
     private func parseProxyHeader(_ bytes: Span<UInt8>, for connection: Connection) -> Int? {
         switch ProxyHeader.parse(bytes) {
         case .needMore: return nil
         case .invalid:
-            // §2 of the specification: a receiver configured for the header must not go without it. What this
-            // is instead nobody knows, so there is no answer either.
+            // §2 of the specification: a receiver configured for the header must not go without it.
+            // What this is instead nobody knows, so there is no answer either.
             counters.refusedByClientError.increment()
             close(connection)
             return nil
@@ -166,7 +169,8 @@ extension Reactor {
         }
     }
 
-    /// RFC 9110 §10.1.1: a client that waits for 100 is told to go on, unless it has begun to send already.
+    /// RFC 9110 §10.1.1: a client that waits for 100 is told to go on, unless it has begun to send
+    /// already.
     private func invite(_ connection: Connection, received: Int) {
         let head = connection.parser.head
         guard connection.parser.stage == .body, head.expectsContinue, !connection.sentContinue,

@@ -9,7 +9,8 @@ extension Reactor {
         while fanOuts.count > Reactor.waitingFanOuts { continueFanOut() }
     }
 
-    /// The next part of the oldest publication. One after the other: every subscriber gets them in order.
+    /// The next part of the oldest publication. One after the other: every subscriber gets them in
+    /// order.
     func continueFanOut() {
         guard var current = fanOuts.first else { return }
         let end = min(current.next + Reactor.sendsPerTurn, current.receivers.count)

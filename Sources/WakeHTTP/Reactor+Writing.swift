@@ -92,7 +92,8 @@ extension Reactor {
                 connection.file = sending
                 return
             default:
-                // The file is shorter than promised, or the far end is gone: the length cannot be kept.
+                // The file is shorter than promised, or the far end is gone: the length cannot be
+                // kept.
                 return close(connection)
             }
         }
@@ -107,8 +108,9 @@ extension Reactor {
     /// After the last answer: closed, or first given time to be read.
     private func end(_ connection: Connection) {
         guard connection.lingers || !connection.pending.isEmpty else { return close(connection) }
-        // RFC 9112 §9.6: closing with unread bytes makes the kernel send a reset, which can destroy the answer before
-        // it is read. So only our side ends, and the rest is read and thrown away.
+        // RFC 9112 §9.6: closing with unread bytes makes the kernel send a reset, which can destroy
+        // the answer before it is read. So only our side ends, and the rest is read and thrown
+        // away.
         Socket.endSending(to: connection.descriptor.number)
         connection.phase = .lingering
         wipe(&connection.pending)

@@ -1,7 +1,8 @@
 import CLinux
 
-/// Owns everything the loop's thread works on: listeners, connections, deadlines and the shared buffers. An actor pinned
-/// to the loop; `turn` is the loop's body. Its verbs are in the extensions.
+/// Owns everything the loop's thread works on: listeners, connections, deadlines and the shared
+/// buffers. An actor pinned to the loop; `turn` is the loop's body. Its verbs are in the
+/// extensions.
 actor Reactor {
     enum State {
         case idle, serving, draining
@@ -79,7 +80,8 @@ actor Reactor {
         openListeners()
         if wasToldToDrain { drain() }
         if state != .drained { await withCheckedContinuation { whenOver = $0 } }
-        // Only now may the loop end: a task resumes by way of the pool, and the loop must still be there for it.
+        // Only now may the loop end: a task resumes by way of the pool, and the loop must still be
+        // there for it.
         state = .over
     }
 

@@ -1,4 +1,5 @@
-/// The phrase of a status code (RFC 9110 §15, RFC 6585 §5, RFC 4918 §11.5); empty for codes without a usual one.
+/// The phrase of a status code (RFC 9110 §15, RFC 6585 §5, RFC 4918 §11.5); empty for codes without
+/// a usual one.
 func reasonPhrase(of status: UInt16) -> StaticString {
     switch status {
     case 200: "OK"

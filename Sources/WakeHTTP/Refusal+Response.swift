@@ -57,7 +57,8 @@ extension Refusal {
         var fields: [(StaticString, String)] = []
         switch self {
         case .methodNotAllowed:
-            // RFC 9110 §10.2.1: what this server implements at all; a route knows better, but is not asked.
+            // RFC 9110 §10.2.1: what this server implements at all; a route knows better, but is
+            // not asked.
             fields.append(("Allow", "GET, HEAD, PUT, POST, DELETE, OPTIONS"))
         case .overloaded, .answerOverdue:
             fields.append(("Retry-After", String(retryAfterSeconds)))  // RFC 9110 §10.2.3

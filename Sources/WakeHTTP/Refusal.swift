@@ -1,5 +1,5 @@
-/// Why the server itself turns a request or a connection away. Every refusal ends the connection: after a
-/// request that is not understood nobody knows where the next one starts.
+/// Why the server itself turns a request or a connection away. Every refusal ends the connection:
+/// after a request that is not understood nobody knows where the next one starts.
 package enum Refusal: Sendable, Equatable, CaseIterable {
     case malformed
     case timeout

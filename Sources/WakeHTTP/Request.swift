@@ -14,7 +14,8 @@ package struct Request: Sendable {
         self.head = head
     }
 
-    /// The absolute path as sent: percent-encoding validated, not decoded, an absolute-form target reduced to its path.
+    /// The absolute path as sent: percent-encoding validated, not decoded, an absolute-form target
+    /// reduced to its path.
     package var path: ArraySlice<UInt8> { bytes.shared[head.path] }
 
     /// What follows the first `?` of the target; nil when there is none.
@@ -26,7 +27,8 @@ package struct Request: Sendable {
     /// Whether the client wants nothing after this request.
     var closes: Bool { head.closes }
 
-    /// The values of every field called `name` (in any case), in the order sent, without surrounding white space.
+    /// The values of every field called `name` (in any case), in the order sent, without
+    /// surrounding white space.
     package func values(of name: StaticString) -> [ArraySlice<UInt8>] {
         let shared = bytes.shared
         var found: [ArraySlice<UInt8>] = []
@@ -53,7 +55,8 @@ package struct Request: Sendable {
         return shared.span.extracting(head.path).matches(path)
     }
 
-    /// Walks the field lines, which the parser has validated: a lookup costs one pass and no memory.
+    /// Walks the field lines, which the parser has validated: a lookup costs one pass and no
+    /// memory.
     private func forEachField(
         called name: StaticString, in shared: [UInt8], _ body: (Range<Int>) -> Void
     ) {

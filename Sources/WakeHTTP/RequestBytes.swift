@@ -1,9 +1,10 @@
 import Synchronization
 
-/// Owns the bytes of one request and overwrites them when the last holder lets go: they carry tokens.
+/// Owns the bytes of one request and overwrites them when the last holder lets go: they carry
+/// tokens.
 ///
-/// Slices handed out share the storage; a slice that outlives the request keeps its own bytes alive, and
-/// wiping them is then up to its holder.
+/// Slices handed out share the storage; a slice that outlives the request keeps its own bytes
+/// alive, and wiping them is then up to its holder.
 final class RequestBytes: Sendable {
     private let storage: Mutex<[UInt8]>
 

@@ -1,4 +1,5 @@
-/// What the parser found in the bytes of one request; all ranges count from the request's first byte.
+/// What the parser found in the bytes of one request; all ranges count from the request's first
+/// byte.
 struct RequestHead: Sendable, Equatable {
     var method = Method.other
     /// RFC 9112 §2.3: HTTP/1.0 rather than HTTP/1.1.

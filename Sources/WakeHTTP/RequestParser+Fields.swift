@@ -1,4 +1,5 @@
-/// The fields that decide where a request ends and what its connection does; all others are the handler's.
+/// The fields that decide where a request ends and what its connection does; all others are the
+/// handler's.
 extension RequestParser {
     mutating func takeField(_ field: FieldLine, of bytes: Span<UInt8>) -> Refusal? {
         let name = bytes.extracting(field.name)
@@ -27,8 +28,8 @@ extension RequestParser {
         framing.hostCount += 1
         // RFC 9112 §3.2: more than one, or an invalid one.
         guard framing.hostCount == 1, Authority.isValid(value) else { return .malformed }
-        // RFC 9112 §3.2.2 ignores Host beside an absolute-form target; §3.2 has the client send the same in
-        // both. Two different names are two readings of one request.
+        // RFC 9112 §3.2.2 ignores Host beside an absolute-form target; §3.2 has the client send the
+        // same in both. Two different names are two readings of one request.
         if let authority = head.authority {
             guard bytes.extracting(authority).matchesIgnoringCase(value) else { return .malformed }
         }
@@ -43,7 +44,8 @@ extension RequestParser {
         }
     }
 
-    /// RFC 9110 §7.6.1: a list of tokens. Options other than `close` (keep-alive, upgrade) change nothing here.
+    /// RFC 9110 §7.6.1: a list of tokens. Options other than `close` (keep-alive, upgrade) change
+    /// nothing here.
     private mutating func takeConnection(_ value: Span<UInt8>) -> Refusal? {
         var start = 0
         while start <= value.count {

@@ -11,7 +11,8 @@ extension RequestParser {
                 return .malformed
             }
         }
-        // RFC 9112 §3: exactly one space between the three parts. A line without version would be HTTP/0.9.
+        // RFC 9112 §3: exactly one space between the three parts. A line without version would be
+        // HTTP/0.9.
         guard spaces.second >= 0 else { return .malformed }
         let method = line.lowerBound..<spaces.first
         let target = (spaces.first + 1)..<spaces.second
@@ -36,8 +37,8 @@ extension RequestParser {
     private mutating func takeMethod(_ method: Span<UInt8>) -> Refusal? {
         head.method = Method(method)
         guard head.method == .other else { return nil }
-        // RFC 9110 §9.1: known but not allowed is 405, not known is 501. TRACE would echo the client's
-        // credentials to whoever made it send them.
+        // RFC 9110 §9.1: known but not allowed is 405, not known is 501. TRACE would echo the
+        // client's credentials to whoever made it send them.
         return method.matches("TRACE") || method.matches("CONNECT")
             ? .methodNotAllowed : .methodUnknown
     }

@@ -6,10 +6,11 @@ struct ParserLimits: Sendable, Equatable {
     var bodyBytes = 4_096
 }
 
-/// A strict, incremental HTTP/1.1 request parser: a value that is shown the bytes of one request from its first,
-/// as often as more have come, and looks at each byte of the head once.
+/// A strict, incremental HTTP/1.1 request parser: a value that is shown the bytes of one request
+/// from its first, as often as more have come, and looks at each byte of the head once.
 ///
-/// A verdict depends on the bytes only, never on how they were split: what is refused is refused at the same byte.
+/// A verdict depends on the bytes only, never on how they were split: what is refused is refused at
+/// the same byte.
 struct RequestParser: Sendable {
     enum Step: Sendable, Equatable {
         /// The request ends after `consumed` bytes.
@@ -54,7 +55,8 @@ struct RequestParser: Sendable {
         case invalid(Refusal)
     }
 
-    /// The next line without its CRLF. Also where bare CR, bare LF, NUL and other control bytes end.
+    /// The next line without its CRLF. Also where bare CR, bare LF, NUL and other control bytes
+    /// end.
     private mutating func findLine(in bytes: Span<UInt8>) -> LineStep {
         while position < bytes.count {
             let byte = bytes[position]
@@ -68,8 +70,9 @@ struct RequestParser: Sendable {
                 lineStart = position
                 return .line(line)
             }
-            // RFC 9112 §2.2 lets a recipient take a bare LF as a line end; two readings of one message are how
-            // requests are smuggled, so this one does not. RFC 9110 §5.5: no other control bytes.
+            // RFC 9112 §2.2 lets a recipient take a bare LF as a line end; two readings of one
+            // message are how requests are smuggled, so this one does not. RFC 9110 §5.5: no other
+            // control bytes.
             if byte < 0x20 && byte != 0x09 || byte == 0x7F { return .invalid(.malformed) }
             position += 1
             if position > lineLimit { return .invalid(tooLong) }
@@ -93,7 +96,8 @@ struct RequestParser: Sendable {
     private mutating func take(_ line: Range<Int>, of bytes: Span<UInt8>) -> Refusal? {
         switch stage {
         case .start where line.isEmpty:
-            // RFC 9112 §2.2: at least one empty line before the request line is ignored; here exactly one.
+            // RFC 9112 §2.2: at least one empty line before the request line is ignored; here
+            // exactly one.
             stage = .requestLine
             return nil
         case .start, .requestLine:
@@ -120,9 +124,11 @@ struct RequestParser: Sendable {
         case .failure(let refusal): return refusal
         case .success(let length):
             head.body = bodyStart..<(bodyStart + length)
-            // RFC 9110 §10.1.1: the expectation means nothing without a body, and is ignored in HTTP/1.0.
+            // RFC 9110 §10.1.1: the expectation means nothing without a body, and is ignored in
+            // HTTP/1.0.
             head.expectsContinue = framing.expectsContinue && length > 0 && !head.isVersion10
-            // RFC 9112 §9.3: HTTP/1.0 ends after one request unless asked otherwise; this server never is.
+            // RFC 9112 §9.3: HTTP/1.0 ends after one request unless asked otherwise; this server
+            // never is.
             head.closes = framing.closes || head.isVersion10
             stage = .body
             return nil

@@ -1,4 +1,5 @@
-/// An answer, rendered to bytes when made: keep constant answers in a `let`, a copy costs two retains.
+/// An answer, rendered to bytes when made: keep constant answers in a `let`, a copy costs two
+/// retains.
 ///
 /// `Date`, `Content-Length` and `Connection` are the server's; a response must not name them.
 package struct Response: Sendable {

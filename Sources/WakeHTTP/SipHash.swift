@@ -1,5 +1,5 @@
-/// SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash nobody without the key can invert or collide. Swift's `Hasher`
-/// is not used because its key can be switched off from the environment.
+/// SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash nobody without the key can invert or
+/// collide. Swift's `Hasher` is not used because its key can be switched off from the environment.
 struct SipHash: Sendable {
     private let key0: UInt64
     private let key1: UInt64

@@ -1,5 +1,6 @@
-/// Stands for a client's address prefix (/24, /56) without being one: a keyed hash whose key lives ten minutes, in
-/// memory only. Two connections with equal tags came from one prefix; nothing else can be learned from it.
+/// Stands for a client's address prefix (/24, /56) without being one: a keyed hash whose key lives
+/// ten minutes, in memory only. Two connections with equal tags came from one prefix; nothing else
+/// can be learned from it.
 package struct SourceTag: Sendable, Hashable {
     private let hash: UInt64
 

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The subscribers of one event stream and their caps. What it publishes goes to all of them at once or, to those who do
-/// not read, not at all: they are dropped, never buffered.
+/// The subscribers of one event stream and their caps. What it publishes goes to all of them at
+/// once or, to those who do not read, not at all: they are dropped, never buffered.
 package actor StreamHub {
     private nonisolated let loop: EventLoop
     private nonisolated let size = Atomic<Int>(0)
@@ -22,7 +22,8 @@ package actor StreamHub {
         unsafe loop.asUnownedSerialExecutor()
     }
 
-    /// Sends `bytes` to everyone subscribed now; from any thread. Bytes published one after the other arrive so.
+    /// Sends `bytes` to everyone subscribed now; from any thread. Bytes published one after the
+    /// other arrive so.
     package nonisolated func publish(_ bytes: [UInt8]) {
         loop.perform { self.assumeIsolated { $0.fanOut(bytes) } }
     }

@@ -12,7 +12,8 @@ package struct PushToken: Sendable, Equatable {
         self.bytes = SecretBytes(bytes)
     }
 
-    /// Parses the member of a `PUT` body: hexadecimal for APNs, the characters themselves otherwise.
+    /// Parses the member of a `PUT` body: hexadecimal for APNs, the characters themselves
+    /// otherwise.
     package init(service: PushService, text: Span<UInt8>) throws(PushTokenError) {
         var decoded: [UInt8]
         switch service {

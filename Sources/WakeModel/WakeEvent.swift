@@ -8,8 +8,7 @@ package struct WakeEvent: Sendable, Equatable {
 
     /// The event in `text/event-stream` form (WHATWG HTML §9.2.5).
     package func encode() -> [UInt8] {
-        Array(
-            "retry: \(Limits.streamRetryMilliseconds)\nid: \(sequence)\nevent: wake\ndata: \(sequence)\n\n"
-                .utf8)
+        let retry = "retry: \(Limits.streamRetryMilliseconds)\n"
+        return Array("\(retry)id: \(sequence)\nevent: wake\ndata: \(sequence)\n\n".utf8)
     }
 }

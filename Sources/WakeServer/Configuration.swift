@@ -5,7 +5,8 @@ package struct Configuration: Sendable, Equatable {
         case tcp(host: String, port: UInt16)
         case unix(path: String)
 
-        /// Whether only this machine can reach it: whoever reaches the admin listener may broadcast.
+        /// Whether only this machine can reach it: whoever reaches the admin listener may
+        /// broadcast.
         var isLocal: Bool {
             switch self {
             case .unix: true

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A blocking socket to a server on this machine that sends and reads exactly the bytes a test says. Every wait ends
-/// after ten seconds with an error.
+/// A blocking socket to a server on this machine that sends and reads exactly the bytes a test
+/// says. Every wait ends after ten seconds with an error.
 package final class LoopbackClient {
     package enum Failure: Error, Equatable {
         case cannotConnect(errno: Int32)
@@ -14,7 +14,8 @@ package final class LoopbackClient {
     package let descriptor: Int32
     private var unread: [UInt8] = []
 
-    /// Connects to 127.0.0.1, or to ::1. A small receive buffer (bytes) makes a reader that is soon slow.
+    /// Connects to 127.0.0.1, or to ::1. A small receive buffer (bytes) makes a reader that is soon
+    /// slow.
     package init(port: UInt16, version6: Bool = false, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(version6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         setLimits(receiveBuffer: receiveBuffer)
@@ -141,7 +142,8 @@ package final class LoopbackClient {
         }
     }
 
-    /// One response by its Content-Length; without one, to the end of the stream unless its status has no content.
+    /// One response by its Content-Length; without one, to the end of the stream unless its status
+    /// has no content.
     package func receiveResponse(toHead: Bool = false) throws -> WireResponse {
         let head = try receive(through: "\r\n\r\n")
         guard var response = WireResponse(head: head) else { throw Failure.notHTTP }

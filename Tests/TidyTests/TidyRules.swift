@@ -31,6 +31,7 @@ enum TidyRules {
     static let foundation: Set<String> = ["WakeClient", "reveille", "reveille-client"]
 
     static let lineLimit = 400
+    static let columnLimit = 100
 
     /// Words that hide a fault from the compiler, or work from the reader.
     static let forbidden = [
@@ -64,6 +65,15 @@ enum TidyRules {
         }.compactMap { file in
             let count = file.lines.last == "" ? file.lines.count - 1 : file.lines.count
             return count > lineLimit ? "\(file.path): \(count) lines" : nil
+        }
+    }
+
+    static func longLines(in tree: SourceTree) -> [String] {
+        tree.files.filter { file in
+            file.path.hasSuffix(".swift") || file.path.hasSuffix(".c") || file.path.hasSuffix(".h")
+        }.flatMap { file in
+            file.lines.enumerated().filter { $0.element.count > columnLimit }
+                .map { "\(file.path):\($0.offset + 1): \($0.element.count) columns" }
         }
     }
 

@@ -12,6 +12,15 @@ struct TidyTests {
         #expect(TidyRules.longFiles(in: try .repository()).isEmpty)
     }
 
+    @Test("no line is longer than 100 columns")
+    func width() throws {
+        #expect(TidyRules.longLines(in: try .repository()).isEmpty)
+        let tree = SourceTree(files: [
+            .init(path: "Sources/A/X.swift", lines: [String(repeating: "x", count: 101)])
+        ])
+        #expect(TidyRules.longLines(in: tree) == ["Sources/A/X.swift:1: 101 columns"])
+    }
+
     @Test("no forbidden word occurs")
     func words() throws {
         #expect(TidyRules.forbiddenWords(in: try .repository()).isEmpty)

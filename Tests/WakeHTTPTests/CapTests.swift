@@ -113,7 +113,7 @@ struct CapTests {
     }
 
     @Test(
-        "a listener for fronts hears nobody who comes without the header, and no other listener takes it"
+        "a listener for fronts hears nobody without the header, and no other listener takes it"
     )
     func strictProxy() async throws {
         try await LiveServer.run(proxyProtocol: true, handler: Handlers.echo) { live in

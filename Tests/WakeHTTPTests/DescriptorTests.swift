@@ -40,7 +40,8 @@ struct DescriptorTests {
             await live.settle()
             guard live.accepted == accepted, live.dropped >= 1 else { exit(2) }
             let dropped = live.dropped
-            // Paused, not spinning: nothing more is tried until a moment has passed or somebody leaves.
+            // Paused, not spinning: nothing more is tried until a moment has passed or somebody
+            // leaves.
             for _ in 0..<20 { await live.settle() }
             guard live.dropped - dropped < 10 else { exit(3) }
             try first.send(get)

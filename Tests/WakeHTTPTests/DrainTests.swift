@@ -68,7 +68,8 @@ struct DrainTests {
         #expect(answer.status == 201)
         #expect(answer["Connection"] == "close")
         #expect(try busy.isAtEnd())
-        // The request it sent too much was not read: it has some time to read the answer before it is cut.
+        // The request it sent too much was not read: it has some time to read the answer before it
+        // is cut.
         await running.live.settle()
         #expect(running.live.open == 1)
         running.clock.advance(seconds: 2.1)

@@ -10,7 +10,8 @@ struct IdleMemoryTests {
         "cost at most 1 KiB of user memory each, idle or streaming, and others are answered",
         .disabled(if: Sanitizer.isActive))
     func memory() async {
-        // In a process of its own: memory of other tests and their descriptors would blur the picture.
+        // In a process of its own: memory of other tests and their descriptors would blur the
+        // picture.
         await #expect(processExitsWith: .success) {
             let count = min(10_000, (ProcessMemory.raiseOpenFiles(to: 20_200) - 100) / 2)
             let perConnection = try await IdleMemoryTests.measure(count: count)
@@ -19,7 +20,8 @@ struct IdleMemoryTests {
         }
     }
 
-    /// User memory per connection, in bytes: kept alive after a request, and subscribed to a stream.
+    /// User memory per connection, in bytes: kept alive after a request, and subscribed to a
+    /// stream.
     static func measure(count: Int) async throws -> (idle: Int, streaming: Int) {
         let loop = try EventLoop()
         let hub = StreamHub(loop: loop)

@@ -71,7 +71,8 @@ struct LiveServer {
 
     /// Returns when the loop has dealt with everything that had reached its sockets before.
     func settle() async {
-        // The first question may be answered before the loop looks at its sockets again, the next ones after.
+        // The first question may be answered before the loop looks at its sockets again, the next
+        // ones after.
         for _ in 0..<4 { _ = await server.isServing }
     }
 

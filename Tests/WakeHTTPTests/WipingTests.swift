@@ -29,7 +29,8 @@ struct WipingTests {
     @Test("are zeros in memory once the request is gone", .disabled(if: Sanitizer.isActive))
     func wipedOnRelease() throws {
         var request: Request? = makeRequest()
-        // The address of the storage, looked at after the request let go but before anybody else asked for memory.
+        // The address of the storage, looked at after the request let go but before anybody else
+        // asked for memory.
         let address = unsafe try #require(request?.body).withUnsafeBytes {
             UInt(bitPattern: $0.baseAddress)
         }

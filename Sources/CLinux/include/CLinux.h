@@ -1,5 +1,6 @@
-// The parts of Linux that Swift's Glibc module lacks: epoll, eventfd, signalfd, timerfd, and socket calls whose flags
-// it does not import. Calls return a result of 0 or more, or minus the error number, so that no caller reads errno.
+// The parts of Linux that Swift's Glibc module lacks: epoll, eventfd, signalfd, timerfd, and socket
+// calls whose flags it does not import. Calls return a result of 0 or more, or minus the error
+// number, so that no caller reads errno.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +17,8 @@ struct linux_event {
     uint32_t bits;
 };
 
-/// The far end of an accepted connection: family 4 or 6 with its address in network order, or 0 (Unix socket).
+/// The far end of an accepted connection: family 4 or 6 with its address in network order, or 0
+/// (Unix socket).
 struct linux_peer {
     uint8_t family;
     uint8_t address[16];
@@ -42,7 +44,8 @@ int linux_eventfd_create(void);
 /// Adds one to the counter; a counter that is already full is as good.
 void linux_eventfd_signal(int eventfd);
 
-/// A descriptor that becomes readable when one of `signals` (already blocked in every thread) arrives.
+/// A descriptor that becomes readable when one of `signals` (already blocked in every thread)
+/// arrives.
 int linux_signalfd_create(const sigset_t *signals);
 /// Takes one waiting signal: its number, or minus EAGAIN.
 int linux_signalfd_take(int signalfd);
@@ -50,12 +53,13 @@ int linux_signalfd_take(int signalfd);
 /// A descriptor that becomes readable `milliseconds` from now, once.
 int linux_timerfd_create(uint64_t milliseconds);
 
-/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host. `backlog` waiting connections.
+/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host. `backlog`
+/// waiting connections.
 int linux_listen_tcp(const char *host, uint16_t port, int backlog);
 /// The port a TCP socket is bound to; 0 for another family.
 int linux_bound_port(int descriptor);
-/// A listening Unix socket with exactly `mode`, whatever the umask. A socket file nobody listens on is replaced;
-/// one that is alive gives EADDRINUSE, a file that is no socket EEXIST.
+/// A listening Unix socket with exactly `mode`, whatever the umask. A socket file nobody listens on
+/// is replaced; one that is alive gives EADDRINUSE, a file that is no socket EEXIST.
 int linux_listen_unix(const char *path, mode_t mode, int backlog);
 /// Removes the socket file `path` if it still is the one `descriptor` is bound to.
 void linux_unlink_unix(int descriptor, const char *path);
@@ -63,7 +67,8 @@ void linux_unlink_unix(int descriptor, const char *path);
 /// The next waiting connection, non-blocking and close-on-exec.
 int linux_accept(int listener, struct linux_peer *peer);
 ssize_t linux_receive(int descriptor, void *bytes, size_t count);
-/// `more` promises that further bytes follow at once (MSG_MORE). A closed far end gives EPIPE, never a signal.
+/// `more` promises that further bytes follow at once (MSG_MORE). A closed far end gives EPIPE,
+/// never a signal.
 ssize_t linux_send(int descriptor, const void *bytes, size_t count, bool more);
 ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count);
 /// Ends our side of the conversation; the far end reads an end of file.
