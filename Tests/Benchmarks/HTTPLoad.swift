@@ -1,6 +1,10 @@
+private import CLinux
 private import Glibc
 
-/// Registrations over HTTP by closed-loop keep-alive connections, from one thread that polls.
+/// Registrations over HTTP by closed-loop keep-alive connections, from one thread.
+///
+/// It shares the machine with the service it measures, so it does as little as it can: every
+/// request is made before the clock starts.
 enum HTTPLoad {
     enum Failure: Error {
         case notListening
@@ -17,9 +21,10 @@ enum HTTPLoad {
             guard let descriptor = address.connect() else { throw Failure.notListening }
             loads.append(LoadConnection(descriptor: descriptor))
         }
+        var driver = Driver(loads: loads, requests: LoadRequests(count: operations))
+        defer { driver.close() }
         let before = process.flatMap(Stopwatch.processorSeconds(of:))
         let watch = Stopwatch()
-        var driver = Driver(loads: loads, operations: operations)
         try driver.run()
         let seconds = watch.seconds
         var measurement = Measurement(
@@ -33,43 +38,43 @@ enum HTTPLoad {
 
     private struct Driver {
         var loads: [LoadConnection]
-        let operations: Int
+        let requests: LoadRequests
+        let epoll: Int32
         var latencies: [UInt64] = []
         var failures = 0
         private var begun = 0
         private var underWay = 0
 
-        init(loads: [LoadConnection], operations: Int) {
+        init(loads: [LoadConnection], requests: LoadRequests) {
             self.loads = loads
-            self.operations = operations
-            latencies.reserveCapacity(operations)
-        }
-
-        mutating func run() throws {
-            for index in loads.indices { begin(index) }
-            while underWay > 0 {
-                var waits = loads.map { load in
-                    pollfd(
-                        fd: load.descriptor,
-                        events: Int16(POLLIN) | (load.wantsToWrite ? Int16(POLLOUT) : 0),
-                        revents: 0)
-                }
-                // A minute without one answer is no measurement.
-                guard unsafe poll(&waits, nfds_t(waits.count), 60_000) > 0 else {
-                    throw Failure.silent
-                }
-                for (index, wait) in waits.enumerated() where wait.revents != 0 {
-                    if wait.revents & Int16(POLLOUT) != 0 { _ = loads[index].write() }
-                    if wait.revents & ~Int16(POLLOUT) != 0 { try advance(index) }
-                }
+            self.requests = requests
+            latencies.reserveCapacity(requests.count)
+            epoll = linux_epoll_create()
+            let bits = UInt32(linux_in.rawValue) | UInt32(linux_edge.rawValue)
+            for (index, load) in loads.enumerated() {
+                _ = linux_epoll_add(epoll, load.descriptor, bits, UInt64(index))
             }
         }
 
+        func close() { _ = Glibc.close(epoll) }
+
+        mutating func run() throws {
+            for index in loads.indices { begin(index) }
+            var events = [linux_event](repeating: linux_event(), count: loads.count)
+            while underWay > 0 {
+                // A minute without one answer is no measurement.
+                let ready = unsafe linux_epoll_wait(epoll, &events, Int32(events.count), 60_000)
+                guard ready > 0 else { throw Failure.silent }
+                for event in events[..<Int(ready)] { try advance(Int(event.token)) }
+            }
+        }
+
+        /// A request is far smaller than any socket buffer: it is sent whole or not at all.
         private mutating func begin(_ index: Int) {
-            guard begun < operations else { return }
+            guard begun < requests.count else { return }
+            loads[index].send(requests[begun])
             begun += 1
             underWay += 1
-            loads[index].begin()
         }
 
         private mutating func advance(_ index: Int) throws {

@@ -1,14 +1,12 @@
 private import Glibc
-import WakeModel
-import WakeSodium
 
-/// One keep-alive connection that registers one fresh instance token after another.
+/// One keep-alive connection with at most one request under way.
 struct LoadConnection {
     let descriptor: Int32
-    private var request: [UInt8] = []
-    private var sent = 0
-    private var answer: [UInt8] = []
+    private var answer = [UInt8](repeating: 0, count: 4096)
+    private var filled = 0
     private var start: UInt64 = 0
+    private var isBroken = false
 
     init(descriptor: Int32) {
         self.descriptor = descriptor
@@ -20,66 +18,44 @@ struct LoadConnection {
         case broken
     }
 
-    var wantsToWrite: Bool { sent < request.count }
-
-    /// Begins the next request; tokens are random and used once.
-    mutating func begin() {
-        let instance = Base64URL.encode(Sodium.random(InstanceToken.byteCount).span)
-        let pushToken = Hex.encode(Sodium.random(32).span)
-        request.removeAll(keepingCapacity: true)
-        request += Self.head
-        request += instance
-        request += Self.middle
-        request += pushToken
-        request += Self.tail
-        sent = 0
-        answer.removeAll(keepingCapacity: true)
+    mutating func send(_ request: ArraySlice<UInt8>) {
+        filled = 0
         start = Stopwatch.monotonic()
-        _ = write()
-    }
-
-    mutating func write() -> Progress {
-        while sent < request.count {
-            let count = unsafe request.withUnsafeBytes { bytes in
-                unsafe send(
-                    descriptor, UnsafeRawBufferPointer(rebasing: bytes[sent...]).baseAddress,
-                    bytes.count - sent, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return errno == EAGAIN ? .waiting : .broken }
-            sent += count
+        let count = unsafe request.withUnsafeBytes { bytes in
+            unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         }
-        return .waiting
+        isBroken = count != request.count
     }
 
     mutating func read() -> Progress {
-        var chunk = [UInt8](repeating: 0, count: 4096)
-        let count = unsafe recv(descriptor, &chunk, chunk.count, 0)
+        guard !isBroken, filled < answer.count else { return .broken }
+        let count = unsafe answer.withUnsafeMutableBytes { buffer in
+            unsafe recv(
+                descriptor, buffer.baseAddress.map { unsafe $0 + filled }, buffer.count - filled, 0)
+        }
         guard count > 0 else { return count < 0 && errno == EAGAIN ? .waiting : .broken }
-        answer += chunk[..<count]
-        guard let end = Self.end(of: answer) else { return .waiting }
-        guard answer.count >= end + Self.contentLength(answer[..<end]) else { return .waiting }
+        filled += count
+        guard let end = headEnd else { return .waiting }
         let status = answer[9..<12].reduce(0) { $0 * 10 + Int($1) - 48 }
+        // A 204 has no body (RFC 9112 §6.3); whatever else comes is counted, and read to its end.
+        guard status == 204 || filled >= end + contentLength(end) else { return .waiting }
         return .answered(status: status, nanoseconds: Stopwatch.monotonic() - start)
     }
 
-    private static let opening = #"{"service":"apns","token":""#
-    private static let tail = Array(#""}"#.utf8)
-    private static let head = Array(
-        "PUT /v1/registration HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ".utf8)
-    private static let middle = Array(
-        ("\r\nContent-Type: application/json\r\nContent-Length: "
-            + "\(opening.utf8.count + 64 + tail.count)\r\n\r\n" + opening).utf8)
-
-    /// Where the head of the answer ends, behind its empty line.
-    private static func end(of answer: [UInt8]) -> Int? {
-        guard answer.count >= 12 else { return nil }
-        let mark: [UInt8] = [13, 10, 13, 10]
-        return (0...(answer.count - 4)).first { answer[$0..<$0 + 4].elementsEqual(mark) }
-            .map { $0 + 4 }
+    /// Where the head ends, behind its empty line; a 204 ends with it.
+    private var headEnd: Int? {
+        guard filled >= 12 else { return nil }
+        if isEmptyLine(endingAt: filled) { return filled }
+        return (4...filled).first { isEmptyLine(endingAt: $0) }
     }
 
-    private static func contentLength(_ head: ArraySlice<UInt8>) -> Int {
-        for line in head.split(separator: 10) {
+    private func isEmptyLine(endingAt end: Int) -> Bool {
+        answer[end - 1] == 10 && answer[end - 2] == 13 && answer[end - 3] == 10
+            && answer[end - 4] == 13
+    }
+
+    private func contentLength(_ end: Int) -> Int {
+        for line in answer[..<end].split(separator: 10) {
             let parts = line.split(separator: UInt8(ascii: ":"), maxSplits: 1)
             guard parts.count == 2,
                 String(decoding: parts[0], as: UTF8.self).lowercased() == "content-length"
