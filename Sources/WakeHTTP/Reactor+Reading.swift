@@ -73,11 +73,10 @@ extension Reactor {
     private func read(_ connection: Connection) {
         let outcome = Socket.receive(from: connection.descriptor.number, into: &input)
         guard case .count(let count) = outcome, count > 0 else {
-            // The end of the stream: an unfinished request is nobody's loss but its sender's.
-            if outcome == .wouldBlock {
-                connection.isReadable = false
-            } else {
-                close(connection)
+            switch outcome {
+            case .wouldBlock: connection.isReadable = false
+            case .count: finish(connection)
+            case .failed: close(connection)
             }
             return
         }
@@ -98,6 +97,15 @@ extension Reactor {
         }
         input = consume bytes
         wipe(&input, 0..<count)
+    }
+
+    /// The far end has said all it will. An unfinished request is nobody's loss but its sender's; the answer to a
+    /// finished one is still awaited: RFC 9112 §9.6 lets either side end its half first.
+    private func finish(_ connection: Connection) {
+        guard !output.isEmpty else { return close(connection) }
+        wipe(&connection.pending)
+        connection.pending = []
+        connection.phase = .ending
     }
 
     private func parsePending(of connection: Connection) {

@@ -102,6 +102,20 @@ struct ServerTests {
         }
     }
 
+    @Test("gives a late answer to a client that ended its side after its last request")
+    func halfCloseAfterLast() async throws {
+        let waiting = Waiting()
+        try await LiveServer.run(handler: { waiting.hold($1) }) { live in
+            let client = try LoopbackClient(port: live.port)
+            try client.send(Self.get)
+            client.endSending()
+            await live.settle()
+            waiting.answer(Response(202))
+            #expect(try client.receiveResponse().status == 202)
+            #expect(try client.isAtEnd())
+        }
+    }
+
     @Test("answers a client that has ended its side")
     func halfClose() async throws {
         let waiting = Waiting()
