@@ -44,6 +44,15 @@ package enum Files {
         return bytes
     }
 
+    /// Reads what the user named on the command line: unlike files of our own it may be a link or a pipe.
+    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    package static func readGiven(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
+        let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)
+        let bytes = try file.readToEnd(limit: limit)
+        guard bytes.count <= limit else { throw FileError(.read, EFBIG) }
+        return bytes
+    }
+
     /// Renames and makes the new name durable.
     package static func rename(_ path: String, to target: String) throws(FileError) {
         guard unsafe Glibc.rename(path, target) == 0 else { throw FileError(.rename) }

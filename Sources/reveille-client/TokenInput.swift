@@ -9,7 +9,7 @@ struct TokenInput: ~Copyable {
     init(_ invocation: Invocation) throws(CommandFailure) {
         if let path = invocation.value("--file") {
             do throws(FileError) {
-                text = try Files.read(path, limit: 4096)
+                text = try Files.readGiven(path, limit: 4096)
             } catch {
                 throw CommandFailure("the token's file cannot be read: \(error.reason)")
             }

@@ -13,7 +13,7 @@ enum ConfigurationFile {
         let path = try locate(invocation)
         let bytes: [UInt8]
         do {
-            bytes = try Files.read(path, limit: 65_536)
+            bytes = try Files.readGiven(path, limit: 65_536)
         } catch {
             throw CommandFailure(
                 "\(path): \(error.reason)", hint: "`reveille init DIR` writes a first one",

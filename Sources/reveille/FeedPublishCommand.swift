@@ -165,7 +165,7 @@ enum FeedPublishCommand {
     private static func contents(_ path: String) throws(CommandFailure) -> [UInt8] {
         if path == "-" { return try Console().input(limit: inputLimit) }
         do {
-            return try Files.read(path, limit: inputLimit)
+            return try Files.readGiven(path, limit: inputLimit)
         } catch {
             throw CommandFailure("\(path): \(error.reason)")
         }

@@ -29,6 +29,31 @@ struct FilesTests {
         #expect(throws: FileError(.open, EEXIST)) { try Files.create(path, with: array([1]).span) }
     }
 
+    @Test("what the user names may be a link or a pipe, with the same limit")
+    func given() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/file"
+        try Files.create(path, with: array([1, 2, 3]).span)
+        let link = directory.path + "/link"
+        #expect(unsafe symlink(path, link) == 0)
+        #expect(try Files.readGiven(link, limit: 3) == [1, 2, 3])
+        #expect(throws: FileError(.read, EFBIG)) { try Files.readGiven(link, limit: 2) }
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0)
+        #expect(unsafe write(ends[1], [UInt8(7)], 1) == 1)
+        close(ends[1])
+        #expect(try Files.readGiven("/dev/fd/\(ends[0])", limit: 3) == [7])
+        close(ends[0])
+    }
+
+    @Test("a pipe in a file's place is an error and no wait", .timeLimit(.minutes(1)))
+    func fifo() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/fifo"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        #expect(throws: FileError(.read, ESPIPE)) { try Files.read(path, limit: 3) }
+    }
+
     @Test("links are not followed, open modes are seen")
     func links() throws {
         let directory = try TemporaryDirectory()
