@@ -14,7 +14,9 @@ package struct ConfigurationParser {
         _ text: String, directory: String
     ) throws(ConfigurationError) -> Configuration {
         var parser = ConfigurationParser(directory: directory)
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+        // Swift takes a carriage return with its line feed for one character.
+        let isEnd = { (character: Character) in character == "\n" || character == "\r\n" }
+        for line in text.split(omittingEmptySubsequences: false, whereSeparator: isEnd) {
             parser.line += 1
             try parser.read(line)
         }

@@ -49,6 +49,7 @@ struct ConfigurationTests {
             ("[http]\nlisten =", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[http]\nlisten = host", "line 2: listen takes HOST:PORT or unix:PATH"),
             ("[http]\nlisten = ::1:80", "line 2: listen takes HOST:PORT or unix:PATH"),
+            ("[http]\r\nlisten", "line 2: expected key = value"),
             ("[http]\nlisten = a:65536", "line 2: listen takes HOST:PORT or unix:PATH"),
             (
                 "[admin]\nlisten = 0.0.0.0:9000",
