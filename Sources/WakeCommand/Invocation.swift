@@ -77,6 +77,8 @@ package struct Invocation: Sendable {
         if given.count < least {
             throw usage("\(command.operands[given.count].name) is missing", command)
         }
+        // An empty word is a shell variable that was not set.
+        guard !given.contains("") else { throw usage("a word is empty", command) }
         let isOpen = command.operands.contains { $0.count == .many }
         if !isOpen, given.count > command.operands.count {
             throw usage("too many words", command)

@@ -39,7 +39,7 @@ struct CommandTableTests {
             ["status", "extra"], ["status", "--force"], ["feed", "publish", "a", "b"],
             ["feed", "publish", "a", "--width"], ["feed", "publish", "a", "--force=1"],
             ["feed", "publish", "a", "--force", "--force"], ["--unknown"],
-            ["feed", "publish", "a", "--width", "10"],
+            ["feed", "publish", "a", "--width", "10"], ["feed", "publish", ""],
         ])
     func usage(_ words: [String]) async {
         let table = table { _ in
