@@ -49,7 +49,16 @@ struct FeedInHand {
         do throws(FeedDirectoryError) {
             return try body()
         } catch {
-            throw CommandFailure(error.message)
+            throw CommandFailure(error.message, status: status(of: error))
+        }
+    }
+
+    private static func status(of error: FeedDirectoryError) -> ExitStatus {
+        switch error {
+        case .head, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong: .badData
+        case .locked: .transient
+        case .keyFileNotPrivate, .keyFileMalformed: .configuration
+        default: .failure
         }
     }
 }

@@ -32,14 +32,20 @@ enum FeedPublishCommand {
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let feed = try FeedInHand(invocation)
-        let input = try read(invocation)
+        let options = try options(invocation)
+        // What cannot work is refused before anything is published.
+        if invocation.flag("--then-broadcast"), feed.configuration == nil {
+            throw CommandFailure(
+                "--then-broadcast needs the service's configuration",
+                hint: "add --config FILE", status: .usage)
+        }
+        let input = try read(invocation, width: options.width)
         let console = Console()
         if invocation.flag("--dry-run") {
             console.out("\(input.count) items would be published into \(feed.directory)")
             return .success
         }
         try applySettings(of: feed)
-        let options = try options(invocation)
         let outcome = try FeedInHand.wrap { () throws(FeedDirectoryError) in
             try feed.publisher().publish(input, options: options, now: FeedCommands.now)
         }
@@ -52,18 +58,17 @@ enum FeedPublishCommand {
         case .alreadyPublished(let batches):
             console.out("already published as \(name(batches)); --again publishes it once more")
         }
-        guard invocation.flag("--then-broadcast") else { return .success }
-        return try await broadcast(feed)
+        guard invocation.flag("--then-broadcast"), let configuration = feed.configuration else {
+            return .success
+        }
+        return try await broadcast(configuration)
     }
 
     /// Waits until no cache may hold the old head, then wakes everyone: a client woken earlier
     /// could read the old head and go back to sleep.
-    private static func broadcast(_ feed: FeedInHand) async throws(CommandFailure) -> ExitStatus {
-        guard let configuration = feed.configuration else {
-            throw CommandFailure(
-                "--then-broadcast needs the service's configuration",
-                hint: "add --config FILE", status: .usage)
-        }
+    private static func broadcast(
+        _ configuration: Configuration
+    ) async throws(CommandFailure) -> ExitStatus {
         if configuration.cacheSeconds > 0 {
             Console().progress("waiting \(configuration.cacheSeconds) s for caches of the head")
             try? await Task.sleep(for: .seconds(configuration.cacheSeconds))
@@ -113,7 +118,9 @@ enum FeedPublishCommand {
 
     // MARK: Words of the command line
 
-    private static func read(_ invocation: Invocation) throws(CommandFailure) -> FeedInput {
+    private static func read(
+        _ invocation: Invocation, width: DigestWidth
+    ) throws(CommandFailure) -> FeedInput {
         let secrets = invocation.flag("--secrets")
         guard !(secrets && invocation.flag("--digests")) else {
             throw CommandFailure("--secrets and --digests exclude each other", status: .usage)
@@ -132,8 +139,7 @@ enum FeedPublishCommand {
                 return try FeedInput(secretsFrom: file, notes: notes, encoding: encoding)
             }
             guard notes == nil else { throw .notesForDigests }
-            return try FeedInput(
-                digestsFrom: file, width: try width(invocation), encoding: encoding)
+            return try FeedInput(digestsFrom: file, width: width, encoding: encoding)
         } catch {
             let isLength = if case .length = error { !secrets } else { false }
             throw CommandFailure(
@@ -141,10 +147,6 @@ enum FeedPublishCommand {
                 hint: isLength ? "for other digests name --width; for secrets add --secrets" : nil,
                 status: .badData)
         }
-    }
-
-    private static func width(_ invocation: Invocation) throws(FeedInputError) -> DigestWidth {
-        invocation.value("--width").flatMap { Int($0) }.flatMap(DigestWidth.init) ?? .standard
     }
 
     private static func options(
