@@ -21,6 +21,7 @@ package final class RunningProgram: Sendable {
     private struct State {
         var output: [UInt8] = []
         var status: Int32?
+        var end: ContinuousClock.Instant?
         var changes = 0
         var waiters: [@Sendable () -> Void] = []
     }
@@ -43,7 +44,7 @@ package final class RunningProgram: Sendable {
         Thread.detachNewThread { [record] in
             while let bytes = child.read() { record.update { $0.output += bytes } }
             let status = child.wait()
-            record.update { $0.status = status }
+            record.update { ($0.status, $0.end) = (status, .now) }
         }
     }
 
@@ -66,6 +67,17 @@ package final class RunningProgram: Sendable {
         String(decoding: record.state.withLock { $0.output }, as: UTF8.self)
     }
 
+    /// When it ended; nil while it runs.
+    package var end: ContinuousClock.Instant? { record.state.withLock { $0.end } }
+
+    /// Sends a signal so long from now, wherever the program is then.
+    package func signal(_ number: Int32, after delay: Duration) {
+        let nanoseconds = Int(delay / .nanoseconds(1))
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) {
+            [self] in signal(number)
+        }
+    }
+
     /// Does nothing once the program has ended.
     package func signal(_ number: Int32) {
         record.state.withLock { if $0.status == nil { kill(identifier, number) } }
@@ -75,7 +87,9 @@ package final class RunningProgram: Sendable {
     /// - Throws: when it ends without.
     package func line(containing text: String) async throws -> String {
         while true {
-            let (said, status, changes) = record.state.withLock { ($0.output, $0.status, $0.changes) }
+            let (said, status, changes) = record.state.withLock {
+                ($0.output, $0.status, $0.changes)
+            }
             let lines = String(decoding: said, as: UTF8.self)
                 .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             if let line = lines.first(where: { $0.contains(text) }) { return String(line) }
