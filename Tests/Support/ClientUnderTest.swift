@@ -36,10 +36,11 @@ package final class ClientUnderTest: Sendable {
 
     /// Starts one command on this profile.
     package func start(
-        _ words: String..., environment: [String: String] = [:]
+        _ words: String..., input: [UInt8] = [], environment: [String: String] = [:]
     ) throws -> RunningProgram {
         try RunningProgram(
-            "reveille-client", words + ["--state", state], environment: environment)
+            "reveille-client", words + ["--state", state], input: input,
+            environment: environment)
     }
 
     /// Starts `run` and waits until its event stream is open.
