@@ -18,7 +18,7 @@ struct StoryTests {
             [TestDevice().pushText, visit, trip], notes: ["no one's", "get tested", "stay home"],
             "--then-broadcast")
         let published = try #require(publish.end)
-        let told = await reports.atLeast(2)
+        let told = try await reports.atLeast(2)
         // The spread is 0 by default: nothing but work lies between.
         for report in told { #expect(report.time - published <= .seconds(2)) }
         let notes = Dictionary(uniqueKeysWithValues: told.map { ($0.secret, $0.note) })
@@ -72,7 +72,7 @@ struct StoryTests {
         #expect(!before.isEmpty)
         let listening = try await client.listen("--on-match", reports.program)
         _ = try await service.publish([secret], notes: [], "--then-broadcast")
-        #expect(await reports.atLeast(1).map(\.secret) == ["visit"])
+        #expect(try await reports.atLeast(1).map(\.secret) == ["visit"])
         listening.signal(SIGTERM)
         #expect(await listening.exit() == 0)
         #expect(try await client.command("sync").status == 0)
@@ -93,7 +93,7 @@ struct StoryTests {
         #expect(added.status == 0)
         let reports = try MatchReports(in: client.directory)
         let program = try client.start("run", "--on-match", reports.program)
-        #expect(await reports.atLeast(1).map(\.note) == ["long ago"])
+        #expect(try await reports.atLeast(1).map(\.note) == ["long ago"])
         program.signal(SIGTERM)
         #expect(await program.exit() == 0)
     }

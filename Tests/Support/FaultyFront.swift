@@ -1,5 +1,3 @@
-private import Synchronization
-
 /// A front before a real service that fails as told and forwards everything else.
 package final class FaultyFront: Sendable {
     /// What happens to one request.
@@ -43,8 +41,8 @@ package final class FaultyFront: Sendable {
     package var requests: [WireRequest] { state.value.requests }
 
     /// Waits until so many requests with this method have come.
-    package func requests(_ method: String, atLeast count: Int) async {
-        await state.first { state in
+    package func requests(_ method: String, atLeast count: Int) async throws {
+        try await state.first { state in
             state.requests.count { $0.method == method } >= count ? () : nil
         }
     }

@@ -42,8 +42,8 @@ package final class MatchReports: Sendable {
     package var all: [Report] { reports.value }
 
     /// Waits until there are so many.
-    package func atLeast(_ count: Int) async -> [Report] {
-        await reports.first { $0.count >= count ? $0 : nil }
+    package func atLeast(_ count: Int) async throws -> [Report] {
+        try await reports.first { $0.count >= count ? $0 : nil }
     }
 
     private static func read(_ descriptor: Int32, into reports: Observed<[Report]>) {

@@ -28,18 +28,29 @@ package final class Observed<Value: Sendable>: Sendable {
     }
 
     /// Waits until `find` has found something.
-    package func first<Result: Sendable>(_ find: (Value) -> Result?) async -> Result {
+    /// - Throws: `CancellationError` when the test's time is over first.
+    package func first<Result: Sendable>(_ find: (Value) -> Result?) async throws -> Result {
         while true {
             let (found, changes) = state.withLock { (find($0.value), $0.changes) }
             if let found { return found }
-            await withCheckedContinuation { continuation in
-                let hasChanged = state.withLock { state in
-                    if state.changes != changes { return true }
-                    state.waiters.append { continuation.resume() }
-                    return false
-                }
-                if hasChanged { continuation.resume() }
+            try Task.checkCancellation()
+            await withTaskCancellationHandler {
+                await change(after: changes)
+            } onCancel: {
+                update { _ in }
             }
+        }
+    }
+
+    /// Waits until more has happened than the first `seen` changes.
+    private func change(after seen: Int) async {
+        await withCheckedContinuation { continuation in
+            let hasChanged = state.withLock { state in
+                if state.changes != seen { return true }
+                state.waiters.append { continuation.resume() }
+                return false
+            }
+            if hasChanged { continuation.resume() }
         }
     }
 }

@@ -12,6 +12,13 @@ package final class WireServer: Sendable {
     private let peers = Mutex<Set<Int32>>([])
     private let script: @Sendable (LoopbackClient) -> Void
 
+    /// A free port, kept for a server that sets SO_REUSEADDR as long as this value lives.
+    package static func reservedPort() throws -> WireServer {
+        let server = try WireServer { _ in }
+        server.refuse()
+        return server
+    }
+
     /// Accepts connections at once.
     package init(_ script: @escaping @Sendable (LoopbackClient) -> Void) throws {
         self.script = script
