@@ -50,6 +50,12 @@ package final class LoopbackClient {
         }
     }
 
+    /// The near end of a connection that a server of a test accepted; owns the descriptor.
+    init(accepted descriptor: Int32) {
+        self.descriptor = descriptor
+        setLimits(receiveBuffer: nil)
+    }
+
     deinit { close(descriptor) }
 
     private func setLimits(receiveBuffer: Int32?) {

@@ -14,6 +14,16 @@ package enum ProcessMemory {
         return nil
     }
 
+    /// The most memory the process ever had resident, in bytes (`VmHWM` of proc(5)); nil when it
+    /// is gone.
+    package static func peakBytes(of process: Int32) -> Int? {
+        guard let status = read("/proc/\(process)/status") else { return nil }
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return line?.split { $0 == " " || $0 == "\t" }.compactMap { Int($0) }.first.map {
+            $0 * 1_024
+        }
+    }
+
     /// Raises the limit of open files to `count` if allowed; returns the limit now in force.
     package static func raiseOpenFiles(to count: Int) -> Int {
         var limit = rlimit()

@@ -1,49 +1,43 @@
 package import Foundation
-private import Synchronization
 
 /// One of the built programs as a child process, with everything it says kept.
 package final class RunningProgram: Sendable {
-    /// What is known of the program; its reader keeps this, not the program, alive.
-    private final class Record: Sendable {
-        let state = Mutex(State())
-
-        func update(_ change: (inout State) -> Void) {
-            let waiters = state.withLock { state in
-                change(&state)
-                state.changes += 1
-                defer { state.waiters = [] }
-                return state.waiters
-            }
-            for waiter in waiters { waiter() }
-        }
-    }
-
     private struct State {
         var output: [UInt8] = []
         var status: Int32?
-        var changes = 0
-        var waiters: [@Sendable () -> Void] = []
+        var end: ContinuousClock.Instant?
     }
 
     package let identifier: Int32
-    private let record = Record()
+    /// What is known of the program; its reader keeps this, not the program, alive.
+    private let state = Observed(State())
 
     /// - Parameters:
     ///   - name: `reveille` or `reveille-client`, from the folder the tests were built into.
     ///   - input: what it reads from standard input.
-    package init(
+    package convenience init(
         _ name: String, _ arguments: [String], input: [UInt8] = [],
+        environment: [String: String] = [:]
+    ) throws {
+        try self.init(
+            path: Self.folder.appending(path: name).path, arguments, input: input,
+            environment: environment)
+    }
+
+    /// Any program, by its path.
+    package init(
+        path: String, _ arguments: [String], input: [UInt8] = [],
         environment: [String: String] = [:]
     ) throws {
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let child = try ChildProcess(
-            path: Self.folder.appending(path: name).path, arguments: arguments,
+            path: path, arguments: arguments,
             environment: variables.map { "\($0)=\($1)" }, input: input)
         identifier = child.identifier
-        Thread.detachNewThread { [record] in
-            while let bytes = child.read() { record.update { $0.output += bytes } }
+        Thread.detachNewThread { [state] in
+            while let bytes = child.read() { state.update { $0.output += bytes } }
             let status = child.wait()
-            record.update { $0.status = status }
+            state.update { ($0.status, $0.end) = (status, .now) }
         }
     }
 
@@ -63,47 +57,53 @@ package final class RunningProgram: Sendable {
 
     /// Everything said so far, on both outputs.
     package var output: String {
-        String(decoding: record.state.withLock { $0.output }, as: UTF8.self)
+        String(decoding: state.value.output, as: UTF8.self)
+    }
+
+    /// When it ended; nil while it runs.
+    package var end: ContinuousClock.Instant? { state.value.end }
+
+    /// Sends a signal so long from now, wherever the program is then.
+    package func signal(_ number: Int32, after delay: Duration) {
+        let nanoseconds = Int(delay / .nanoseconds(1))
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(nanoseconds)) {
+            [self] in signal(number)
+        }
     }
 
     /// Does nothing once the program has ended.
     package func signal(_ number: Int32) {
-        record.state.withLock { if $0.status == nil { kill(identifier, number) } }
+        state.update { if $0.status == nil { kill(identifier, number) } }
     }
 
     /// Waits until the program has said `text`, and returns the first line that has it.
-    /// - Throws: when it ends without.
+    /// - Throws: when it ends without, or the test's time is over.
     package func line(containing text: String) async throws -> String {
-        while true {
-            let (said, status, changes) = record.state.withLock {
-                ($0.output, $0.status, $0.changes)
+        let line: String??
+        do {
+            line = try await state.first { state -> String?? in
+                let lines = String(decoding: state.output, as: UTF8.self)
+                    .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+                if let line = lines.first(where: { $0.contains(text) }) { return String(line) }
+                return state.status == nil ? .none : .some(nil)
             }
-            let lines = String(decoding: said, as: UTF8.self)
-                .split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-            if let line = lines.first(where: { $0.contains(text) }) { return String(line) }
-            if status != nil { throw TestFailure("ended without saying \(text):\n\(output)") }
-            await change(after: changes)
+        } catch {
+            throw TestFailure("never said \(text):\n\(output)")
         }
+        guard case .some(.some(let line)) = line else {
+            throw TestFailure("ended without saying \(text):\n\(output)")
+        }
+        return line
     }
 
-    /// Waits for the end; a negative number is the signal that killed it.
+    /// Waits for the end; a negative number is the signal that killed it. When the test's time is
+    /// over first, kills it.
     package func exit() async -> Int32 {
-        while true {
-            let (status, changes) = record.state.withLock { ($0.status, $0.changes) }
-            if let status { return status }
-            await change(after: changes)
-        }
-    }
-
-    /// Waits until more has happened than the first `seen` changes.
-    private func change(after seen: Int) async {
-        await withCheckedContinuation { continuation in
-            let changed = record.state.withLock { state in
-                if state.changes != seen { return true }
-                state.waiters.append { continuation.resume() }
-                return false
-            }
-            if changed { continuation.resume() }
+        do {
+            return try await state.first { $0.status }
+        } catch {
+            signal(SIGKILL)
+            return -SIGKILL
         }
     }
 }
@@ -116,6 +116,15 @@ extension RunningProgram {
         environment: [String: String] = [:]
     ) async throws -> (status: Int32, output: String) {
         let program = try RunningProgram(name, arguments, input: input, environment: environment)
+        let status = await program.exit()
+        return (status, program.output)
+    }
+
+    /// Runs any program, by its path, to its end.
+    package static func run(
+        path: String, _ arguments: [String], input: [UInt8] = []
+    ) async throws -> (status: Int32, output: String) {
+        let program = try RunningProgram(path: path, arguments, input: input)
         let status = await program.exit()
         return (status, program.output)
     }

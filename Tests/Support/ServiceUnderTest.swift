@@ -12,14 +12,17 @@ package final class ServiceUnderTest {
     package var data: String { directory.path + "/service/data" }
     package var url: String { "http://127.0.0.1:\(port)" }
 
-    package init(extra: String = "") async throws {
+    /// - Parameters:
+    ///   - listen: where the public listener is; a port of its own by default.
+    ///   - extra: lines added to `[http]`.
+    package init(listen: String = "127.0.0.1:0", extra: String = "") async throws {
         directory = try TemporaryDirectory()
         let made = try await RunningProgram.run("reveille", ["init", directory.path + "/service"])
         guard made.status == 0 else { throw TestFailure(made.output) }
         feedKey = try Self.word(after: "feed key: ", in: made.output)
         let path = directory.path + "/service/reveille.conf"
         var text = try String(contentsOfFile: path, encoding: .utf8)
-        text = text.replacing("listen = 127.0.0.1:8080", with: "listen = 127.0.0.1:0\n\(extra)")
+        text = text.replacing("listen = 127.0.0.1:8080", with: "listen = \(listen)\n\(extra)")
         text = text.replacing("level = info", with: "level = debug")
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         (program, port) = try await Self.start(path)

@@ -1,0 +1,88 @@
+/// A front before a real service that fails as told and forwards everything else.
+package final class FaultyFront: Sendable {
+    /// What happens to one request.
+    package enum Fault: Sendable, Equatable {
+        /// The service never sees it; the answer is this status.
+        case answered(Int)
+        /// The service sees it and answers, and the answer is lost.
+        case answerLost
+    }
+
+    private struct State {
+        var faults: [String: [Fault]] = [:]
+        var requests: [WireRequest] = []
+    }
+
+    private let state: Observed<State>
+    private let server: WireServer
+
+    /// - Parameter port: of the real service.
+    package init(to port: UInt16) throws {
+        let state = Observed(State())
+        self.state = state
+        server = try WireServer { Self.relay($0, to: port, state) }
+    }
+
+    deinit { server.refuse() }
+
+    package var url: String { server.url }
+
+    /// The next requests with this method meet these faults, in this order.
+    package func plan(_ method: String, _ faults: [Fault]) {
+        state.update { $0.faults[method, default: []] += faults }
+    }
+
+    /// As a device without a network sees it: connections are refused, the open ones are gone.
+    package func disconnect() { server.refuse() }
+
+    package func reconnect() throws { try server.admit() }
+
+    /// The requests so far, answered or not.
+    package var requests: [WireRequest] { state.value.requests }
+
+    /// Waits until so many requests with this method have come.
+    package func requests(_ method: String, atLeast count: Int) async throws {
+        try await state.first { state in
+            state.requests.count { $0.method == method } >= count ? () : nil
+        }
+    }
+
+    private static func relay(
+        _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>
+    ) {
+        while let request = WireRequest(from: peer) {
+            let fault = state.update { state -> Fault? in
+                state.requests.append(request)
+                guard let next = state.faults[request.method]?.first else { return nil }
+                state.faults[request.method]?.removeFirst()
+                return next
+            }
+            if case .answered(let status) = fault {
+                let head = "HTTP/1.1 \(status) Fault\r\nContent-Length: 0\r\n\r\n"
+                guard (try? peer.send(head)) != nil else { return }
+                continue
+            }
+            guard let service = try? LoopbackClient(port: port),
+                (try? service.send(Array(request.head.utf8) + request.body)) != nil
+            else { return }
+            if request.path == "/v1/wakes" { return relayStream(from: service, to: peer) }
+            guard let answer = try? service.receiveResponse(), fault != .answerLost,
+                (try? peer.send(Array(answer.head.utf8) + answer.body)) != nil
+            else { return }
+        }
+    }
+
+    private static func relayStream(from service: LoopbackClient, to peer: LoopbackClient) {
+        while true {
+            do {
+                let bytes = try service.receive()
+                guard !bytes.isEmpty else { return }
+                try peer.send(bytes)
+            } catch LoopbackClient.Failure.timedOut {
+                // A quiet stream.
+            } catch {
+                return
+            }
+        }
+    }
+}
