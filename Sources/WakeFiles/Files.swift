@@ -44,7 +44,8 @@ package enum Files {
         return bytes
     }
 
-    /// Reads what the user named on the command line: unlike files of our own it may be a link or a pipe.
+    /// Reads what the user named on the command line: unlike files of our own it may be a link or a
+    /// pipe.
     /// - Throws: `EFBIG` when it is larger than `limit` bytes.
     package static func readGiven(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)

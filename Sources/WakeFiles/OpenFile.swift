@@ -10,7 +10,8 @@ package final class OpenFile: Sendable {
     package init(
         _ path: String, flags: Int32, mode: mode_t = 0o600, followsLink: Bool = false
     ) throws(FileError) {
-        // A FIFO in a file's place would wait for its other end; regular files know no waiting (open(2)).
+        // A FIFO in a file's place would wait for its other end; regular files know no waiting
+        // (open(2)).
         let link = followsLink ? 0 : O_NOFOLLOW | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC | link, mode)
         guard descriptor >= 0 else { throw FileError(.open) }
@@ -44,7 +45,8 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Reads from the file's position to its end, or until `limit` bytes are exceeded; works on pipes.
+    /// Reads from the file's position to its end, or until `limit` bytes are exceeded; works on
+    /// pipes.
     package func readToEnd(limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)

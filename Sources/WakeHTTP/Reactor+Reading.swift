@@ -99,8 +99,9 @@ extension Reactor {
         wipe(&input, 0..<count)
     }
 
-    /// The far end has said all it will. An unfinished request is nobody's loss but its sender's; the answer to a
-    /// finished one is still awaited: RFC 9112 §9.6 lets either side end its half first.
+    /// The far end has said all it will. An unfinished request is nobody's loss but its sender's;
+    /// the answer to a finished one is still awaited: RFC 9112 §9.6 lets either side end its half
+    /// first.
     private func finish(_ connection: Connection) {
         guard !output.isEmpty else { return close(connection) }
         wipe(&connection.pending)

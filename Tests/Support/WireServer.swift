@@ -69,7 +69,8 @@ package final class WireServer: Sendable {
                 self.script(peer)
                 // Forgotten before it is closed: the number may be somebody else's a moment later.
                 self.peers.withLock { _ = $0.remove(descriptor) }
-                // A program that was started meanwhile may have inherited it: closing is not enough.
+                // A program that was started meanwhile may have inherited it: closing is not
+                // enough.
                 withExtendedLifetime(peer) { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
             }
         }
