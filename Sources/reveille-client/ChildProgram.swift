@@ -63,12 +63,13 @@ struct ChildProgram: Sendable {
         unsafe sigemptyset(&signals)
         for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        // None blocked, whatever a parent of ours left blocked.
-        unsafe sigemptyset(&signals)
-        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe posix_spawnattr_setpgroup(&attributes, 0)
-        let use = Int16(
-            POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP)
+        // Nor what this thread blocks, which on Dispatch's is nearly everything: no time limit
+        // and no SIGTERM would reach the child.
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        let use = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP)
         unsafe posix_spawnattr_setflags(&attributes, use)
         return unsafe start(&actions, &attributes)
     }

@@ -24,6 +24,7 @@ struct StoryTests {
         let notes = Dictionary(uniqueKeysWithValues: told.map { ($0.secret, $0.note) })
         #expect(notes == ["visit": "get tested", "trip": "stay home"])
         #expect(Set(told.map(\.id)).count == 2)
+        try await client.settled()
         listening.signal(SIGTERM)
         #expect(await listening.exit() == 0)
         // Told once is told: nothing is left for the next look.
@@ -73,6 +74,7 @@ struct StoryTests {
         let listening = try await client.listen("--on-match", reports.program)
         _ = try await service.publish([secret], notes: [], "--then-broadcast")
         #expect(try await reports.atLeast(1).map(\.secret) == ["visit"])
+        try await client.settled()
         listening.signal(SIGTERM)
         #expect(await listening.exit() == 0)
         #expect(try await client.command("sync").status == 0)

@@ -11,7 +11,12 @@ struct ChildProcess: Sendable {
     /// would then never be seen.
     private static let spawning = Mutex(())
 
-    init(path: String, arguments: [String], environment: [String], input: [UInt8]) throws {
+    /// - Parameter hasCleanSignals: false hands down what this thread blocks: everything, on
+    ///   Dispatch's. Our own programs must bear that, others need not.
+    init(
+        path: String, arguments: [String], environment: [String], input: [UInt8],
+        hasCleanSignals: Bool
+    ) throws {
         let stdin = try Self.file(with: input)
         defer { close(stdin) }
         (identifier, output) = try Self.spawning.withLock { _ in
@@ -25,10 +30,20 @@ struct ChildProcess: Sendable {
             unsafe posix_spawn_file_actions_adddup2(&actions, stdin, 0)
             unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
             unsafe posix_spawn_file_actions_adddup2(&actions, ends[1], 2)
+            var attributes = posix_spawnattr_t()
+            unsafe posix_spawnattr_init(&attributes)
+            defer { unsafe posix_spawnattr_destroy(&attributes) }
+            var none = sigset_t()
+            unsafe sigemptyset(&none)
+            unsafe posix_spawnattr_setsigmask(&attributes, &none)
+            if hasCleanSignals {
+                unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+            }
             var child: pid_t = 0
             let code = unsafe Self.withStrings([path] + arguments) { words in
                 unsafe Self.withStrings(environment) { variables in
-                    unsafe posix_spawn(&child, path, &actions, nil, words, variables)
+                    unsafe posix_spawn(
+                        &child, path, &actions, &attributes, words, variables)
                 }
             }
             guard code == 0 else {

@@ -76,6 +76,11 @@ package final class ClientUnderTest: Sendable {
         return String(answer.output[range.upperBound...].prefix { $0 != "," && $0 != "}" })
     }
 
+    /// Waits until nothing is left to tell: a program that was run is noted a moment later.
+    package func settled() async throws {
+        while try await status("matchesToTell") != "0" {}
+    }
+
     /// Every file of the profile, by path.
     package func files() throws -> [String: Data] {
         var files: [String: Data] = [:]

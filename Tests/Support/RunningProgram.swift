@@ -20,19 +20,26 @@ package final class RunningProgram: Sendable {
         environment: [String: String] = [:]
     ) throws {
         try self.init(
-            path: Self.folder.appending(path: name).path, arguments, input: input,
-            environment: environment)
+            Self.folder.appending(path: name).path, arguments, input, environment,
+            hasCleanSignals: false)
     }
 
-    /// Any program, by its path.
-    package init(
-        path: String, _ arguments: [String], input: [UInt8] = [],
-        environment: [String: String] = [:]
+    /// Any other program, by its path.
+    package convenience init(
+        path: String, _ arguments: [String], input: [UInt8] = []
+    ) throws {
+        try self.init(path, arguments, input, [:], hasCleanSignals: true)
+    }
+
+    private init(
+        _ path: String, _ arguments: [String], _ input: [UInt8], _ environment: [String: String],
+        hasCleanSignals: Bool
     ) throws {
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let child = try ChildProcess(
             path: path, arguments: arguments,
-            environment: variables.map { "\($0)=\($1)" }, input: input)
+            environment: variables.map { "\($0)=\($1)" }, input: input,
+            hasCleanSignals: hasCleanSignals)
         identifier = child.identifier
         Thread.detachNewThread { [state] in
             while let bytes = child.read() { state.update { $0.output += bytes } }
