@@ -34,17 +34,20 @@ int linux_catch_termination(void) {
     sigemptyset(&ignore.sa_mask);
     if (sigaction(SIGTERM, &note, NULL) < 0 || sigaction(SIGINT, &note, NULL) < 0)
         return -errno;
+    if (sigaction(SIGHUP, &note, NULL) < 0)
+        return -errno;
     if (sigaction(SIGPIPE, &ignore, NULL) < 0)
         return -errno;
     return 0;
 }
 
 void linux_wait_for_termination(void) {
-    sigset_t both;
-    sigemptyset(&both);
-    sigaddset(&both, SIGTERM);
-    sigaddset(&both, SIGINT);
-    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
     uint64_t count;
     while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {
     }

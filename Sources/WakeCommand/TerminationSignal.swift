@@ -1,9 +1,9 @@
 private import CLinux
 private import Dispatch
 
-/// SIGTERM and SIGINT as cancellation: the one way a daemon ends.
+/// SIGTERM, SIGINT and SIGHUP as cancellation: the one way a daemon ends.
 package enum TerminationSignal {
-    /// Runs `body` in a task that the first SIGTERM or SIGINT cancels; returns when it has ended.
+    /// Runs `body` in a task that the first of them cancels; returns when it has ended.
     /// Call once. A second signal does nothing: ending takes a bounded time already.
     package static func cancels(_ body: @escaping @Sendable () async -> Void) async {
         let result = linux_catch_termination()

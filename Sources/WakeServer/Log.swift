@@ -16,6 +16,12 @@ package enum LogEvent: Sendable, Equatable {
     case stopping
     case stopped
     case storeOpened(milliseconds: Int)
+    /// Registrations are refused for lack of room; deletes work.
+    case storeFull
+    /// The files cannot be written.
+    case storeFailing
+    /// Registrations are taken again.
+    case storeRecovered
     /// A flush failed: nothing unacknowledged can be trusted, the process ends.
     case storeFailed
     case broadcastStarted(sequence: UInt64)
@@ -25,8 +31,9 @@ package enum LogEvent: Sendable, Equatable {
 
     var level: LogLevel {
         switch self {
-        case .storeFailed, .feedUnreadable: .error
-        case .started, .stopping, .stopped, .broadcastStarted, .broadcastEnded: .info
+        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable: .error
+        case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded:
+            .info
         case .storeOpened, .feedChanged: .debug
         }
     }
@@ -38,6 +45,9 @@ package enum LogEvent: Sendable, Equatable {
         case .stopping: "stopping"
         case .stopped: "stopped"
         case .storeOpened(let milliseconds): "store-opened ms=\(milliseconds)"
+        case .storeFull: "store-full"
+        case .storeFailing: "store-failing"
+        case .storeRecovered: "store-recovered"
         case .storeFailed: "store-failed"
         case .broadcastStarted(let sequence): "broadcast-started sequence=\(sequence)"
         case .broadcastEnded(let sequence, let streams):

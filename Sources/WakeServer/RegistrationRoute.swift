@@ -5,6 +5,7 @@ import WakeStore
 /// `/v1/registration`: register, look, forget. Whoever knows the instance token may do all three.
 struct RegistrationRoute: Sendable {
     let store: Store
+    let watch: StoreWatch
 
     func handle(_ request: Request, _ exchange: Exchange) {
         switch request.method {
@@ -46,7 +47,8 @@ struct RegistrationRoute: Sendable {
         _ operation: StoreOperation, _ exchange: Exchange,
         _ success: @escaping @Sendable (StoredRegistration?) -> Response
     ) {
-        store.submit(operation) { answer in
+        store.submit(operation) { [watch] answer in
+            watch.look()
             switch answer {
             case .done: exchange.respond(success(nil))
             case .stored(let registration): exchange.respond(success(registration))

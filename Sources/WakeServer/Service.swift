@@ -65,7 +65,8 @@ package struct Service: Sendable {
                 broadcaster: broadcaster, sequence: sequence),
             health: health)
         let open = PublicRoutes(
-            registration: RegistrationRoute(store: store),
+            registration: RegistrationRoute(
+                store: store, watch: StoreWatch(store.counters, log: log)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
             wakes: wakes, sequence: sequence, health: health)
         let server = try HTTPServer(

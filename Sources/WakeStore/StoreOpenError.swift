@@ -60,7 +60,9 @@ extension StoreOpenError {
             return "the key file \(path(.keyFile)) is missing; without it no registration can be "
                 + "opened: bring it back, or start anew with `reveille init`"
         case .missing(let part):
-            return "\(path(part)) is missing; run `reveille init`"
+            return
+                "\(path(part)) is missing; bring it back, "
+                + "or start anew: `reveille init` in a new directory"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
         case .notPrivate(.dataDirectory, let mode):
@@ -75,7 +77,9 @@ extension StoreOpenError {
         case .keyFileInsideData:
             return "the key file \(path(.keyFile)) lies in the data directory; move it elsewhere"
         case .empty:
-            return "\(database) is empty; bring it back, or remove it and run `reveille init`"
+            return
+                "\(database) is empty; bring it back, "
+                + "or start anew: `reveille init` in a new directory"
         case .notADatabase, .schemaDiffers:
             return "\(database) is not a store of this program; name another data directory"
         case .foreignApplication(let number):

@@ -34,6 +34,11 @@ enum FeedCommands {
             } catch {
                 throw CommandFailure("\(keyFile): \(error.reason)")
             }
+            if Files.exists(keyFile) {
+                Console().error(
+                    "warning: \(keyFile) was there already; two feeds signed with one key are one "
+                        + "feed to clients, and a fork: use this one instead of the other")
+            }
             let key = try make(directory: directory, keyFile: keyFile, settings: FeedSettings())
             Console().out("made \(directory)\nkey file: \(keyFile)\nfeed key: \(key)")
             return .success

@@ -102,7 +102,8 @@ struct ServicePrivacyTests {
     func vocabulary() {
         let events: [LogEvent] = [
             .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
-            .storeFailed, .broadcastStarted(sequence: 7),
+            .storeFull, .storeFailing, .storeRecovered, .storeFailed,
+            .broadcastStarted(sequence: 7),
             .broadcastEnded(sequence: 7, streams: 2), .feedChanged(sequence: 7), .feedUnreadable,
         ]
         for event in events {
