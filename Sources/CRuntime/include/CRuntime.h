@@ -2,6 +2,7 @@
 // they are first used, to start. One header and one source file a library:
 //
 //   Curl.h / Curl.c   libcurl.so.4   (Debian package libcurl4)
+//   SSL.h / SSL.c     libssl.so.3 and libcrypto.so.3   (Debian package libssl3)
 //
 // `Library.h` holds what every one of them needs: find a library, look its functions up, and say
 // exactly what was wrong if that failed.
@@ -9,3 +10,4 @@
 
 #include "Curl.h"
 #include "Library.h"
+#include "SSL.h"
