@@ -53,3 +53,16 @@ enum HPACKWriter {
         }
     }
 }
+
+extension HPACKWriter {
+    /// The index of a field that the static table holds, or a literal.
+    static func literalOrIndex(_ name: String, _ value: String, into block: inout [UInt8]) {
+        let name = Array(name.utf8)
+        let value = Array(value.utf8)
+        if let whole = StaticTable.find(name: name, value: value).whole {
+            indexed(whole, into: &block)
+        } else {
+            literal(name: name, value: value, .without, into: &block)
+        }
+    }
+}

@@ -11,6 +11,8 @@ struct StreamTable: Sendable {
         /// Once the answer's head has come and its end has not.
         var status: UInt16 = 0
         var retryAfter: UInt32 = 0
+        /// Bytes of the answer's body so far.
+        var received: UInt32 = 0
         /// Part of the request still waits for a window.
         var isBlocked = false
     }
