@@ -101,8 +101,8 @@ let package = Package(
             "WakePushTests",
             ["WakePush", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
         .executableTarget(
-            name: "mock-push", dependencies: ["WakePush", "CRuntime", "CLinux"], path: "Tests/MockPush",
-            swiftSettings: strict),
+            name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
+            path: "Tests/MockPush", swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
             resources: [.copy("Vectors")]),
