@@ -27,3 +27,12 @@ package struct APNsEndpoint: Sendable, Hashable {
         return port == (isPlain ? 80 : 443) ? name : "\(name):\(port)"
     }
 }
+
+extension APNsEndpoint {
+    /// How the engine reaches it.
+    package func engine(_ shape: RequestShape) -> EngineConfiguration {
+        EngineConfiguration(
+            host: host, port: port,
+            transport: isPlain ? .plain : .tls(authorityFile: authorityFile), shape: shape)
+    }
+}
