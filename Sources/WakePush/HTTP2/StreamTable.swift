@@ -1,5 +1,6 @@
-/// The open streams of one connection, by id: linear probing from `id / 2`, which for streams that
-/// are opened in order and answered nearly so finds every one at the first look.
+/// The open streams of one connection, by id. Each id has one place; streams are opened in order and
+/// answered nearly so, hence the place is free when its turn comes again. The few that were
+/// overtaken by a whole round of the table move to a list of late ones.
 struct StreamTable: Sendable {
     struct Stream: Sendable {
         /// 0: this place is free.
@@ -18,9 +19,10 @@ struct StreamTable: Sendable {
     }
 
     private var places: [Stream]
+    private var late: [Stream] = []
     private(set) var count = 0
 
-    /// - Parameter capacity: streams open at once, at most.
+    /// - Parameter capacity: streams open at once, usually.
     init(capacity: Int) {
         var size = 16
         while size < capacity * 2 { size *= 2 }
@@ -29,49 +31,44 @@ struct StreamTable: Sendable {
 
     /// The place of an open stream; good until the next insertion or removal.
     func find(_ id: UInt32) -> Int? {
-        let mask = places.count - 1
-        var place = Int(id >> 1) & mask
-        while places[place].id != 0 {
-            if places[place].id == id { return place }
-            place = (place + 1) & mask
+        let place = Int(id >> 1) & (places.count - 1)
+        if places[place].id == id { return place }
+        guard !late.isEmpty, let index = late.firstIndex(where: { $0.id == id }) else {
+            return nil
         }
-        return nil
+        return places.count + index
     }
 
     subscript(place: Int) -> Stream {
-        get { places[place] }
-        set { places[place] = newValue }
+        get { place < places.count ? places[place] : late[place - places.count] }
+        set {
+            if place < places.count {
+                places[place] = newValue
+            } else {
+                late[place - places.count] = newValue
+            }
+        }
     }
 
     mutating func insert(_ id: UInt32, reference: UInt64, openedAt: UInt64) {
-        precondition(count * 2 < places.count, "more streams than agreed")
-        let mask = places.count - 1
-        var place = Int(id >> 1) & mask
-        while places[place].id != 0 { place = (place + 1) & mask }
+        let place = Int(id >> 1) & (places.count - 1)
+        if places[place].id != 0 { late.append(places[place]) }
         places[place] = Stream(id: id, reference: reference, openedAt: openedAt)
         count += 1
     }
 
-    /// Knuth, volume 3, section 6.4, algorithm R: no tombstones.
     mutating func remove(at place: Int) {
-        let mask = places.count - 1
-        var hole = place
-        var next = (hole + 1) & mask
-        while places[next].id != 0 {
-            let home = Int(places[next].id >> 1) & mask
-            // Moves back unless its home lies between the hole and itself.
-            if (next - home) & mask >= (next - hole) & mask {
-                places[hole] = places[next]
-                hole = next
-            }
-            next = (next + 1) & mask
+        if place < places.count {
+            places[place].id = 0
+        } else {
+            late.swapAt(place - places.count, late.count - 1)
+            late.removeLast()
         }
-        places[hole].id = 0
         count -= 1
     }
 
     /// Ids of all open streams that satisfy `isWanted`, in ascending order.
     func ids(where isWanted: (Stream) -> Bool) -> [UInt32] {
-        places.filter { $0.id != 0 && isWanted($0) }.map(\.id).sorted()
+        (places.filter { $0.id != 0 && isWanted($0) } + late.filter(isWanted)).map(\.id).sorted()
     }
 }
