@@ -54,6 +54,8 @@ let package = Package(
         library("WakeFetch", ["CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
 
+        library("WakePush", ["WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+
         // Wholes.
         .target(
             name: "WakeServer",
@@ -95,6 +97,12 @@ let package = Package(
             "WakeStoreTests",
             ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
+        tests(
+            "WakePushTests",
+            ["WakePush", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+        .executableTarget(
+            name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
+            path: "Tests/MockPush", swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
             resources: [.copy("Vectors")]),

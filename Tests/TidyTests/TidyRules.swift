@@ -11,6 +11,9 @@ enum TidyRules {
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeFiles"],
+        "WakePush": [
+            "WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux",
+        ],
         "WakeServer": [
             "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles", "CLinux",
         ],

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "Connect.h"
 #include "Process.h"
 
 /// What epoll_wait said about one descriptor: the token given with it and the EPOLL bits.

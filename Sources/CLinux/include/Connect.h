@@ -1,0 +1,19 @@
+// The near side of a TCP connection: names to addresses, and connecting without waiting.
+#pragma once
+
+#include <stdint.h>
+
+/// A socket address of either family.
+struct linux_address {
+    uint8_t bytes[28];
+    uint32_t count;
+};
+
+/// Addresses of `host`, at most `capacity`. Blocks on the name service. Returns how many, or minus an EAI error's
+/// absolute value: 2 (EAI_NONAME) means that there is no such name.
+int linux_resolve(const char *host, uint16_t port, struct linux_address *addresses, int capacity);
+
+/// A non-blocking, close-on-exec socket that is connecting, without delay of small segments.
+int linux_connect_begin(const struct linux_address *address);
+/// Once the socket is writable: 0 when it is connected, or minus the error number.
+int linux_connect_result(int descriptor);

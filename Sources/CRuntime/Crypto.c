@@ -1,0 +1,185 @@
+#define _GNU_SOURCE
+#include "Crypto.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Prototypes as in openssl/evp.h, openssl/pem.h, openssl/bio.h and openssl/err.h; every object of
+// the library is opaque, void here.
+typedef int (*password_callback)(char *buffer, int size, int writing, void *context);
+
+struct crt_crypto_table {
+    void *(*bio_new_mem_buf)(const void *bytes, int count);
+    int (*bio_free)(void *bio);
+    void *(*read_private_key)(void *bio, void **key, password_callback callback, void *context);
+    void *(*read_public_key)(void *bio, void **key, password_callback callback, void *context);
+    void (*key_free)(void *key);
+    int (*key_is_a)(const void *key, const char *name);
+    int (*key_group_name)(const void *key, char *name, size_t size, size_t *count);
+    void *(*digest_new)(void);
+    void (*digest_free)(void *digest);
+    const void *(*sha256)(void);
+    int (*sign_init)(void *digest, void **context, const void *type, void *engine, void *key);
+    int (*sign)(
+        void *digest, unsigned char *signature, size_t *signature_count,
+        const unsigned char *message, size_t count);
+    int (*verify_init)(void *digest, void **context, const void *type, void *engine, void *key);
+    int (*verify)(
+        void *digest, const unsigned char *signature, size_t signature_count,
+        const unsigned char *message, size_t count);
+    void (*clear_errors)(void);
+};
+
+// MARK: Loading
+
+typedef struct loaded {
+    char *name;
+    crt_crypto_table table;
+    struct loaded *next;
+} loaded;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static loaded *all_loaded;
+
+static crt_status resolve(void *library, crt_crypto_table *table) {
+    const crt_symbol symbols[] = {
+        {"BIO_new_mem_buf", (void **)&table->bio_new_mem_buf},
+        {"BIO_free", (void **)&table->bio_free},
+        {"PEM_read_bio_PrivateKey", (void **)&table->read_private_key},
+        {"PEM_read_bio_PUBKEY", (void **)&table->read_public_key},
+        {"EVP_PKEY_free", (void **)&table->key_free},
+        // New in 3.0: an older library fails here.
+        {"EVP_PKEY_is_a", (void **)&table->key_is_a},
+        {"EVP_PKEY_get_group_name", (void **)&table->key_group_name},
+        {"EVP_MD_CTX_new", (void **)&table->digest_new},
+        {"EVP_MD_CTX_free", (void **)&table->digest_free},
+        {"EVP_sha256", (void **)&table->sha256},
+        {"EVP_DigestSignInit", (void **)&table->sign_init},
+        {"EVP_DigestSign", (void **)&table->sign},
+        {"EVP_DigestVerifyInit", (void **)&table->verify_init},
+        {"EVP_DigestVerify", (void **)&table->verify},
+        {"ERR_clear_error", (void **)&table->clear_errors},
+    };
+    return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
+}
+
+static crt_status load(const char *name, loaded *entry) {
+    const char *names[] = {name ? name : "libcrypto.so.3", NULL};
+    // A library that was opened stays open: libcrypto registers exit handlers. It initialises
+    // itself, from any thread (OPENSSL_init_crypto(3)).
+    void *library = crt_library_open(names);
+    if (!library) return CRT_NOT_FOUND;
+    crt_status status = resolve(library, &entry->table);
+    if (status != CRT_LOADED) return status;
+    entry->name = name ? strdup(name) : NULL;
+    return name && !entry->name ? CRT_NOT_INITIALISED : CRT_LOADED;
+}
+
+static bool is_named(const loaded *entry, const char *name) {
+    if (!name || !entry->name) return !name && !entry->name;
+    return strcmp(entry->name, name) == 0;
+}
+
+crt_status crt_crypto_load(const char *name, crt_crypto *crypto) {
+    pthread_mutex_lock(&load_lock);
+    crt_status status = CRT_LOADED;
+    loaded *entry = all_loaded;
+    while (entry && !is_named(entry, name)) entry = entry->next;
+    if (!entry) {
+        entry = calloc(1, sizeof *entry);
+        status = entry ? load(name, entry) : CRT_NOT_INITIALISED;
+        if (status == CRT_LOADED) {
+            entry->next = all_loaded;
+            all_loaded = entry;
+        } else {
+            free(entry);
+            entry = NULL;
+        }
+    }
+    if (entry) crypto->table = &entry->table;
+    pthread_mutex_unlock(&load_lock);
+    return status;
+}
+
+// MARK: Keys
+
+// pem_password_cb(3): without a callback the library would ask on the terminal.
+static int no_password(char *buffer, int size, int writing, void *context) {
+    (void)buffer;
+    (void)size;
+    (void)writing;
+    (void)context;
+    return -1;
+}
+
+static bool is_p256(const crt_crypto_table *table, const void *key) {
+    char group[32];
+    size_t count = 0;
+    return table->key_is_a(key, "EC") == 1
+        && table->key_group_name(key, group, sizeof group, &count) == 1
+        && strcmp(group, "prime256v1") == 0;
+}
+
+static crt_key_status read_key(
+    crt_crypto crypto, const uint8_t *pem, size_t count, bool is_private, void **key) {
+    const crt_crypto_table *table = crypto.table;
+    *key = NULL;
+    if (count == 0 || count > INT_MAX) return CRT_KEY_MALFORMED;
+    void *bio = table->bio_new_mem_buf(pem, (int)count);
+    if (!bio) return CRT_KEY_NO_MEMORY;
+    void *read = is_private ? table->read_private_key(bio, NULL, no_password, NULL)
+                            : table->read_public_key(bio, NULL, no_password, NULL);
+    table->bio_free(bio);
+    // What went wrong is left in the thread's queue, where it would confuse later TLS calls.
+    table->clear_errors();
+    if (!read) return CRT_KEY_MALFORMED;
+    if (!is_p256(table, read)) {
+        table->key_free(read);
+        table->clear_errors();
+        return CRT_KEY_OTHER_KIND;
+    }
+    *key = read;
+    return CRT_KEY_READ;
+}
+
+crt_key_status crt_crypto_private_key(
+    crt_crypto crypto, const uint8_t *pem, size_t count, void **key) {
+    return read_key(crypto, pem, count, true, key);
+}
+
+crt_key_status crt_crypto_public_key(
+    crt_crypto crypto, const uint8_t *pem, size_t count, void **key) {
+    return read_key(crypto, pem, count, false, key);
+}
+
+void crt_crypto_key_free(crt_crypto crypto, void *key) { crypto.table->key_free(key); }
+
+// MARK: Signatures
+
+size_t crt_crypto_sign(
+    crt_crypto crypto, void *key, const uint8_t *message, size_t count, uint8_t *signature) {
+    const crt_crypto_table *table = crypto.table;
+    void *digest = table->digest_new();
+    if (!digest) return 0;
+    size_t written = CRT_SIGNATURE_BYTES;
+    bool is_signed = table->sign_init(digest, NULL, table->sha256(), NULL, key) == 1
+        && table->sign(digest, signature, &written, message, count) == 1;
+    table->digest_free(digest);
+    table->clear_errors();
+    return is_signed ? written : 0;
+}
+
+bool crt_crypto_verify(
+    crt_crypto crypto, void *key, const uint8_t *message, size_t count, const uint8_t *signature,
+    size_t signature_count) {
+    const crt_crypto_table *table = crypto.table;
+    void *digest = table->digest_new();
+    if (!digest) return false;
+    bool is_good = table->verify_init(digest, NULL, table->sha256(), NULL, key) == 1
+        && table->verify(digest, signature, signature_count, message, count) == 1;
+    table->digest_free(digest);
+    table->clear_errors();
+    return is_good;
+}

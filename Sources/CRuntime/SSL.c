@@ -1,0 +1,275 @@
+#include "SSL.h"
+
+#include <pthread.h>
+#include <string.h>
+
+// Prototypes as in openssl/ssl.h, openssl/err.h and openssl/x509_vfy.h; their structures are
+// opaque, void here.
+struct crt_ssl_table {
+    const void *(*client_method)(void);
+    const void *(*server_method)(void);
+    void *(*ctx_new)(const void *method);
+    void (*ctx_free)(void *context);
+    long (*ctx_ctrl)(void *context, int command, long number, void *pointer);
+    uint64_t (*ctx_set_options)(void *context, uint64_t options);
+    int (*ctx_default_paths)(void *context);
+    int (*ctx_load_locations)(void *context, const char *file, const char *folder);
+    void (*ctx_set_verify)(void *context, int mode, void *callback);
+    int (*ctx_use_chain)(void *context, const char *file);
+    int (*ctx_use_key)(void *context, const char *file, int type);
+    int (*ctx_check_key)(const void *context);
+    void (*ctx_set_alpn_select)(
+        void *context,
+        int (*choose)(
+            void *connection, const unsigned char **out, unsigned char *out_count,
+            const unsigned char *in, unsigned in_count, void *argument),
+        void *argument);
+    void *(*new)(void *context);
+    void (*free)(void *connection);
+    long (*ctrl)(void *connection, int command, long number, void *pointer);
+    int (*set_fd)(void *connection, int socket);
+    int (*set1_host)(void *connection, const char *host);
+    void *(*get0_param)(void *connection);
+    int (*param_set1_ip_asc)(void *param, const char *address);
+    int (*set_alpn_protos)(void *connection, const unsigned char *list, unsigned count);
+    void (*get0_alpn_selected)(
+        const void *connection, const unsigned char **protocol, unsigned *count);
+    void (*set_connect_state)(void *connection);
+    void (*set_accept_state)(void *connection);
+    int (*do_handshake)(void *connection);
+    long (*get_verify_result)(const void *connection);
+    int (*read)(void *connection, void *bytes, int count);
+    int (*write)(void *connection, const void *bytes, int count);
+    int (*pending)(const void *connection);
+    int (*shutdown)(void *connection);
+    int (*get_error)(const void *connection, int result);
+    void (*clear_error)(void);
+};
+
+enum {
+    SSL_CTRL_MODE = 33,
+    SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
+    SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
+    TLS1_2_VERSION = 0x0303,
+    TLSEXT_NAMETYPE_host_name = 0,
+    SSL_MODE_ENABLE_PARTIAL_WRITE = 0x1,
+    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER = 0x2,
+    SSL_VERIFY_PEER = 1,
+    SSL_FILETYPE_PEM = 1,
+    SSL_ERROR_WANT_READ = 2,
+    SSL_ERROR_WANT_WRITE = 3,
+    SSL_ERROR_ZERO_RETURN = 6,
+    SSL_TLSEXT_ERR_OK = 0,
+    SSL_TLSEXT_ERR_ALERT_FATAL = 2,
+    SSL_TLSEXT_ERR_NOACK = 3,
+};
+static const uint64_t SSL_OP_NO_RENEGOTIATION = 1ull << 30;
+
+// RFC 7301 §3.1: each name with its length in front.
+static const unsigned char h2[] = {2, 'h', '2'};
+
+// MARK: Loading
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static crt_ssl_table loaded_table;
+static bool is_loaded;
+
+static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
+    const crt_symbol symbols[] = {
+        {"TLS_client_method", (void **)&table->client_method},
+        {"TLS_server_method", (void **)&table->server_method},
+        {"SSL_CTX_new", (void **)&table->ctx_new},
+        {"SSL_CTX_free", (void **)&table->ctx_free},
+        {"SSL_CTX_ctrl", (void **)&table->ctx_ctrl},
+        {"SSL_CTX_set_options", (void **)&table->ctx_set_options},
+        {"SSL_CTX_set_default_verify_paths", (void **)&table->ctx_default_paths},
+        {"SSL_CTX_load_verify_locations", (void **)&table->ctx_load_locations},
+        {"SSL_CTX_set_verify", (void **)&table->ctx_set_verify},
+        {"SSL_CTX_use_certificate_chain_file", (void **)&table->ctx_use_chain},
+        {"SSL_CTX_use_PrivateKey_file", (void **)&table->ctx_use_key},
+        {"SSL_CTX_check_private_key", (void **)&table->ctx_check_key},
+        {"SSL_CTX_set_alpn_select_cb", (void **)&table->ctx_set_alpn_select},
+        {"SSL_new", (void **)&table->new},
+        {"SSL_free", (void **)&table->free},
+        {"SSL_ctrl", (void **)&table->ctrl},
+        {"SSL_set_fd", (void **)&table->set_fd},
+        {"SSL_set1_host", (void **)&table->set1_host},
+        {"SSL_get0_param", (void **)&table->get0_param},
+        {"SSL_set_alpn_protos", (void **)&table->set_alpn_protos},
+        {"SSL_get0_alpn_selected", (void **)&table->get0_alpn_selected},
+        {"SSL_set_connect_state", (void **)&table->set_connect_state},
+        {"SSL_set_accept_state", (void **)&table->set_accept_state},
+        {"SSL_do_handshake", (void **)&table->do_handshake},
+        {"SSL_get_verify_result", (void **)&table->get_verify_result},
+        {"SSL_read", (void **)&table->read},
+        {"SSL_write", (void **)&table->write},
+        {"SSL_pending", (void **)&table->pending},
+        {"SSL_shutdown", (void **)&table->shutdown},
+        {"SSL_get_error", (void **)&table->get_error},
+    };
+    crt_status status = crt_library_resolve(ssl, symbols, sizeof symbols / sizeof symbols[0]);
+    if (status != CRT_LOADED) return status;
+    const crt_symbol crypto_symbols[] = {
+        {"ERR_clear_error", (void **)&table->clear_error},
+        {"X509_VERIFY_PARAM_set1_ip_asc", (void **)&table->param_set1_ip_asc},
+    };
+    return crt_library_resolve(crypto, crypto_symbols, 2);
+}
+
+static crt_status load(const char *name, crt_ssl_table *table) {
+    const char *ssl_names[] = {name ? name : "libssl.so.3", NULL};
+    const char *crypto_names[] = {"libcrypto.so.3", NULL};
+    void *ssl = crt_library_open(ssl_names);
+    void *crypto = ssl ? crt_library_open(crypto_names) : NULL;
+    if (!crypto) return CRT_NOT_FOUND;
+    return resolve(ssl, crypto, table);
+}
+
+crt_status crt_ssl_load(const char *name, crt_ssl *ssl) {
+    pthread_mutex_lock(&load_lock);
+    crt_status status = CRT_LOADED;
+    if (!is_loaded || name) {
+        crt_ssl_table table;
+        status = load(name, &table);
+        // A table in use never changes: whatever else is named later is only looked at.
+        if (status == CRT_LOADED && !is_loaded) {
+            loaded_table = table;
+            is_loaded = true;
+        }
+    }
+    if (status == CRT_LOADED) ssl->table = &loaded_table;
+    pthread_mutex_unlock(&load_lock);
+    return status;
+}
+
+// MARK: Contexts
+
+void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
+    const crt_ssl_table *table = ssl.table;
+    table->clear_error();
+    void *context = table->ctx_new(is_server ? table->server_method() : table->client_method());
+    if (!context) return NULL;
+    table->ctx_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
+    table->ctx_ctrl(
+        context, SSL_CTRL_MODE,
+        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
+    table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    return context;
+}
+
+void crt_ssl_context_free(crt_ssl ssl, void *context) { ssl.table->ctx_free(context); }
+
+bool crt_ssl_context_trust(crt_ssl ssl, void *context, const char *file) {
+    ssl.table->clear_error();
+    ssl.table->ctx_set_verify(context, SSL_VERIFY_PEER, NULL);
+    if (!file) return ssl.table->ctx_default_paths(context) == 1;
+    return ssl.table->ctx_load_locations(context, file, NULL) == 1;
+}
+
+bool crt_ssl_context_identify(
+    crt_ssl ssl, void *context, const char *chain_file, const char *key_file) {
+    const crt_ssl_table *table = ssl.table;
+    table->clear_error();
+    return table->ctx_use_chain(context, chain_file) == 1 &&
+        table->ctx_use_key(context, key_file, SSL_FILETYPE_PEM) == 1 &&
+        table->ctx_check_key(context) == 1;
+}
+
+static int choose_h2(
+    void *connection, const unsigned char **out, unsigned char *out_count,
+    const unsigned char *in, unsigned in_count, void *is_required) {
+    (void)connection;
+    for (unsigned index = 0; index + 1 <= in_count; index += in[index] + 1u) {
+        if (in_count - index < sizeof h2 || memcmp(in + index, h2, sizeof h2) != 0) continue;
+        *out = in + index + 1;
+        *out_count = 2;
+        return SSL_TLSEXT_ERR_OK;
+    }
+    return is_required ? SSL_TLSEXT_ERR_ALERT_FATAL : SSL_TLSEXT_ERR_NOACK;
+}
+
+void crt_ssl_context_select_h2(crt_ssl ssl, void *context, bool is_required) {
+    static char required;
+    ssl.table->ctx_set_alpn_select(context, choose_h2, is_required ? &required : NULL);
+}
+
+// MARK: Connections
+
+static bool expect(const crt_ssl_table *table, void *connection, const char *host) {
+    // RFC 7301: a client that offers one protocol. 0 is success here, unlike everywhere else.
+    if (table->set_alpn_protos(connection, h2, sizeof h2) != 0) return false;
+    // X509_VERIFY_PARAM_set1_ip_asc(3) takes numeric addresses and nothing else.
+    if (table->param_set1_ip_asc(table->get0_param(connection), host) == 1) return true;
+    // RFC 6066 §3: the name in the clear, never an address.
+    if (table->ctrl(
+            connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, (void *)host) != 1)
+        return false;
+    return table->set1_host(connection, host) == 1;
+}
+
+void *crt_ssl_new(crt_ssl ssl, void *context, int socket, bool is_server, const char *host) {
+    const crt_ssl_table *table = ssl.table;
+    table->clear_error();
+    void *connection = table->new(context);
+    if (!connection) return NULL;
+    bool is_ready = table->set_fd(connection, socket) == 1;
+    if (is_server) {
+        table->set_accept_state(connection);
+    } else {
+        is_ready = is_ready && host && expect(table, connection, host);
+        table->set_connect_state(connection);
+    }
+    if (is_ready) return connection;
+    table->free(connection);
+    return NULL;
+}
+
+void crt_ssl_free(crt_ssl ssl, void *connection) { ssl.table->free(connection); }
+
+static int outcome(const crt_ssl_table *table, void *connection, int result) {
+    if (result > 0) return result;
+    switch (table->get_error(connection, result)) {
+    case SSL_ERROR_WANT_READ: return CRT_SSL_WANTS_READ;
+    case SSL_ERROR_WANT_WRITE: return CRT_SSL_WANTS_WRITE;
+    case SSL_ERROR_ZERO_RETURN: return CRT_SSL_CLOSED;
+    default: return CRT_SSL_FAILED;
+    }
+}
+
+int crt_ssl_handshake(crt_ssl ssl, void *connection) {
+    ssl.table->clear_error();
+    return outcome(ssl.table, connection, ssl.table->do_handshake(connection));
+}
+
+long crt_ssl_verify_result(crt_ssl ssl, void *connection) {
+    return ssl.table->get_verify_result(connection);
+}
+
+bool crt_ssl_is_h2(crt_ssl ssl, void *connection) {
+    const unsigned char *protocol = NULL;
+    unsigned count = 0;
+    ssl.table->get0_alpn_selected(connection, &protocol, &count);
+    return protocol && count == 2 && memcmp(protocol, h2 + 1, 2) == 0;
+}
+
+static int clamp(size_t count) { return count > 1 << 30 ? 1 << 30 : (int)count; }
+
+int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count) {
+    ssl.table->clear_error();
+    return outcome(ssl.table, connection, ssl.table->read(connection, bytes, clamp(count)));
+}
+
+int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count) {
+    ssl.table->clear_error();
+    return outcome(ssl.table, connection, ssl.table->write(connection, bytes, clamp(count)));
+}
+
+size_t crt_ssl_pending(crt_ssl ssl, void *connection) {
+    int count = ssl.table->pending(connection);
+    return count > 0 ? (size_t)count : 0;
+}
+
+void crt_ssl_shutdown(crt_ssl ssl, void *connection) {
+    ssl.table->clear_error();
+    ssl.table->shutdown(connection);
+}

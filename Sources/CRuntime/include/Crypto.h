@@ -1,0 +1,56 @@
+// The few functions of libcrypto that sign and verify with ECDSA on P-256 and SHA-256 (ES256 of
+// RFC 7518 §3.4), declared here so that no -dev package is needed. Names are those of OpenSSL 3's
+// documented ABI (soname 3); see the man page of each.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "Library.h"
+
+#pragma clang assume_nonnull begin
+
+typedef struct crt_crypto_table crt_crypto_table;
+
+/// A loaded libcrypto. The table behind it is written once before it is handed out and lives as
+/// long as the process, hence it may be shared between threads.
+typedef struct __attribute__((swift_attr("@Sendable"))) crt_crypto {
+    const crt_crypto_table *_Nullable table;
+} crt_crypto;
+
+/// Whether a key could be read, and if not, why.
+typedef enum crt_key_status {
+    CRT_KEY_READ = 0,
+    /// Not PEM, not a key of the asked-for half, or protected by a password.
+    CRT_KEY_MALFORMED = 1,
+    /// A key, but not an elliptic-curve key on P-256.
+    CRT_KEY_OTHER_KIND = 2,
+    CRT_KEY_NO_MEMORY = 3,
+} crt_key_status;
+
+/// The longest DER signature of ECDSA on P-256: two integers of at most 33 bytes.
+enum { CRT_SIGNATURE_BYTES = 72 };
+
+/// Loads libcrypto once per `name` and process, from any thread. NULL: `libcrypto.so.3`.
+crt_status crt_crypto_load(const char *_Nullable name, crt_crypto *_Nonnull crypto);
+
+/// Reads an unencrypted PEM private key (PKCS #8, RFC 5208) on P-256. Never asks for a password.
+crt_key_status crt_crypto_private_key(
+    crt_crypto crypto, const uint8_t *pem, size_t count, void *_Nullable *_Nonnull key);
+/// Reads a PEM public key (SubjectPublicKeyInfo, RFC 5280 §4.1) on P-256.
+crt_key_status crt_crypto_public_key(
+    crt_crypto crypto, const uint8_t *pem, size_t count, void *_Nullable *_Nonnull key);
+/// Frees a key; a private one is wiped (EVP_PKEY_free(3), OPENSSL_clear_free(3)).
+void crt_crypto_key_free(crt_crypto crypto, void *key);
+
+/// Signs SHA-256 of `message` into `signature`, which holds CRT_SIGNATURE_BYTES: the bytes written,
+/// DER, or 0. A key may sign on several threads at once.
+size_t crt_crypto_sign(
+    crt_crypto crypto, void *key, const uint8_t *message, size_t count, uint8_t *signature);
+/// Whether `signature`, DER, is that of SHA-256 of `message`. `key` may be either half.
+bool crt_crypto_verify(
+    crt_crypto crypto, void *key, const uint8_t *message, size_t count, const uint8_t *signature,
+    size_t signature_count);
+
+#pragma clang assume_nonnull end

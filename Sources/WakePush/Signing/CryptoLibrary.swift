@@ -1,0 +1,61 @@
+internal import CRuntime
+
+/// A loaded libcrypto, for every thread.
+@safe
+struct CryptoLibrary: Sendable {
+    let library: crt_crypto
+
+    /// Throws `libraryMissing`. `name` is a file name for the loader; nil looks for the usual one.
+    init(named name: String? = nil) throws(SigningError) {
+        var library = unsafe crt_crypto(table: nil)
+        let status =
+            if let name {
+                unsafe name.withCString { unsafe crt_crypto_load($0, &library) }
+            } else {
+                unsafe crt_crypto_load(nil, &library)
+            }
+        unsafe self.library = unsafe library
+        switch status {
+        case CRT_LOADED: return
+        case CRT_NOT_FOUND: throw .libraryMissing(.notFound)
+        case CRT_FUNCTION_MISSING: throw .libraryMissing(.functionMissing)
+        default: throw .libraryMissing(.notInitialised)
+        }
+    }
+}
+
+/// Why a key cannot sign or verify.
+package enum SigningError: Error, Sendable, Hashable {
+    /// What is wrong with libcrypto.
+    package enum LibraryFault: Sendable, Hashable {
+        case notFound, functionMissing, notInitialised
+    }
+
+    case libraryMissing(LibraryFault)
+    /// Not a PEM key of the half that is needed, or protected by a password.
+    case keyMalformed
+    /// A key, but not one on the curve P-256.
+    case keyOfOtherKind
+    case outOfMemory
+
+    /// Two lines: what is wrong, and what to do.
+    package var message: String {
+        switch self {
+        case .libraryMissing(.notFound):
+            "cannot load libcrypto.so.3\nhint: install the package libssl3: apt-get install libssl3"
+        case .libraryMissing(.functionMissing):
+            "libcrypto.so.3 lacks a function that is needed\n"
+                + "hint: install the package libssl3 3.0 or newer: apt-get install libssl3"
+        case .libraryMissing(.notInitialised):
+            "libcrypto.so.3 could not be initialised\n"
+                + "hint: reinstall the package libssl3: apt-get install --reinstall libssl3"
+        case .keyMalformed:
+            "the key file holds no readable private key\n"
+                + "hint: use the .p8 file as downloaded, unencrypted, from BEGIN to END line"
+        case .keyOfOtherKind:
+            "the key is not an elliptic-curve key on P-256\n"
+                + "hint: use the .p8 file as downloaded from the push service"
+        case .outOfMemory: "out of memory for a key"
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CLinux
+import Glibc
+
+/// One thread, one epoll loop: accepts, feeds connections, writes what they say.
+final class MockServer {
+    private final class Peer {
+        let descriptor: Int32
+        let wire: any Wire
+        let connection: MockConnection
+        var isWatchedForWriting = false
+
+        init(_ descriptor: Int32, _ wire: any Wire, _ connection: MockConnection) {
+            self.descriptor = descriptor
+            self.wire = wire
+            self.connection = connection
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    private let desk: Desk
+    private let tls: TLSServerSettings?
+    private let epoll: Int32
+    private let listener: Int32
+    private let signals: Int32
+    private var peers: [Int32: Peer] = [:]
+    private var buffer = [UInt8](repeating: 0, count: 262_144)
+    private var isEnding = false
+
+    init(_ options: Options) throws {
+        desk = try Desk(options)
+        tls = try TLSServerSettings(options)
+        var ending = sigset_t()
+        unsafe sigemptyset(&ending)
+        unsafe sigaddset(&ending, SIGTERM)
+        unsafe sigaddset(&ending, SIGINT)
+        unsafe sigprocmask(SIG_BLOCK, &ending, nil)
+        // OpenSSL writes without MSG_NOSIGNAL.
+        signal(SIGPIPE, SIG_IGN)
+        signals = unsafe linux_signalfd_create(&ending)
+        epoll = linux_epoll_create()
+        listener = unsafe linux_listen_tcp("127.0.0.1", options.port, 128)
+        guard signals >= 0, epoll >= 0, listener >= 0,
+            linux_epoll_add(epoll, listener, readable, UInt64(listener)) == 0,
+            linux_epoll_add(epoll, signals, readable, UInt64(signals)) == 0
+        else { throw MockFailure("cannot listen: errno \(-min(signals, epoll, listener))") }
+    }
+
+    var port: Int { Int(linux_bound_port(listener)) }
+
+    /// Serves until a signal or the number of tokens ends it.
+    /// - Returns: the report.
+    func run() -> String {
+        var events = [linux_event](repeating: linux_event(), count: 64)
+        while !isEnding {
+            let count = unsafe events.withUnsafeMutableBufferPointer { buffer -> Int32 in
+                guard let start = buffer.baseAddress else { return 0 }
+                return unsafe linux_epoll_wait(epoll, start, Int32(buffer.count), timeout())
+            }
+            for event in events.prefix(Int(max(0, count))) { handle(event) }
+            for peer in Array(peers.values) { tick(peer) }
+            let goal = desk.options.exitAt
+            if goal > 0, desk.report.distinct >= goal, peers.values.allSatisfy({ isIdle($0) }) {
+                isEnding = true
+            }
+        }
+        return desk.summary()
+    }
+
+    private var readable: UInt32 { UInt32(linux_in.rawValue) }
+
+    private func handle(_ event: linux_event) {
+        let descriptor = Int32(truncatingIfNeeded: event.token)
+        if descriptor == listener {
+            accept()
+        } else if descriptor == signals {
+            isEnding = true
+        } else if let peer = peers[descriptor] {
+            read(peer)
+        }
+    }
+
+    private func accept() {
+        var address = linux_peer()
+        while case let descriptor = unsafe linux_accept(listener, &address), descriptor >= 0 {
+            guard let wire = wire(descriptor),
+                linux_epoll_add(epoll, descriptor, readable, UInt64(descriptor)) == 0
+            else {
+                close(descriptor)
+                continue
+            }
+            peers[descriptor] = Peer(descriptor, wire, MockConnection(desk))
+        }
+    }
+
+    private func wire(_ descriptor: Int32) -> (any Wire)? {
+        guard let tls else { return PlainWire(descriptor) }
+        return tls.accept(descriptor)
+    }
+
+    private func read(_ peer: Peer) {
+        if case .silent = peer.connection.state { return }
+        peer.connection.clock = Self.now()
+        // As much as is there, but not for ever: others wait.
+        for _ in 0..<8 {
+            switch peer.wire.receive(into: &buffer) {
+            case .count(let count): peer.connection.receive(buffer[..<count])
+            case .wouldBlock: return
+            case .closed: return forget(peer)
+            }
+            if peer.connection.state != .open { return }
+        }
+    }
+
+    /// Writes what is due; closes what has ended.
+    private func tick(_ peer: Peer) {
+        guard peers[peer.descriptor] === peer else { return }
+        let connection = peer.connection
+        if connection.nextDue != nil || connection.state != .open {
+            connection.clock = Self.now()
+            connection.wake()
+        }
+        if case .silent = connection.state { return watch(peer, 0) }
+        var sent = 0
+        let output = connection.output
+        while sent < output.count {
+            let rest = output.span.extracting(sent...)
+            let outcome = peer.wire.send(rest)
+            if outcome == .closed { return forget(peer) }
+            guard case .count(let count) = outcome else { break }
+            sent += count
+        }
+        if sent == output.count {
+            connection.output = []
+            if connection.state == .ended { return forget(peer) }
+            watch(peer, readable)
+        } else {
+            connection.output.removeFirst(sent)
+            // A peer that does not read is not read from either: memory stays bounded.
+            watch(peer, peer.wire.isReady ? UInt32(linux_out.rawValue) : readable)
+        }
+    }
+
+    private func watch(_ peer: Peer, _ bits: UInt32) {
+        _ = linux_epoll_change(epoll, peer.descriptor, bits, UInt64(peer.descriptor))
+    }
+
+    private func forget(_ peer: Peer) {
+        _ = linux_epoll_remove(epoll, peer.descriptor)
+        peers[peer.descriptor] = nil
+    }
+
+    private func isIdle(_ peer: Peer) -> Bool {
+        peer.connection.openStreams == 0 && peer.connection.output.isEmpty
+    }
+
+    /// Milliseconds until the next answer is due or silence ends; -1: until something happens.
+    private func timeout() -> Int32 {
+        var next = UInt64.max
+        for peer in peers.values {
+            if case .silent(let until) = peer.connection.state {
+                next = min(next, until)
+            } else if let due = peer.connection.nextDue {
+                next = min(next, due)
+            }
+        }
+        if next == .max { return -1 }
+        let now = Self.now().milliseconds
+        return next <= now ? 0 : Int32(clamping: next - now)
+    }
+
+    private static func now() -> (milliseconds: UInt64, seconds: Int) {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        let milliseconds = UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return (milliseconds, time.tv_sec)
+    }
+}

@@ -1,0 +1,46 @@
+import CLinux
+import Glibc
+
+/// The bytes of one connection, encrypted or not.
+protocol Wire: AnyObject {
+    /// Whether bytes can be sent; before, only the far end can bring it about.
+    var isReady: Bool { get }
+    /// Reads what is there into the front of `buffer`.
+    func receive(into buffer: inout [UInt8]) -> WireOutcome
+    func send(_ bytes: Span<UInt8>) -> WireOutcome
+}
+
+enum WireOutcome: Equatable {
+    case count(Int)
+    case wouldBlock
+    /// The end of the stream, or broken.
+    case closed
+}
+
+/// HTTP/2 with prior knowledge (RFC 9113 §3.3).
+final class PlainWire: Wire {
+    private let descriptor: Int32
+    let isReady = true
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    func receive(into buffer: inout [UInt8]) -> WireOutcome {
+        let count = unsafe buffer.withUnsafeMutableBytes {
+            unsafe linux_receive(descriptor, $0.baseAddress, $0.count)
+        }
+        if count == 0 { return .closed }
+        return Self.outcome(count)
+    }
+
+    func send(_ bytes: Span<UInt8>) -> WireOutcome {
+        Self.outcome(
+            unsafe bytes.withUnsafeBytes {
+                unsafe linux_send(descriptor, $0.baseAddress, $0.count, false)
+            })
+    }
+
+    private static func outcome(_ count: Int) -> WireOutcome {
+        if count >= 0 { return .count(count) }
+        return count == -Int(EAGAIN) ? .wouldBlock : .closed
+    }
+}

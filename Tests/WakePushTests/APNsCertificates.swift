@@ -1,0 +1,37 @@
+import Foundation
+import TestSupport
+
+/// An authority of its own, and servers' certificates of it, by `openssl`.
+struct APNsCertificates {
+    let directory: TemporaryDirectory
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try JWTOpenSSL.run([
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+            "-keyout", path("ca.key"), "-out", authority, "-days", "2", "-subj", "/CN=Authority",
+        ])
+    }
+
+    /// The authority's certificate.
+    var authority: String { path("ca.pem") }
+
+    /// A certificate and its key.
+    /// - Parameter days: negative for one that has expired.
+    func issue(for name: String, days: Int = 1) throws -> (certificate: String, key: String) {
+        let (key, request) = (path("\(name).key"), path("\(name).csr"))
+        let (issued, words) = (path("\(name).pem"), path("\(name).ext"))
+        try Data("subjectAltName=DNS:\(name)\n".utf8).write(to: URL(filePath: words))
+        try JWTOpenSSL.run([
+            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+            key, "-out", request, "-subj", "/CN=\(name)",
+        ])
+        try JWTOpenSSL.run([
+            "x509", "-req", "-in", request, "-CA", authority, "-CAkey", path("ca.key"),
+            "-set_serial", "7", "-days", "\(days)", "-extfile", words, "-out", issued,
+        ])
+        return (issued, key)
+    }
+
+    private func path(_ name: String) -> String { directory.path + "/" + name }
+}
