@@ -12,6 +12,7 @@ struct crt_ssl_table {
     void (*ctx_free)(void *context);
     long (*ctx_ctrl)(void *context, int command, long number, void *pointer);
     uint64_t (*ctx_set_options)(void *context, uint64_t options);
+    void (*ctx_read_buffer)(void *context, size_t count);
     int (*ctx_default_paths)(void *context);
     int (*ctx_load_locations)(void *context, const char *file, const char *folder);
     void (*ctx_set_verify)(void *context, int mode, void *callback);
@@ -40,7 +41,6 @@ struct crt_ssl_table {
     long (*get_verify_result)(const void *connection);
     int (*read)(void *connection, void *bytes, int count);
     int (*write)(void *connection, const void *bytes, int count);
-    int (*pending)(const void *connection);
     int (*shutdown)(void *connection);
     int (*get_error)(const void *connection, int result);
     void (*clear_error)(void);
@@ -48,6 +48,7 @@ struct crt_ssl_table {
 
 enum {
     SSL_CTRL_MODE = 33,
+    SSL_CTRL_SET_READ_AHEAD = 41,
     SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
     SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
     TLS1_2_VERSION = 0x0303,
@@ -82,6 +83,7 @@ static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
         {"SSL_CTX_free", (void **)&table->ctx_free},
         {"SSL_CTX_ctrl", (void **)&table->ctx_ctrl},
         {"SSL_CTX_set_options", (void **)&table->ctx_set_options},
+        {"SSL_CTX_set_default_read_buffer_len", (void **)&table->ctx_read_buffer},
         {"SSL_CTX_set_default_verify_paths", (void **)&table->ctx_default_paths},
         {"SSL_CTX_load_verify_locations", (void **)&table->ctx_load_locations},
         {"SSL_CTX_set_verify", (void **)&table->ctx_set_verify},
@@ -103,7 +105,6 @@ static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
         {"SSL_get_verify_result", (void **)&table->get_verify_result},
         {"SSL_read", (void **)&table->read},
         {"SSL_write", (void **)&table->write},
-        {"SSL_pending", (void **)&table->pending},
         {"SSL_shutdown", (void **)&table->shutdown},
         {"SSL_get_error", (void **)&table->get_error},
     };
@@ -153,6 +154,9 @@ void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
     table->ctx_ctrl(
         context, SSL_CTRL_MODE,
         SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER, NULL);
+    // SSL_CTX_set_read_ahead(3): a record's head and body, and whatever follows, in one read(2).
+    table->ctx_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
+    table->ctx_read_buffer(context, 65536);
     table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION);
     return context;
 }
@@ -262,11 +266,6 @@ int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count) {
 int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count) {
     ssl.table->clear_error();
     return outcome(ssl.table, connection, ssl.table->write(connection, bytes, clamp(count)));
-}
-
-size_t crt_ssl_pending(crt_ssl ssl, void *connection) {
-    int count = ssl.table->pending(connection);
-    return count > 0 ? (size_t)count : 0;
 }
 
 void crt_ssl_shutdown(crt_ssl ssl, void *connection) {

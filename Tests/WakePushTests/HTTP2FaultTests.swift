@@ -154,12 +154,13 @@ struct HTTP2FaultTests {
 
     /// Feeds `bytes` in pieces; between pieces pushes are made until four are.
     private func run(_ bytes: [UInt8], cuts: [Int]) -> (PushConnection, PushOutcomes) {
+        let letter: [UInt8] = [0x61]
         var connection = PushConnection(HTTP2Peer.shape, now: 0)
         connection.receive(bytes, count: 21, now: 0)
-        connection.push(1, token: [0x61])
+        connection.push(1, token: letter.span)
         connection.receive(Array(bytes[21..<31]), count: 10, now: 0)
         for reference in 2...4 where connection.room > 0 {
-            connection.push(UInt64(reference), token: [0x61])
+            connection.push(UInt64(reference), token: letter.span)
         }
         var start = 31
         for cut in cuts + [bytes.count] where cut > start {

@@ -73,7 +73,7 @@ struct HTTP2Peer {
     }
 
     mutating func push(_ reference: UInt64, _ token: String = "aa") {
-        connection.push(reference, token: Array(token.utf8)[...])
+        connection.push(reference, token: Array(token.utf8).span)
         read()
     }
 

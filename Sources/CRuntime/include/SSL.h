@@ -64,12 +64,11 @@ int crt_ssl_handshake(crt_ssl ssl, void *connection);
 long crt_ssl_verify_result(crt_ssl ssl, void *connection);
 /// Whether both sides agreed on HTTP/2.
 bool crt_ssl_is_h2(crt_ssl ssl, void *connection);
-/// SSL_read(3): bytes read, above 0, or a `crt_ssl_result`.
+/// SSL_read(3): bytes read, above 0, or a `crt_ssl_result`. Reads ahead: more may wait in memory,
+/// where no poll sees it, until the answer is CRT_SSL_WANTS_READ.
 int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count);
 /// SSL_write(3): bytes written, above 0 and maybe fewer than asked, or a `crt_ssl_result`.
 int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count);
-/// Bytes that are decrypted and wait in memory, where no poll sees them (SSL_pending(3)).
-size_t crt_ssl_pending(crt_ssl ssl, void *connection);
 /// Sends close_notify, as far as the socket takes it (SSL_shutdown(3)).
 void crt_ssl_shutdown(crt_ssl ssl, void *connection);
 

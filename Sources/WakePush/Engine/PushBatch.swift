@@ -14,15 +14,19 @@ package struct PushBatch: Sendable, CustomStringConvertible, CustomReflectable {
     package var count: Int { ends.count }
 
     /// Adds a push to `token`, the bytes that complete the request's path or body.
-    package mutating func append(_ token: some Collection<UInt8>) {
+    package mutating func append(_ token: [UInt8]) { append(token.span) }
+
+    package mutating func append(_ token: Span<UInt8>) {
         precondition(token.count <= RequestShape.tokenBytes, "a push token longer than allowed")
-        tokens.append(contentsOf: token)
+        tokens.append(span: token)
         ends.append(UInt32(tokens.count))
     }
 
     /// The token of the push at `order`.
-    package func token(_ order: Int) -> ArraySlice<UInt8> {
-        tokens[(order == 0 ? 0 : Int(ends[order - 1]))..<Int(ends[order])]
+    package func token(_ order: Int) -> ArraySlice<UInt8> { tokens[place(order)] }
+
+    func place(_ order: Int) -> Range<Int> {
+        (order == 0 ? 0 : Int(ends[order - 1]))..<Int(ends[order])
     }
 
     mutating func wipe() { tokens.wipe() }

@@ -1,19 +1,26 @@
 /// Batches that wait, first in, first out; a batch is wiped and dropped once its last push has left.
 struct PushQueue {
-    private var batches: [PushBatch] = []
-    private var first = 0
+    /// The batch whose pushes leave now, and which is next.
+    private var current = PushBatch(id: 0)
     private var order = 0
+    private var waiting: [PushBatch] = []
+    private var first = 0
     private(set) var count = 0
 
     mutating func append(_ batch: PushBatch) {
         guard batch.count > 0 else { return }
         count += batch.count
-        batches.append(batch)
+        if order == current.count {
+            current = batch
+            order = 0
+        } else {
+            waiting.append(batch)
+        }
     }
 
     /// Gives the next push to `connection`.
     mutating func push(to connection: inout PushConnection) {
-        connection.push(reference, token: batches[first].token(order))
+        connection.push(reference, token: current.tokens.span.extracting(current.place(order)))
         advance()
     }
 
@@ -25,19 +32,20 @@ struct PushQueue {
         }
     }
 
-    private var reference: UInt64 {
-        UInt64(batches[first].id) << 32 | UInt64(order)
-    }
+    private var reference: UInt64 { UInt64(current.id) << 32 | UInt64(order) }
 
     private mutating func advance() {
         order += 1
         count -= 1
-        guard order == batches[first].count else { return }
-        batches[first].wipe()
+        guard order == current.count else { return }
+        current.wipe()
+        guard first < waiting.count else { return }
+        current = waiting[first]
         order = 0
+        waiting[first] = PushBatch(id: 0)
         first += 1
-        guard first == batches.count || first >= 64 else { return }
-        batches.removeFirst(first)
+        guard first == waiting.count || first >= 64 else { return }
+        waiting.removeFirst(first)
         first = 0
     }
 }

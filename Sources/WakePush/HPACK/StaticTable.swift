@@ -8,8 +8,18 @@ enum StaticTable {
     static let authority = 1
     static let authorization = 23
 
-    /// Statuses from `firstStatus` on.
-    static let statuses: [UInt16] = [200, 204, 206, 304, 400, 404, 500]
+    /// The value of a `:status` field.
+    static func status(_ index: Int) -> UInt16 {
+        switch index {
+        case 8: 200
+        case 9: 204
+        case 10: 206
+        case 11: 304
+        case 12: 400
+        case 13: 404
+        default: 500
+        }
+    }
 
     /// Element 0 is not used.
     static let names: [[UInt8]] = [[]] + fields.map { Array($0.0.utf8) }

@@ -10,7 +10,7 @@ struct AnswerHead: Equatable, Sendable {
         if first.isStatic, first.staticName >= StaticTable.firstStatus,
             first.staticName <= StaticTable.lastStatus
         {
-            status = StaticTable.statuses[first.staticName - StaticTable.firstStatus]
+            status = StaticTable.status(first.staticName)
         } else {
             guard list.name(0).elementsEqual(":status".utf8),
                 let number = Self.number(list.value(0), digits: 3...3), number >= 100

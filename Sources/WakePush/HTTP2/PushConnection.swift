@@ -90,7 +90,7 @@ package struct PushConnection: Sendable {
     }
 
     /// Opens a stream for one push; only while there is room.
-    package mutating func push(_ reference: UInt64, token: ArraySlice<UInt8>) {
+    package mutating func push(_ reference: UInt64, token: Span<UInt8>) {
         let stream = nextStream
         nextStream += 2
         // Silence counts from when an answer is due.

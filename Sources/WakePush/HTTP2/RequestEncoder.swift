@@ -46,7 +46,7 @@ struct RequestEncoder: Sendable {
 
     /// Appends the whole next request.
     mutating func append(
-        stream: UInt32, token: ArraySlice<UInt8>, into bytes: inout [UInt8]
+        stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]
     ) {
         guard isPrimed, token.count == tokenCount, !tailAndBody.isEmpty else {
             appendHeaders(stream: stream, token: token, into: &bytes)
@@ -56,9 +56,9 @@ struct RequestEncoder: Sendable {
             return
         }
         let start = bytes.count
-        bytes.append(contentsOf: head)
-        bytes.append(contentsOf: token)
-        bytes.append(contentsOf: tailAndBody)
+        bytes.append(span: head.span)
+        bytes.append(span: token)
+        bytes.append(span: tailAndBody.span)
         bytes.put(big: stream, at: start + 5)
         let data = start + head.count + token.count + tail.count
         bytes.put(big: stream, at: data + 5)
@@ -66,7 +66,7 @@ struct RequestEncoder: Sendable {
 
     /// Appends the HEADERS frame of the next request.
     mutating func appendHeaders(
-        stream: UInt32, token: ArraySlice<UInt8>, into bytes: inout [UInt8]
+        stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]
     ) {
         precondition(token.count <= RequestShape.tokenBytes, "a push token longer than allowed")
         let inPath = shape.tokenPlace == .path
@@ -75,7 +75,7 @@ struct RequestEncoder: Sendable {
         let start = bytes.count
         bytes.append(contentsOf: head)
         bytes.put(big: stream, at: start + 5)
-        if inPath { bytes.append(contentsOf: token) }
+        if inPath { bytes.append(span: token) }
         bytes.append(contentsOf: tail)
         if !wasPrimed {
             // What was just sent is what the peer remembers from here on.
@@ -86,17 +86,19 @@ struct RequestEncoder: Sendable {
     }
 
     /// The whole body; for those that cannot leave at once.
-    func body(token: ArraySlice<UInt8>) -> [UInt8] {
-        shape.body + (shape.tokenPlace == .body ? Array(token) : []) + shape.bodyTail
+    func body(token: Span<UInt8>) -> [UInt8] {
+        var bytes = shape.body
+        if shape.tokenPlace == .body { bytes.append(span: token) }
+        return bytes + shape.bodyTail
     }
 
     /// Appends the body as one DATA frame.
-    func appendBody(stream: UInt32, token: ArraySlice<UInt8>, into bytes: inout [UInt8]) {
+    func appendBody(stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]) {
         FrameWriter.head(
             length: bodyCount(token: token.count), kind: FrameKind.data,
             flags: FrameFlag.endStream, stream: stream, into: &bytes)
         bytes.append(contentsOf: shape.body)
-        if shape.tokenPlace == .body { bytes.append(contentsOf: token) }
+        if shape.tokenPlace == .body { bytes.append(span: token) }
         bytes.append(contentsOf: shape.bodyTail)
     }
 
@@ -139,7 +141,8 @@ struct RequestEncoder: Sendable {
         tailAndBody = []
         if shape.tokenPlace == .path, !ends {
             tailAndBody = rest
-            appendBody(stream: 0, token: [], into: &tailAndBody)
+            let none: [UInt8] = []
+            appendBody(stream: 0, token: none.span, into: &tailAndBody)
         }
         tokenCount = count
     }
