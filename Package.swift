@@ -54,7 +54,9 @@ let package = Package(
         library("WakeFetch", ["CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
 
-        library("WakePush", ["WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+        library(
+            "WakePush",
+            ["WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
 
         // Wholes.
         .target(

@@ -67,7 +67,8 @@ struct APNsFaultTests {
             var batch = PushBatch(id: state.batches, capacity: pushes.count, tokenBytes: 64)
             for push in pushes {
                 let digits = String(push, radix: 16)
-                batch.append((String(repeating: "0", count: 64 - digits.count) + digits).utf8)
+                batch.append(
+                    Array((String(repeating: "0", count: 64 - digits.count) + digits).utf8))
             }
             state.pushes[state.batches] = pushes
             state.batches += 1

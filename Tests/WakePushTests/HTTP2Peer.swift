@@ -1,6 +1,7 @@
 @testable import WakePush
 
-/// The far end of a connection, by hand: reads what the connection sent, writes what a server might.
+/// The far end of a connection, by hand: reads what the connection sent, writes what a server
+/// might.
 struct HTTP2Peer {
     struct Request: Equatable {
         var fields: [String]

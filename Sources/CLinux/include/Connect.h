@@ -9,8 +9,8 @@ struct linux_address {
     uint32_t count;
 };
 
-/// Addresses of `host`, at most `capacity`. Blocks on the name service. Returns how many, or minus an EAI error's
-/// absolute value: 2 (EAI_NONAME) means that there is no such name.
+/// Addresses of `host`, at most `capacity`. Blocks on the name service. Returns how many, or minus
+/// an EAI error's absolute value: 2 (EAI_NONAME) means that there is no such name.
 int linux_resolve(const char *host, uint16_t port, struct linux_address *addresses, int capacity);
 
 /// A non-blocking, close-on-exec socket that is connecting, without delay of small segments.

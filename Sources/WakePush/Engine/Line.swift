@@ -1,5 +1,5 @@
-/// One of the engine's connections over time: connecting, open, lost, connecting again. Lives on the
-/// engine's thread.
+/// One of the engine's connections over time: connecting, open, lost, connecting again. Lives on
+/// the engine's thread.
 final class Line {
     enum Stage {
         /// Not connected; attempted again when there is work and the back-off allows.

@@ -1,4 +1,5 @@
-/// Batches that wait, first in, first out; a batch is wiped and dropped once its last push has left.
+/// Batches that wait, first in, first out; a batch is wiped and dropped once its last push has
+/// left.
 struct PushQueue {
     /// The batch whose pushes leave now, and which is next.
     private var current = PushBatch(id: 0)

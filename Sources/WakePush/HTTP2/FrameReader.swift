@@ -3,8 +3,8 @@ package enum FrameReader {
     package static let headBytes = 9
 
     /// The frame that begins at `start`.
-    /// - Parameter limit: our SETTINGS_MAX_FRAME_SIZE. A longer frame is refused by its head, before
-    ///   a byte of it is waited for.
+    /// - Parameter limit: our SETTINGS_MAX_FRAME_SIZE. A longer frame is refused by its head,
+    ///   before a byte of it is waited for.
     package static func read(
         _ bytes: Span<UInt8>, at start: Int, limit: Int = 16_384
     ) -> FrameRead {

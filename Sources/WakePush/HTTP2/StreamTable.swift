@@ -1,5 +1,5 @@
-/// The open streams of one connection, by id. Each id has one place; streams are opened in order and
-/// answered nearly so, hence the place is free when its turn comes again. The few that were
+/// The open streams of one connection, by id. Each id has one place; streams are opened in order
+/// and answered nearly so, hence the place is free when its turn comes again. The few that were
 /// overtaken by a whole round of the table move to a list of late ones.
 struct StreamTable: Sendable {
     struct Stream: Sendable {
