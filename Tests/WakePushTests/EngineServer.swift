@@ -2,6 +2,7 @@ import CLinux
 import CRuntime
 import Glibc
 import Synchronization
+import TestSupport
 
 @testable import WakePush
 
@@ -21,6 +22,8 @@ final class EngineServer: Sendable {
         var chain: String
         var key: String
         var speaksHTTP2 = true
+        /// Holds both files: it lives as long as they are needed.
+        var folder: TemporaryDirectory?
     }
 
     let port: UInt16
