@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "Crypto.h"
 
+#include "Registry.h"
+
 #include <limits.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Prototypes as in openssl/evp.h, openssl/pem.h, openssl/bio.h and openssl/err.h; every object of
@@ -34,14 +34,7 @@ struct crt_crypto_table {
 
 // MARK: Loading
 
-typedef struct loaded {
-    char *name;
-    crt_crypto_table table;
-    struct loaded *next;
-} loaded;
-
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static loaded *all_loaded;
+static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static crt_status resolve(void *library, crt_crypto_table *table) {
     const crt_symbol symbols[] = {
@@ -65,41 +58,17 @@ static crt_status resolve(void *library, crt_crypto_table *table) {
     return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
-static crt_status load(const char *name, loaded *entry) {
+static crt_status fill(const char *name, void *table) {
     const char *names[] = {name ? name : "libcrypto.so.3", NULL};
-    // A library that was opened stays open: libcrypto registers exit handlers. It initialises
-    // itself, from any thread (OPENSSL_init_crypto(3)).
+    // It initialises itself, from any thread (OPENSSL_init_crypto(3)).
     void *library = crt_library_open(names);
-    if (!library) return CRT_NOT_FOUND;
-    crt_status status = resolve(library, &entry->table);
-    if (status != CRT_LOADED) return status;
-    entry->name = name ? strdup(name) : NULL;
-    return name && !entry->name ? CRT_NOT_INITIALISED : CRT_LOADED;
-}
-
-static bool is_named(const loaded *entry, const char *name) {
-    if (!name || !entry->name) return !name && !entry->name;
-    return strcmp(entry->name, name) == 0;
+    return library ? resolve(library, table) : CRT_NOT_FOUND;
 }
 
 crt_status crt_crypto_load(const char *name, crt_crypto *crypto) {
-    pthread_mutex_lock(&load_lock);
-    crt_status status = CRT_LOADED;
-    loaded *entry = all_loaded;
-    while (entry && !is_named(entry, name)) entry = entry->next;
-    if (!entry) {
-        entry = calloc(1, sizeof *entry);
-        status = entry ? load(name, entry) : CRT_NOT_INITIALISED;
-        if (status == CRT_LOADED) {
-            entry->next = all_loaded;
-            all_loaded = entry;
-        } else {
-            free(entry);
-            entry = NULL;
-        }
-    }
-    if (entry) crypto->table = &entry->table;
-    pthread_mutex_unlock(&load_lock);
+    const void *table = NULL;
+    crt_status status = crt_registry_table(&registry, name, sizeof(crt_crypto_table), fill, &table);
+    if (status == CRT_LOADED) crypto->table = table;
     return status;
 }
 

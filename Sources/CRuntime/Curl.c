@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "Curl.h"
 
+#include "Registry.h"
+
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Prototypes as in curl/curl.h and curl/multi.h; CURL and CURLM are opaque, void here.
@@ -71,14 +71,7 @@ enum {
 
 // MARK: Loading
 
-typedef struct loaded {
-    char *name;
-    crt_curl_table table;
-    struct loaded *next;
-} loaded;
-
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static loaded *all_loaded;
+static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static crt_status resolve(void *library, crt_curl_table *table) {
     const crt_symbol symbols[] = {
@@ -103,49 +96,29 @@ static crt_status resolve(void *library, crt_curl_table *table) {
     return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
-static crt_status load(const char *name, loaded *entry) {
+// Under the registry's lock.
+static crt_status fill(const char *name, void *memory) {
+    crt_curl_table *table = memory;
     const char *named[] = {name, NULL};
     const char *usual[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
     void *library = crt_library_open(name ? named : usual);
     if (!library) return CRT_NOT_FOUND;
-    // A library that was opened stays open: libcurl's TLS library registers exit handlers.
-    crt_status status = resolve(library, &entry->table);
+    crt_status status = resolve(library, table);
     // curl_multi_wakeup is the newest function looked up: an older library fails there.
     if (status != CRT_LOADED) return status;
-    const version_info *info = entry->table.version_info(CURLVERSION_FIRST);
+    const version_info *info = table->version_info(CURLVERSION_FIRST);
     if (info->version_num < OLDEST_VERSION) return CRT_TOO_OLD;
     // Without an asynchronous resolver, a slow name server would stop every other transfer.
     const int needed = CURL_VERSION_SSL | CURL_VERSION_ASYNCHDNS;
     if ((info->features & needed) != needed) return CRT_UNFIT;
-    // curl_global_init(3): not thread-safe before 7.84.0, hence under our lock.
-    if (entry->table.global_init(CURL_GLOBAL_ALL) != CURLE_OK) return CRT_NOT_INITIALISED;
-    entry->name = name ? strdup(name) : NULL;
-    return name && !entry->name ? CRT_NOT_INITIALISED : CRT_LOADED;
-}
-
-static bool is_named(const loaded *entry, const char *name) {
-    if (!name || !entry->name) return !name && !entry->name;
-    return strcmp(entry->name, name) == 0;
+    // curl_global_init(3): not thread-safe before 7.84.0.
+    return table->global_init(CURL_GLOBAL_ALL) == CURLE_OK ? CRT_LOADED : CRT_NOT_INITIALISED;
 }
 
 crt_status crt_curl_load(const char *name, crt_curl *curl) {
-    pthread_mutex_lock(&load_lock);
-    crt_status status = CRT_LOADED;
-    loaded *entry = all_loaded;
-    while (entry && !is_named(entry, name)) entry = entry->next;
-    if (!entry) {
-        entry = calloc(1, sizeof *entry);
-        status = entry ? load(name, entry) : CRT_NOT_INITIALISED;
-        if (status == CRT_LOADED) {
-            entry->next = all_loaded;
-            all_loaded = entry;
-        } else {
-            free(entry);
-            entry = NULL;
-        }
-    }
-    if (entry) curl->table = &entry->table;
-    pthread_mutex_unlock(&load_lock);
+    const void *table = NULL;
+    crt_status status = crt_registry_table(&registry, name, sizeof(crt_curl_table), fill, &table);
+    if (status == CRT_LOADED) curl->table = table;
     return status;
 }
 

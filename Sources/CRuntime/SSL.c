@@ -1,6 +1,7 @@
 #include "SSL.h"
 
-#include <pthread.h>
+#include "Registry.h"
+
 #include <string.h>
 
 // Prototypes as in openssl/ssl.h, openssl/err.h and openssl/x509_vfy.h; their structures are
@@ -71,9 +72,7 @@ static const unsigned char h2[] = {2, 'h', '2'};
 
 // MARK: Loading
 
-static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
-static crt_ssl_table loaded_table;
-static bool is_loaded;
+static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
     const crt_symbol symbols[] = {
@@ -117,29 +116,18 @@ static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
     return crt_library_resolve(crypto, crypto_symbols, 2);
 }
 
-static crt_status load(const char *name, crt_ssl_table *table) {
+static crt_status fill(const char *name, void *table) {
     const char *ssl_names[] = {name ? name : "libssl.so.3", NULL};
     const char *crypto_names[] = {"libcrypto.so.3", NULL};
     void *ssl = crt_library_open(ssl_names);
     void *crypto = ssl ? crt_library_open(crypto_names) : NULL;
-    if (!crypto) return CRT_NOT_FOUND;
-    return resolve(ssl, crypto, table);
+    return crypto ? resolve(ssl, crypto, table) : CRT_NOT_FOUND;
 }
 
 crt_status crt_ssl_load(const char *name, crt_ssl *ssl) {
-    pthread_mutex_lock(&load_lock);
-    crt_status status = CRT_LOADED;
-    if (!is_loaded || name) {
-        crt_ssl_table table;
-        status = load(name, &table);
-        // A table in use never changes: whatever else is named later is only looked at.
-        if (status == CRT_LOADED && !is_loaded) {
-            loaded_table = table;
-            is_loaded = true;
-        }
-    }
-    if (status == CRT_LOADED) ssl->table = &loaded_table;
-    pthread_mutex_unlock(&load_lock);
+    const void *table = NULL;
+    crt_status status = crt_registry_table(&registry, name, sizeof(crt_ssl_table), fill, &table);
+    if (status == CRT_LOADED) ssl->table = table;
     return status;
 }
 

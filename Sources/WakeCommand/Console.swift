@@ -21,13 +21,6 @@ package struct Console: Sendable {
     /// True when standard error is a terminal: only then is progress drawn.
     package var showsProgress: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// True when colour is welcome on standard output (no-color.org).
-    package var showsColor: Bool {
-        guard isatty(STDOUT_FILENO) == 1 else { return false }
-        guard let value = unsafe getenv("NO_COLOR") else { return true }
-        return unsafe value.pointee == 0
-    }
-
     /// Draws one line of progress over the last one.
     package func progress(_ text: String) {
         guard showsProgress else { return }

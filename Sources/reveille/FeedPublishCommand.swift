@@ -42,8 +42,7 @@ enum FeedPublishCommand {
         let input = try read(invocation, width: options.width)
         let console = Console()
         if invocation.flag("--dry-run") {
-            console.out("\(input.count) items would be published into \(feed.directory)")
-            return .success
+            return try preview(input, options, feed)
         }
         try applySettings(of: feed)
         let outcome = try FeedInHand.wrap { () throws(FeedDirectoryError) in
@@ -62,6 +61,23 @@ enum FeedPublishCommand {
             return .success
         }
         return try await broadcast(configuration)
+    }
+
+    private static func preview(
+        _ input: FeedInput, _ options: PublishOptions, _ feed: FeedInHand
+    ) throws(CommandFailure) -> ExitStatus {
+        let preview = try FeedInHand.wrap { () throws(FeedDirectoryError) in
+            try feed.publisher().preview(input, options: options)
+        }
+        switch preview.outcome {
+        case .published(let batches):
+            Console().out(
+                "\(preview.items) items and \(preview.decoys) decoys would be published as "
+                    + "\(name(batches)): \(preview.bytes) bytes for every client")
+        case .alreadyPublished(let batches):
+            Console().out("already published as \(name(batches)); nothing would be published")
+        }
+        return .success
     }
 
     /// Waits until no cache may hold the old head, then wakes everyone: a client woken earlier

@@ -1,3 +1,5 @@
+import WakeFeed
+
 /// Decides when a cycle begins: one running, plus one dirty bit.
 ///
 /// A wake during a cycle asks for exactly one more, because the running one may have fetched its
@@ -10,9 +12,6 @@ struct CycleGate: Sendable {
         /// A wake without hint that finds nothing new looks once more (stale edges of a CDN).
         var isBlindWake = false
     }
-
-    /// Looks at a head that lags behind its hint before the wake is given up.
-    static let looksBehind = 5
 
     private(set) var isRunning = false
     private var due: Duration?
@@ -72,7 +71,7 @@ struct CycleGate: Sendable {
         case .behind:
             failures = 0
             behind += 1
-            if behind < Self.looksBehind {
+            if behind < FeedLimits.staleEdgeAttempts {
                 delay = max(.seconds(1), cache + spread * random)
                 again.hint = served.hint
             } else {

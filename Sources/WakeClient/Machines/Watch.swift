@@ -46,9 +46,4 @@ struct Watch: Sendable, Equatable {
         warnedDays = days
         return .silence(days: days)
     }
-
-    /// Seconds since 1970 of the next silence warning; nil when all are given.
-    var nextSilence: Int64? {
-        Self.silenceDays.first { $0 > warnedDays }.map { verified + Int64($0) * 86_400 }
-    }
 }
