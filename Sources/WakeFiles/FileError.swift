@@ -1,7 +1,7 @@
 private import Glibc
 
 /// A system call on a file that failed. Carries no path: callers know which file they named.
-package struct FileError: Error, Equatable, Sendable {
+package struct FileError: Error, Hashable, Sendable {
     package enum Call: Sendable {
         case open
         case read

@@ -16,6 +16,9 @@ package struct ConnectionEvidence<Item: Sendable>: Sendable {
         self.limit = limit
     }
 
+    /// Nothing is held.
+    package var isEmpty: Bool { held.isEmpty }
+
     /// The connection has accepted a wake-up: what was held is believed.
     package mutating func accepted() -> [Settled] {
         hasAccepted = true
@@ -46,8 +49,11 @@ package struct ConnectionEvidence<Item: Sendable>: Sendable {
     }
 
     /// Nothing of the round is left to be answered on this connection.
-    package mutating func finish() throws(GatewayFailure) {
+    /// - Parameter othersAccepted: another connection of the round has accepted wake-ups. Then the
+    ///   gateway works, and what is held stays undecided: nothing is gone for it.
+    package mutating func finish(othersAccepted: Bool = false) throws(GatewayFailure) -> [Settled] {
         defer { self = Self(limit: limit) }
-        if let first = held.first { throw .misconfigured(first.or) }
+        if !othersAccepted, let first = held.first { throw .misconfigured(first.or) }
+        return held.map { ($0.item, .retry(.unknownRefusal)) }
     }
 }

@@ -1,3 +1,5 @@
+package import WakeModel
+
 /// What a gateway says of one wake-up. Never about the gateway itself: that is ``GatewayFailure``.
 package enum Delivery: Sendable, Hashable {
     /// The push service took it.
@@ -28,17 +30,130 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
 
 /// A gateway as a whole cannot work: stop it, delete nothing, tell the operator.
 package enum GatewayFailure: Error, Sendable, Hashable {
+    /// Stays so until the operator changes something.
     case misconfigured(Misconfiguration)
+    /// May pass by itself: the next round tries again.
+    case unavailable(Unavailability, PushService)
+
+    /// Two lines: what is wrong, and what to do. Holds constants and numbers only.
+    package var message: String {
+        switch self {
+        case .misconfigured(let what): what.message
+        case .unavailable(let what, let service): "\(service.word): \(what.words)"
+        }
+    }
+
+    /// A word for logs and metrics.
+    package var word: StaticString {
+        switch self {
+        case .misconfigured(.apns(let fault)): fault.word
+        case .misconfigured(.connection(let fault, _)): fault.word
+        case .misconfigured(.providerToken): "provider-token"
+        case .misconfigured(.engine(let error, _)): error.word
+        case .unavailable(let what, _): what.word
+        }
+    }
 }
 
 /// What the operator has to put right, by gateway.
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
+    /// No connection that may be trusted comes about.
+    case connection(ConnectionFault, PushService)
+    /// The provider token can be neither read, made nor kept.
+    case providerToken(ProviderTokenError)
+    /// Nothing can be sent from this machine.
+    case engine(PushEngineError, PushService)
 
-    /// Two lines: what is wrong, and what to do. Holds constants and numbers only.
     package var message: String {
         switch self {
         case .apns(let fault): fault.message
+        case .connection(let fault, let service): "\(service.word): \(fault.words)"
+        case .providerToken(let error): error.message
+        case .engine(let error, let service): "\(service.word): \(error.words)"
+        }
+    }
+}
+
+/// Why a push service that is there is not talked to.
+package enum ConnectionFault: Sendable, Hashable {
+    /// The number is OpenSSL's (X509_V_ERR_*, verify(1)).
+    case certificate(Int)
+    case handshake
+    case noHTTP2
+
+    package var word: StaticString {
+        switch self {
+        case .certificate: "certificate"
+        case .handshake: "handshake"
+        case .noHTTP2: "no-http2"
+        }
+    }
+
+    var words: String {
+        switch self {
+        case .certificate(let number):
+            "the certificate of the push service was refused: \(Self.reason(number)) "
+                + "(OpenSSL verification error \(number)); nothing was sent\n"
+                + "hint: check host and ca of this gateway, this machine's clock, and that "
+                + "ca-certificates is installed"
+        case .handshake:
+            "no TLS 1.2 or later with the push service; nothing was sent\n"
+                + "hint: check host and port of this gateway, and what stands in between"
+        case .noHTTP2:
+            "the far end does not speak HTTP/2; nothing was sent\n"
+                + "hint: check host and port of this gateway, and what stands in between"
+        }
+    }
+
+    /// verify(1), the errors an operator meets.
+    private static func reason(_ number: Int) -> StaticString {
+        switch number {
+        case 9: "it is not valid yet"
+        case 10: "it has expired"
+        case 18: "it is signed by itself"
+        case 19, 20, 21: "its authority is not trusted"
+        case 62: "it is for another host name"
+        case 64: "it is for another address"
+        default: "it does not verify"
+        }
+    }
+}
+
+/// Why a push service cannot be used now.
+package enum Unavailability: Sendable, Hashable, CaseIterable {
+    /// No connection for a minute.
+    case unreachable
+    /// The name of the push service does not resolve.
+    case unknownHost
+    /// It answers nothing but that it cannot, for minutes.
+    case pushback
+
+    package var word: StaticString {
+        switch self {
+        case .unreachable: "unreachable"
+        case .unknownHost: "unknown-host"
+        case .pushback: "pushback"
+        }
+    }
+
+    var words: StaticString {
+        switch self {
+        case .unreachable:
+            """
+            the push service cannot be reached
+            hint: check the network, and host and port of this gateway; the next broadcast tries again
+            """
+        case .unknownHost:
+            """
+            the host name of the push service does not resolve
+            hint: check this machine's name service and host of this gateway
+            """
+        case .pushback:
+            """
+            the push service refused everything as too much or broken for minutes
+            hint: nothing was deleted; the next broadcast tries again
+            """
         }
     }
 }

@@ -15,6 +15,7 @@ package struct APNsConfiguration: Sendable, Equatable {
     package var authorityFile: String?
     /// Whether the far end speaks HTTP/2 without TLS.
     package var isPlain = false
+    package var connections = 1
 
     package init(key: String, keyID: String, teamID: String, topic: String) {
         self.key = key
@@ -33,6 +34,7 @@ package struct APNsConfiguration: Sendable, Equatable {
         ("port", "a port"),
         ("ca", "the path of a PEM file"),
         ("plain", "on or off"),
+        ("connections", "a whole number from 1 to 64"),
     ]
 
     /// From the section's keys and values, paths made absolute already; no keys: nil.
@@ -51,6 +53,12 @@ package struct APNsConfiguration: Sendable, Equatable {
         if let text = section["port"] {
             guard let port = UInt16(text), port > 0 else { throw .badValue("port") }
             self.port = port
+        }
+        if let text = section["connections"] {
+            guard let count = Int(text), (1...64).contains(count) else {
+                throw .badValue("connections")
+            }
+            connections = count
         }
         switch section["plain"] {
         case nil, "off": isPlain = false

@@ -24,6 +24,22 @@ package enum APNsFault: Sendable, Hashable {
     /// not APNs at the other end, or a fault of ours.
     case requestRefused(status: Int)
 
+    /// A word for logs and metrics.
+    package var word: StaticString {
+        switch self {
+        case .keyRefused: "key-refused"
+        case .tokenNotSeen: "token-not-seen"
+        case .clockWrong: "clock-wrong"
+        case .forbidden: "forbidden"
+        case .keyOfOtherEnvironment: "key-of-other-environment"
+        case .topicMalformed: "topic-malformed"
+        case .topicOfOthers: "topic-of-others"
+        case .tokensOfOtherEnvironment: "tokens-of-other-environment"
+        case .tokensOfOtherTopic: "tokens-of-other-topic"
+        case .requestRefused: "request-refused"
+        }
+    }
+
     /// Two lines: what is wrong, and what to do.
     package var message: String {
         let (problem, hint) = words

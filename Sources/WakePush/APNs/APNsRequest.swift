@@ -24,7 +24,8 @@ package struct APNsRequest: Sendable {
     }
 
     /// What the engine sends. `authorization` is a literal each time, as Apple advises.
-    package func shape(_ token: ProviderToken) -> RequestShape {
+    /// - Parameter authorization: as ``authorization(_:)`` makes it.
+    package func shape(authorization: [UInt8]) -> RequestShape {
         RequestShape(
             scheme: endpoint.isPlain ? "http" : "https", authority: endpoint.authority,
             path: Self.path, tokenPlace: .path,
@@ -36,7 +37,11 @@ package struct APNsRequest: Sendable {
                 .init("apns-expiration", String(expiration)),
                 .init("content-length", String(Self.body.utf8.count)),
             ],
-            authorization: Self.authorization(token), body: Array(Self.body.utf8))
+            authorization: authorization, body: Array(Self.body.utf8))
+    }
+
+    package func shape(_ token: ProviderToken) -> RequestShape {
+        shape(authorization: Self.authorization(token))
     }
 
     /// `bearer` and the token (RFC 6750 §2.1; Apple writes it in lower case).

@@ -60,12 +60,15 @@ package struct ProviderTokenPolicy: Sendable {
     }
 
     /// 403 ExpiredProviderToken for a wake-up that was sent with `token`.
-    /// - Throws: when the token was itself the answer to such a refusal: then the clock is wrong,
-    ///   and one more would not help.
-    package mutating func expired(_ token: ProviderToken) throws(GatewayFailure) {
+    /// - Throws: when the token is too young for that, or was itself the answer to such a refusal:
+    ///   then the clock is wrong, and one more would not help.
+    package mutating func expired(
+        _ token: ProviderToken, at now: ClockReading
+    ) throws(GatewayFailure) {
         // Answers to the token before the last are late, and settled already.
         guard token == last, !isRefused else { return }
-        if isReplacement { throw .misconfigured(.apns(.clockWrong)) }
+        let age = now.seconds(since: token.minted) ?? Self.longest
+        if isReplacement || age < Self.shortest { throw .misconfigured(.apns(.clockWrong)) }
         isRefused = true
     }
 

@@ -47,7 +47,7 @@ package struct ProviderTokenSource: Sendable {
     ) throws(GatewayFailure) {
         switch delivery {
         case .accepted: policy.worked(token)
-        case .retry(.providerTokenExpired): try policy.expired(token)
+        case .retry(.providerTokenExpired): try policy.expired(token, at: now)
         case .retry(.providerTokenUpdates): policy.tooManyUpdates(now)
         case .gone, .retry: break
         }
@@ -55,7 +55,7 @@ package struct ProviderTokenSource: Sendable {
 }
 
 /// Why there is no provider token.
-package enum ProviderTokenError: Error, Equatable, Sendable {
+package enum ProviderTokenError: Error, Hashable, Sendable {
     /// The file it is kept in cannot be read or written.
     case file(FileError)
     /// libcrypto is out of memory.

@@ -1,0 +1,58 @@
+package import WakeModel
+
+/// Wakes the push tokens of one environment of APNs.
+package struct APNsGateway: Gateway, EngineService {
+    package let service: PushService
+    let connections: Int
+    private let endpoint: APNsEndpoint
+    private let team: APNsTeam
+
+    /// - Parameter service: `apns` or `apnsSandbox`.
+    package init?(_ service: PushService, _ configuration: APNsConfiguration, team: APNsTeam) {
+        guard let endpoint = configuration.endpoint(service) else { return nil }
+        self.service = service
+        self.endpoint = endpoint
+        self.team = team
+        connections = configuration.connections
+    }
+
+    package func open(
+        lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
+    ) -> any GatewayRound {
+        EngineRound(self, lifetime: lifetime, report: report)
+    }
+
+    // MARK: For the engine
+
+    static var tokenBytes: Int { 64 }
+
+    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
+        try team.credential(at: now)
+    }
+
+    func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure) {
+        try team.note(news, at: now)
+    }
+
+    func engine(
+        authorization: [UInt8], lifetime: Int, now: ClockReading
+    ) -> EngineConfiguration {
+        let request = APNsRequest(
+            endpoint, topic: team.topic, now: now.wall, lifetime: lifetime)
+        var configuration = endpoint.engine(request.shape(authorization: authorization))
+        configuration.connections = connections
+        return configuration
+    }
+
+    func append(_ token: PushToken, to batch: inout PushBatch) {
+        token.bytes.withSpan { bytes in
+            var text = Hex.encode(bytes)
+            batch.append(text)
+            wipe(&text)
+        }
+    }
+
+    static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
+        APNsAnswers.verdict(status: status, body: body)
+    }
+}

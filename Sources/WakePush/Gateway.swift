@@ -1,0 +1,63 @@
+package import WakeModel
+
+/// Adapter to one push service. It knows how to ask for wake-ups and what the answers mean;
+/// it never touches the store.
+package protocol Gateway: Sendable {
+    /// Whose push tokens it wakes.
+    var service: PushService { get }
+
+    /// Begins a round; costs nothing until something is sent.
+    /// - Parameters:
+    ///   - lifetime: seconds the push service keeps a wake-up for a device that is off.
+    ///   - report: is called from any thread, in order, and must only take note: calling the
+    ///     round from within would wait for ever.
+    func open(
+        lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
+    ) -> any GatewayRound
+}
+
+/// One gateway at work in one round.
+package protocol GatewayRound: AnyObject, Sendable {
+    /// Takes wake-ups; each gets exactly one settled delivery, unless the gateway fails first.
+    /// The caller bounds how many are unsettled.
+    func send(_ wakeUps: [WakeUp])
+
+    /// Nothing more will be sent: what was held for want of evidence is settled.
+    func finish()
+
+    /// Time passes; to be called some times a second.
+    func tick()
+
+    /// Ends at once. Nothing more is reported.
+    func stop()
+}
+
+/// One empty push to one push token.
+package struct WakeUp: Sendable {
+    /// What the caller knows it by.
+    package let reference: Int
+    package let token: PushToken
+
+    package init(reference: Int, token: PushToken) {
+        self.reference = reference
+        self.token = token
+    }
+}
+
+/// What became of a wake-up in its round: `retry` means that all attempts were in vain.
+package struct SettledWakeUp: Sendable, Equatable {
+    package let reference: Int
+    package let delivery: Delivery
+
+    package init(reference: Int, delivery: Delivery) {
+        self.reference = reference
+        self.delivery = delivery
+    }
+}
+
+/// What a gateway's round tells its caller.
+package enum GatewayReport: Sendable {
+    case settled([SettledWakeUp])
+    /// The gateway has stopped; everything unsettled stays as it is. Nothing is reported after.
+    case failed(GatewayFailure)
+}
