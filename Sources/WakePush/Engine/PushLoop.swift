@@ -13,6 +13,8 @@ final class PushLoop {
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     private var isClosing = false
+    /// Connections opened so far.
+    private var opened: UInt32 = 0
     private var nextTick: UInt64 = 0
     /// Since when pushes have waited without any connection; nil while there is one.
     private var waitsSince: UInt64?
@@ -146,7 +148,9 @@ final class PushLoop {
             line.stage = .open(stream)
             line.openedAt = now
             line.mayRead = true
-            line.connection = PushConnection(shape, limits: configuration.limits, now: now)
+            opened += 1
+            line.connection = PushConnection(
+                shape, limits: configuration.limits, serial: opened, now: now)
             waitsSince = nil
         }
     }
@@ -154,13 +158,19 @@ final class PushLoop {
     /// A connection has ended; its outcomes are complete.
     private func lose(_ line: Line, _ end: ConnectionEnd, _ now: UInt64) {
         line.write(from: &queue)
-        line.connection?.takeOutcomes(into: &outcomes)
+        takeLastOutcomes(line)
         if line.connection?.isProven == true, end != .stalled {
             line.backoff.succeeded()
         } else {
             line.backoff.failed()
         }
         line.drop()
+    }
+
+    private func takeLastOutcomes(_ line: Line) {
+        guard let serial = line.connection?.serial else { return }
+        line.connection?.takeOutcomes(into: &outcomes)
+        outcomes.ended.append(serial)
     }
 
     /// No connection came about.
@@ -206,7 +216,7 @@ final class PushLoop {
             line.connection?.finish()
             line.connection?.end(.finished)
             line.write(from: &queue)
-            line.connection?.takeOutcomes(into: &outcomes)
+            takeLastOutcomes(line)
             line.drop()
         }
         queue.fail(.closed, into: &outcomes)

@@ -114,7 +114,8 @@ extension PushConnection {
         }
         outcomes.append(
             answer.reference,
-            .answered(status: answer.status, retryAfter: answer.retryAfter, body: body))
+            .answered(status: answer.status, retryAfter: answer.retryAfter, body: body),
+            connection: serial)
         if !isProven { isProven = provesCredential(answer.status) }
         if answer.isBlocked {
             // RFC 9113 §8.1: answered before the request was sent whole.

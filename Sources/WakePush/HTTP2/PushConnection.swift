@@ -1,6 +1,8 @@
 /// One HTTP/2 connection that sends pushes, as a value: bytes and pushes go in; bytes to send and
 /// outcomes come out. It reads no clock and owns no socket.
 package struct PushConnection: Sendable {
+    /// Which of its engine's connections this is; comes back with every outcome.
+    let serial: UInt32
     private let limits: ConnectionLimits
     var encoder: RequestEncoder
     var decoder = HPACKDecoder()
@@ -57,10 +59,11 @@ package struct PushConnection: Sendable {
     /// - Parameter now: milliseconds of a clock that never goes back.
     package init(
         _ shape: RequestShape, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, now: UInt64
+        firstStream: UInt32 = 1, serial: UInt32 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
+        self.serial = serial
         self.limits = limits
         encoder = RequestEncoder(shape)
         streams = StreamTable(capacity: limits.streams)
@@ -201,7 +204,8 @@ package struct PushConnection: Sendable {
 
     mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
         guard let place = streams.find(stream) else { return }
-        outcomes.append(streams[place].reference, .retry(isSafe: isSafe))
+        outcomes.append(
+            streams[place].reference, .retry(isSafe: isSafe), connection: serial)
         close(stream, at: place)
     }
 
@@ -227,7 +231,7 @@ package struct PushConnection: Sendable {
 
     /// Hands over the outcomes so far.
     package mutating func takeOutcomes(into all: inout PushOutcomes) {
-        guard !outcomes.isEmpty else { return }
+        guard !outcomes.results.isEmpty else { return }
         let shift = UInt32(all.bodies.count)
         for var result in outcomes.results {
             if case .answered(let status, let retryAfter, var body) = result.outcome {
