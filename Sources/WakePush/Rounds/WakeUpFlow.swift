@@ -1,4 +1,4 @@
-private import WakeModel
+import WakeModel
 
 /// One gateway's part of a round, as a value: wake-ups and outcomes of the engine go in, batches
 /// for the engine and settled wake-ups come out. It reads no clock and owns no connection.
