@@ -62,8 +62,8 @@ let package = Package(
         .target(
             name: "WakeServer",
             dependencies: [
-                "WakeModel", "WakeHTTP", "WakeStore", "WakeFeed", "WakeSodium", "WakeFiles",
-                "CLinux",
+                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeSodium",
+                "WakeFiles", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [.embedInCode("Resources/privacy.json")],
@@ -117,8 +117,8 @@ let package = Package(
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeModel", "WakeSodium",
-                "WakeFiles",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
+                "WakeSodium", "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
         tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore"]),

@@ -17,6 +17,7 @@ enum UnsafeFiles {
         "Sources/WakeFiles/FileStatus.swift",
         "Sources/WakeFiles/Files.swift",
         "Sources/WakeFiles/MappedFile.swift",
+        "Sources/WakeFiles/OpenFile+Place.swift",
         "Sources/WakeFiles/OpenFile.swift",
         "Sources/WakeHTTP/Bytes+Text.swift",
         "Sources/WakeHTTP/EventLoop.swift",
