@@ -68,4 +68,15 @@ package enum Limits {
     package static let reserveBytes = 2 * logPages * pageBytes
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
+
+    // MARK: Broadcasts
+
+    /// Rows a round reads at once: with what is opened of them about 3 MiB.
+    package static let walkRows = 2048
+    /// Wake-ups of a round without a settled delivery, beyond what keeps its gateways busy: about
+    /// 1 KiB of memory each.
+    package static let unsettledWakeUps = 4096
+    /// Push tokens of a round remembered at most, 12 to 24 bytes each: 1 GiB for 44 million and
+    /// more.
+    package static let seenTokens = 64_000_000
 }

@@ -6,6 +6,9 @@ package protocol Gateway: Sendable {
     /// Whose push tokens it wakes.
     var service: PushService { get }
 
+    /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
+    var window: Int { get }
+
     /// Begins a round; costs nothing until something is sent.
     /// - Parameters:
     ///   - lifetime: seconds the push service keeps a wake-up for a device that is off.

@@ -26,8 +26,12 @@ struct AdminRoutes: Sendable {
     }
 
     private func broadcast(_ request: Request, _ exchange: Exchange) {
+        if request.method == .get || request.method == .head {
+            let report = broadcaster.report ?? BroadcastReport.none
+            return exchange.respond(Answers.json(report.encode()))
+        }
         guard request.method == .post else {
-            return exchange.respond(.methodNotAllowed(allow: "POST"))
+            return exchange.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
         }
         do throws(JSONError) {
             let force = try BroadcastBody.force(Array(request.body))
@@ -39,11 +43,12 @@ struct AdminRoutes: Sendable {
 
     private static func answer(_ outcome: Broadcaster.Outcome) -> Response {
         switch outcome {
-        case .started(let sequence, let streams):
+        case .started(let sequence, let streams, let round):
             var text = JSONText()
             text.beginObject()
             text.member("sequence", number: sequence)
             text.member("streams", number: streams)
+            text.member("round", number: round)
             text.endObject()
             return Answers.json(text.bytes)
         case .notNewer: return Answers.problem(.broadcastNotNewer)

@@ -1,3 +1,5 @@
+package import WakePush
+
 /// Everything an operator can set, with the defaults of an embedded installation. Immutable once
 /// read; paths are absolute.
 package struct Configuration: Sendable, Equatable {
@@ -44,6 +46,11 @@ package struct Configuration: Sendable, Equatable {
     /// Seconds between a client's polls.
     package var pollSeconds = 14_400
 
+    // [apns]
+    /// The section as it was written; empty when there is none.
+    var apnsSection: [String: String] = [:]
+    package var apns: APNsConfiguration?
+
     // [log]
     package var logLevel = LogLevel.info
 
@@ -80,6 +87,12 @@ extension Configuration {
         serve = on
         # spread-seconds = 300          woken clients spread their fetches over so long
         # cache-seconds = 30            when a cache or CDN serves the feed
+
+        # [apns]
+        # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600
+        # key-id = ABC123DEFG
+        # team-id = TEAM123456
+        # topic = org.example.app          the app's bundle identifier
 
         [log]
         level = info

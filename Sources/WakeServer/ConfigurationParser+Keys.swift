@@ -1,3 +1,5 @@
+private import WakePush
+
 extension ConfigurationParser {
     /// One key of the file: how its value is set, and what it takes, for messages.
     struct Key: Sendable {
@@ -7,7 +9,9 @@ extension ConfigurationParser {
     }
 
     /// Every key of the file. A new setting is one line here and one in `Configuration`.
-    static let keys: [String: Key] = [
+    static let keys = general.merging(apns) { general, _ in general }
+
+    private static let general: [String: Key] = [
         "http.listen": address(\.listen),
         "http.proxy-protocol": switched(\.proxyProtocol),
         "http.connections": integer(\.connections, 16...1_000_000),
@@ -38,6 +42,18 @@ extension ConfigurationParser {
             return true
         },
     ]
+
+    /// Checked as a whole at the end of the file: most of these need the others.
+    private static let apns: [String: Key] = Dictionary(
+        uniqueKeysWithValues: APNsConfiguration.words.map { word in
+            let isPath = word.key == "key" || word.key == "ca"
+            let key = Key(expected: word.takes) { configuration, value, directory in
+                configuration.apnsSection[word.key] =
+                    isPath ? absolute(value, directory) : value
+                return true
+            }
+            return ("apns." + word.key, key)
+        })
 
     private typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 

@@ -1,4 +1,5 @@
 private import WakeModel
+package import WakePush
 
 /// Reads `key = value` lines in `[sections]`. Every mistake is an error with its line number;
 /// unknown keys are mistakes.
@@ -7,6 +8,8 @@ package struct ConfigurationParser {
     private let directory: String
     private var section = ""
     private var line = 0
+    /// Where the section [apns] begins.
+    private var apnsLine = 0
     private var seen: Set<String> = []
 
     /// - Parameter directory: where relative paths start: the directory of the file.
@@ -20,7 +23,17 @@ package struct ConfigurationParser {
             parser.line += 1
             try parser.read(line)
         }
+        try parser.finish()
         return parser.configuration
+    }
+
+    /// What only the whole file can tell.
+    private mutating func finish() throws(ConfigurationError) {
+        do throws(APNsConfigurationError) {
+            configuration.apns = try APNsConfiguration(section: configuration.apnsSection)
+        } catch {
+            throw ConfigurationError(line: apnsLine, reason: .apns(error))
+        }
     }
 
     private init(directory: String) {
@@ -37,6 +50,7 @@ package struct ConfigurationParser {
             guard Self.keys.keys.contains(where: { $0.hasPrefix(section + ".") }) else {
                 throw error(.unknownSection(section))
             }
+            if section == "apns" { apnsLine = self.line }
             return
         }
         guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
@@ -82,6 +96,7 @@ package struct ConfigurationError: Error, Equatable {
         case unknownKey(String, section: String, meant: String?)
         case keyTwice(String)
         case badValue(String, expected: String)
+        case apns(APNsConfigurationError)
     }
 
     package let line: Int
@@ -99,6 +114,7 @@ package struct ConfigurationError: Error, Equatable {
                 + (meant.map { "; did you mean \($0)?" } ?? "")
         case .keyTwice(let key): "line \(line): \(key) is set twice"
         case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
+        case .apns(let error): "line \(line): \(error.message)"
         }
     }
 }

@@ -1,4 +1,6 @@
 private import Glibc
+package import WakeModel
+package import WakePush
 
 /// How much is logged.
 package enum LogLevel: String, Sendable, Equatable, CaseIterable {
@@ -24,14 +26,17 @@ package enum LogEvent: Sendable, Equatable {
     case storeRecovered
     /// A flush failed: nothing unacknowledged can be trusted, the process ends.
     case storeFailed
-    case broadcastStarted(sequence: UInt64)
-    case broadcastEnded(sequence: UInt64, streams: Int)
+    /// Event streams have been told; push services follow.
+    case broadcastStarted(sequence: UInt64, streams: Int)
+    case broadcastEnded(BroadcastSummary)
+    /// Why a gateway stopped: a word from a list.
+    case gatewayStopped(PushService, GatewayFailure)
     case feedChanged(sequence: UInt64)
     case feedUnreadable
 
     var level: LogLevel {
         switch self {
-        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable: .error
+        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped: .error
         case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded:
             .info
         case .storeOpened, .feedChanged: .debug
@@ -49,12 +54,28 @@ package enum LogEvent: Sendable, Equatable {
         case .storeFailing: "store-failing"
         case .storeRecovered: "store-recovered"
         case .storeFailed: "store-failed"
-        case .broadcastStarted(let sequence): "broadcast-started sequence=\(sequence)"
-        case .broadcastEnded(let sequence, let streams):
-            "broadcast-ended sequence=\(sequence) streams=\(streams)"
+        case .broadcastStarted(let sequence, let streams):
+            "broadcast-started sequence=\(sequence) streams=\(streams)"
+        case .broadcastEnded(let summary): "broadcast-ended \(summary.fields)"
+        case .gatewayStopped(let service, let failure):
+            "gateway-stopped service=\(service.word) reason=\(failure.word)"
         case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
         case .feedUnreadable: "feed-unreadable"
         }
+    }
+}
+
+/// One broadcast in numbers.
+package struct BroadcastSummary: Sendable, Equatable {
+    package let report: BroadcastReport
+
+    package init(_ report: BroadcastReport) { self.report = report }
+
+    var fields: String {
+        "sequence=\(report.sequence) ms=\(report.milliseconds) rows=\(report.rows) "
+            + "accepted=\(report.accepted) gone=\(report.gone) retry=\(report.retry) "
+            + "duplicates=\(report.duplicates) unsent=\(report.unsent) "
+            + "unserved=\(report.unserved)"
     }
 }
 

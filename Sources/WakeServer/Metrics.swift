@@ -51,7 +51,9 @@ struct Metrics: Sendable {
                 Int(clamping: broadcaster.lastSequence ?? 0)),
             gauge("streams", "event streams open now", wakes.count),
             counter("broadcasts", "broadcasts started", load(broadcaster.broadcasts)),
-            counter("stream_wake_ups", "wake-ups sent on event streams", load(broadcaster.wakeUps)),
+            counter(
+                "stream_wake_ups", "wake-ups sent on event streams",
+                load(broadcaster.streamWakeUps)),
             counter("registers", "registrations written or renewed", load(store.registers)),
             counter("deletes", "registrations asked to be forgotten", load(store.deletes)),
             counter("reads", "subject access requests", load(store.reads)),
@@ -64,6 +66,7 @@ struct Metrics: Sendable {
             counter("store_failures", "operations answered unavailable", load(store.failures)),
             gauge("store_pages", "pages of the database", load(store.pages)),
         ]
+        samples += pushes(broadcaster.totals)
         if let http = http() {
             samples += [
                 gauge("connections", "connections open now", load(http.open)),
@@ -80,6 +83,21 @@ struct Metrics: Sendable {
             ]
         }
         return samples
+    }
+
+    private func pushes(_ totals: BroadcastReport) -> [Sample] {
+        [
+            counter("pushes_accepted", "wake-ups that a push service took", totals.accepted),
+            counter("pushes_gone", "push tokens that a push service called gone", totals.gone),
+            counter("pushes_given_up", "wake-ups given up for their round", totals.retry),
+            counter("pushes_unsent", "wake-ups lost to a gateway that stopped", totals.unsent),
+            counter(
+                "pushes_saved", "registrations whose push token had its wake-up already",
+                totals.duplicates),
+            counter(
+                "registrations_unserved", "registrations of a push service without a gateway",
+                totals.unserved),
+        ]
     }
 
     private func gauge(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {

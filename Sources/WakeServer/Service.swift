@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 package import WakeHTTP
 import WakeModel
+import WakePush
 package import WakeStore
 
 /// The daemon: a store, a feed to serve, two listeners, one stream of wakes.
@@ -10,12 +11,19 @@ package struct Service: Sendable {
     private let log: Log
     private let store: Store
     private let server: HTTPServer
+    private let broadcaster: Broadcaster
 
     /// Opens the store and binds the listeners: clients can connect, and are answered by `run`.
     package init(_ configuration: Configuration, log: Log) async throws(ServiceError) {
         self.configuration = configuration
         self.log = log
         Hardening.apply()
+        let gateways: [any Gateway]
+        do throws(GatewayError) {
+            gateways = try Gateways.make(configuration)
+        } catch {
+            throw .gateway(error)
+        }
         let store: Store
         let start = ContinuousClock.now
         do throws(StoreOpenError) {
@@ -27,7 +35,8 @@ package struct Service: Sendable {
         let opening = (ContinuousClock.now - start) / .milliseconds(1)
         log(.storeOpened(milliseconds: Int(opening)))
         do throws(HTTPServerError) {
-            server = try Self.bind(configuration, store: store, log: log)
+            (server, broadcaster) = try Self.bind(
+                configuration, store: store, gateways: gateways, log: log)
         } catch {
             await store.close()
             throw .http(error)
@@ -40,15 +49,19 @@ package struct Service: Sendable {
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
     package func run() async {
         log(.started(port: port))
-        await server.run()
+        await withTaskGroup(of: Void.self) { [broadcaster] group in
+            group.addTask { await broadcaster.run() }
+            await server.run()
+            group.cancelAll()
+        }
         log(.stopping)
         await store.close()
         log(.stopped)
     }
 
     private static func bind(
-        _ configuration: Configuration, store: Store, log: Log
-    ) throws(HTTPServerError) -> HTTPServer {
+        _ configuration: Configuration, store: Store, gateways: [any Gateway], log: Log
+    ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
         let site = FeedSite(
@@ -56,7 +69,8 @@ package struct Service: Sendable {
         let sequence: @Sendable () -> UInt64 = { site.sequence }
         let health = Health(store: store.counters)
         let broadcaster = Broadcaster(
-            wakes: wakes, sequence: sequence, stateFile: configuration.broadcastState, log: log)
+            wakes: wakes, sequence: sequence, store: store, gateways: gateways,
+            stateFile: configuration.broadcastState, log: log)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster,
@@ -82,12 +96,13 @@ package struct Service: Sendable {
             ],
             limits: configuration.httpLimits, loop: loop)
         counters.set(server.counters)
-        return server
+        return (server, broadcaster)
     }
 }
 
 /// Why the daemon could not start.
 package enum ServiceError: Error {
+    case gateway(GatewayError)
     case store(StoreOpenError)
     case http(HTTPServerError)
 }
@@ -111,6 +126,9 @@ extension Configuration {
 
     /// The broadcaster's state, beside the database.
     var broadcastState: String { data + "/broadcast" }
+
+    /// The provider token of APNs between two runs, beside the database.
+    var providerToken: String { data + "/apns-token" }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

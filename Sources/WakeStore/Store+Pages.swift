@@ -1,3 +1,4 @@
+private import Synchronization
 package import WakeModel
 
 extension Store {
@@ -20,15 +21,42 @@ extension Store {
         return page.map(StorePage.init)
     }
 
-    /// Forgets a registration whose push token is gone, unless it was renewed since it was read.
-    package func removeIfUnchanged(_ row: StoreRow, in generation: Generation) async -> StoreAnswer
-    {
-        await withCheckedContinuation { continuation in
-            post(
-                .removal(generation, id: row.id, sealed: row.sealed) { answer in
-                    continuation.resume(returning: answer)
-                })
+    /// Forgets registrations whose push tokens are gone, except those that were renewed or deleted
+    /// since they were read. What the store cannot do now stays, for the next broadcast to find.
+    package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {
+        // Several transactions, so that operations of people come in between.
+        for start in stride(from: 0, to: rows.count, by: Limits.batchOperations) {
+            let part = rows[start..<min(start + Limits.batchOperations, rows.count)]
+            await withCheckedContinuation { continuation in
+                removeIfUnchanged(part) { continuation.resume() }
+            }
         }
+    }
+
+    private func removeIfUnchanged(
+        _ rows: ArraySlice<(row: StoreRow, generation: Generation)>,
+        _ done: @escaping @Sendable () -> Void
+    ) {
+        let left = Countdown(rows.count, done)
+        for (row, generation) in rows {
+            post(
+                .removal(generation, id: row.id, sealed: row.sealed) { _ in left.arrived() })
+        }
+    }
+}
+
+/// Calls back when so many have arrived.
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+    private let done: @Sendable () -> Void
+
+    init(_ count: Int, _ done: @escaping @Sendable () -> Void) {
+        left = Atomic(count)
+        self.done = done
+    }
+
+    func arrived() {
+        if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { done() }
     }
 }
 

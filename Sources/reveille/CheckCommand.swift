@@ -39,10 +39,21 @@ enum CheckCommand {
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
         row("wakes", "event streams, at most \(configuration.streams)")
-        row("push services", "off: no gateway in this version; registrations are kept for them")
+        row("apns", Gateways.apns(configuration), fault: fault(gatewaysOf: configuration))
+        row("fcm, webpush", "off: no gateway in this version; registrations are kept for them")
         row("log", configuration.logLevel.rawValue)
         row("policy", PrivacyPolicy.hash)
         return faults == 0 ? .success : .configuration
+    }
+
+    /// Reads key files; a wrong one is told here and not by the first broadcast.
+    private static func fault(gatewaysOf configuration: Configuration) -> String? {
+        do throws(GatewayError) {
+            _ = try Gateways.make(configuration)
+            return nil
+        } catch {
+            return error.message.split(separator: "\n").joined(separator: "; ")
+        }
     }
 
     private static func text(_ address: Configuration.Address) -> String {

@@ -91,7 +91,8 @@ enum FeedPublishCommand {
             Console().endProgress()
         }
         do throws(CommandFailure) {
-            return try BroadcastCommand.send(configuration, force: false)
+            _ = try BroadcastCommand.send(configuration, force: false)
+            return .success
         } catch {
             // The retry of a publish whose broadcast did go out has nothing left to do.
             guard error == BroadcastCommand.notNewer else { throw error }

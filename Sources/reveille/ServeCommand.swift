@@ -32,6 +32,7 @@ enum ServeCommand {
         _ error: ServiceError, _ configuration: Configuration
     ) -> CommandFailure {
         switch error {
+        case .gateway(let error): CommandFailure(error.message, status: .configuration)
         case .store(let error): CommandFailure(error.message(configuration.store))
         case .http(.addressInUse(let listener)):
             CommandFailure(

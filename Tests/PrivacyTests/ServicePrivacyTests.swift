@@ -100,11 +100,14 @@ struct ServicePrivacyTests {
 
     @Test("the log's vocabulary is closed: every event is words of ours and numbers")
     func vocabulary() {
+        var report = BroadcastReport()
+        report.stopped = ["apns": "what the operator is told"]
         let events: [LogEvent] = [
             .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
             .storeFull, .storeFailing, .storeRecovered, .storeFailed,
-            .broadcastStarted(sequence: 7),
-            .broadcastEnded(sequence: 7, streams: 2), .feedChanged(sequence: 7), .feedUnreadable,
+            .broadcastStarted(sequence: 7, streams: 2), .broadcastEnded(BroadcastSummary(report)),
+            .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
+            .feedChanged(sequence: 7), .feedUnreadable,
         ]
         for event in events {
             let words = event.line.split { $0 == " " || $0 == "=" }

@@ -36,9 +36,7 @@ struct PageTests {
         let rows = try #require(await store.page(of: .current, after: [])).rows
         let renewed = try #require(await store.stored(0))
         #expect(await store.ask(.register(Known.token(0), Known.pushToken(0))) == .done)
-        for row in rows {
-            #expect(await store.removeIfUnchanged(row, in: .current) == .done)
-        }
+        await store.removeIfUnchanged(rows.map { (row: $0, generation: .current) })
         #expect(await store.stored(0)?.token == Known.pushToken(0))
         #expect(await store.stored(1) == nil)
         let gone = try #require(rows.first { $0.id != renewed.id })

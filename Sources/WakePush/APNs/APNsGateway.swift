@@ -3,7 +3,7 @@ package import WakeModel
 /// Wakes the push tokens of one environment of APNs.
 package struct APNsGateway: Gateway, EngineService {
     package let service: PushService
-    let connections: Int
+    private let connections: Int
     private let endpoint: APNsEndpoint
     private let team: APNsTeam
 
@@ -15,6 +15,8 @@ package struct APNsGateway: Gateway, EngineService {
         self.team = team
         connections = configuration.connections
     }
+
+    package var window: Int { 2 * connections * ConnectionLimits().streams }
 
     package func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void

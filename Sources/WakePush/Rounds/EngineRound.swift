@@ -31,8 +31,7 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         self.lifetime = lifetime
         self.clock = clock
         self.report = report
-        let window = 2 * service.connections * ConnectionLimits().streams
-        state = Mutex(State(flow: WakeUpFlow(service.service, window: window)))
+        state = Mutex(State(flow: WakeUpFlow(service.service, window: service.window)))
     }
 
     // Reports are given under the lock: they come in the order in which things happened.

@@ -5,8 +5,8 @@ import WakeModel
 protocol EngineService: Sendable {
     var service: PushService { get }
 
-    /// Connections of one engine.
-    var connections: Int { get }
+    /// Wake-ups with the engine at most.
+    var window: Int { get }
 
     /// As whom to send now. Quick; asked about once a second and after every refusal.
     func credential(at now: ClockReading) throws(GatewayFailure) -> Credential
