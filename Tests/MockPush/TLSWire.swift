@@ -19,12 +19,12 @@ final class TLSWire: Wire {
 
     deinit { unsafe crt_ssl_free(library, connection) }
 
-    func receive(into buffer: inout [UInt8]) -> WireOutcome {
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome {
         guard isReady || shakeHands() else { return failure }
         return outcome(
             unsafe buffer.withUnsafeMutableBytes { bytes -> Int32 in
-                guard let start = bytes.baseAddress else { return 0 }
-                return unsafe crt_ssl_read(library, connection, start, bytes.count)
+                guard let base = bytes.baseAddress, start < bytes.count else { return 0 }
+                return unsafe crt_ssl_read(library, connection, base + start, bytes.count - start)
             })
     }
 

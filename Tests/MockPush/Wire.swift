@@ -5,8 +5,8 @@ import Glibc
 protocol Wire: AnyObject {
     /// Whether bytes can be sent; before, only the far end can bring it about.
     var isReady: Bool { get }
-    /// Reads what is there into the front of `buffer`.
-    func receive(into buffer: inout [UInt8]) -> WireOutcome
+    /// Reads what is there into `buffer`, from `start` on, which is not its end.
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome
     func send(_ bytes: Span<UInt8>) -> WireOutcome
 }
 
@@ -24,9 +24,10 @@ final class PlainWire: Wire {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    func receive(into buffer: inout [UInt8]) -> WireOutcome {
-        let count = unsafe buffer.withUnsafeMutableBytes {
-            unsafe linux_receive(descriptor, $0.baseAddress, $0.count)
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome {
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes -> Int in
+            guard let base = bytes.baseAddress, start < bytes.count else { return -Int(EINVAL) }
+            return unsafe linux_receive(descriptor, base + start, bytes.count - start)
         }
         if count == 0 { return .closed }
         return Self.outcome(count)
