@@ -26,6 +26,8 @@ final class MockConnection {
     private(set) var filled = 0
     var output: [UInt8] = []
     private(set) var state = State.open
+    /// It ends after a GOAWAY that names what was looked at.
+    private(set) var isPolite = false
 
     private let desk: Desk
     private var hasPreface = false
@@ -262,6 +264,7 @@ final class MockConnection {
         if let newest, newest.stream > last { self.newest = nil }
         requests = requests.filter { $0.key <= last }
         state = .leaving(lastStream: last)
+        isPolite = true
         endIfDone()
     }
 

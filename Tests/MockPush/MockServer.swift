@@ -11,6 +11,8 @@ final class MockServer {
         var watched: UInt32
         /// TLS reads ahead: more may wait in memory, where epoll does not see it.
         var mayRead = false
+        /// All was said; what still comes is not looked at.
+        var isDraining = false
 
         init(
             _ descriptor: Int32, _ wire: any Wire, _ connection: MockConnection, watched: UInt32
@@ -111,6 +113,7 @@ final class MockServer {
 
     private func read(_ peer: Peer) {
         guard peer.mayRead else { return }
+        if peer.isDraining { return drain(peer) }
         let connection = peer.connection
         connection.clock = clock
         // As much as is there, but not for ever: others wait. And nothing from a peer that does
@@ -126,11 +129,25 @@ final class MockServer {
         }
     }
 
+    /// A socket that is closed with bytes unread resets the connection, and answers that were on
+    /// their way are lost (RFC 9112 §9.6 tells the same of HTTP/1.1): the client closes first.
+    private func drain(_ peer: Peer) {
+        for _ in 0..<8 {
+            switch peer.wire.receive(into: &peer.connection.input, from: 0) {
+            case .count: break
+            case .wouldBlock:
+                peer.mayRead = false
+                return
+            case .closed: return forget(peer)
+            }
+        }
+    }
+
     private static let unread = 262_144
 
     /// Writes what is due; closes what has ended.
     private func tick(_ peer: Peer) {
-        guard peers[peer.descriptor] === peer else { return }
+        guard peers[peer.descriptor] === peer, !peer.isDraining else { return }
         let connection = peer.connection
         if connection.nextDue != nil || connection.state != .open {
             connection.clock = clock
@@ -147,8 +164,13 @@ final class MockServer {
             sent += count
         }
         if sent == output.count {
-            if connection.state == .ended { return forget(peer) }
             watch(peer, readable)
+            if connection.state == .ended {
+                guard connection.isPolite else { return forget(peer) }
+                peer.wire.finish()
+                peer.isDraining = true
+                peer.mayRead = true
+            }
             output.removeAll(keepingCapacity: true)
         } else {
             watch(peer, peer.wire.isReady ? UInt32(linux_out.rawValue) : readable)

@@ -8,6 +8,8 @@ protocol Wire: AnyObject {
     /// Reads what is there into `buffer`, from `start` on, which is not its end.
     func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome
     func send(_ bytes: Span<UInt8>) -> WireOutcome
+    /// Nothing more will be sent.
+    func finish()
 }
 
 enum WireOutcome: Equatable {
@@ -39,6 +41,8 @@ final class PlainWire: Wire {
                 unsafe linux_send(descriptor, $0.baseAddress, $0.count, false)
             })
     }
+
+    func finish() { _ = linux_shutdown_send(descriptor) }
 
     private static func outcome(_ count: Int) -> WireOutcome {
         if count >= 0 { return .count(count) }
