@@ -127,8 +127,7 @@ let package = Package(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
-                "WakeSQLite",
-                "WakeFiles", "CLinux", "TestSupport",
+                "WakeSQLite", "WakeFiles", "WakePush", "CRuntime", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

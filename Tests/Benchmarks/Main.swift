@@ -22,6 +22,13 @@ enum Main {
         Command(
             name: "connections", what: "the service's memory for each connection held open",
             run: { ConnectionsBenchmark.run($0) }),
+        Command(
+            name: "push", what: "CPU a push and pushes a second, beside h2load and node",
+            run: { PushBenchmark.run($0) }),
+        Command(
+            name: "push-sender", what: "the engine of push alone", run: { PushSender.run($0) }),
+        Command(
+            name: "push-peer", what: "the far end of push alone", run: { PushPeer.run($0) }),
     ]
 
     static func main() async {

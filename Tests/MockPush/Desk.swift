@@ -5,15 +5,20 @@ final class Desk {
     let options: Options
     var report = Report()
     var check: RequestCheck
+    var book = AnswerBook()
+    /// Nothing ever goes wrong: every proper request is accepted.
+    private let isFaultless: Bool
 
     init(_ options: Options) throws {
         self.options = options
         check = try RequestCheck(options)
+        isFaultless = !options.hasFaults
     }
 
     /// What happens to a whole request.
     enum Turn {
-        case answer(Answer)
+        /// A number of the book.
+        case answer(Int)
         case reset(code: UInt32)
         case goAway
         case stall
@@ -22,16 +27,31 @@ final class Desk {
 
     /// Streams allowed by now.
     var streams: Int {
-        options.streamsAt.last { $0.request <= report.requests }?.streams ?? options.streams
+        if options.streamsAt.isEmpty { return options.streams }
+        return options.streamsAt.last { $0.request <= report.requests }?.streams
+            ?? options.streams
     }
 
     func decide(_ request: OpenRequest) -> Turn {
         report.requests += 1
-        if let refusal = check.refusal(of: request) {
-            report.refusals["\(refusal.status) \(refusal.reason)", default: 0] += 1
-            return .answer(refusal)
+        guard let token = request.token, check.refusal(of: request) == nil else {
+            return .answer(refuse(check.refusal(of: request) ?? .badDeviceToken))
         }
-        guard let token = request.token else { return .answer(Answer(status: 500)) }
+        if isFaultless {
+            report.deliver(token)
+            return .answer(AnswerBook.accepted)
+        }
+        return connectionFault(token) ?? .answer(injected(token) ?? accept(token))
+    }
+
+    private func refuse(_ refusal: Refusal) -> Int {
+        let answer = refusal.answer
+        report.refusals["\(answer.status) \(answer.reason)", default: 0] += 1
+        return book.number(of: answer)
+    }
+
+    /// What befalls the stream or the whole connection.
+    private func connectionFault(_ token: PushTokenBytes) -> Turn? {
         let number = report.requests
         if options.stallAt == number {
             report.faults["stall", default: 0] += 1
@@ -42,39 +62,46 @@ final class Desk {
             report.faults["garbage", default: 0] += 1
             return .garbage
         }
-        if falls(number, options.goAwayEvery) {
+        if falls(options.goAwayEvery) {
             report.faults["goaway", default: 0] += 1
             return .goAway
         }
-        if falls(number, options.refuseEvery) {
+        if falls(options.refuseEvery) {
             report.faults["refused", default: 0] += 1
             return .reset(code: 0x7)
         }
-        if falls(number, options.resetEvery) {
+        if falls(options.resetEvery) {
             report.faults["reset", default: 0] += 1
             // The worst case: it was delivered, and the client cannot know.
             report.deliver(token)
             return .reset(code: 0x2)
         }
-        for injected in options.answers where falls(number, injected.every) {
-            report.faults["\(injected.status)", default: 0] += 1
-            if injected.status == 200 { report.deliver(token) }
-            return .answer(
-                Answer(
-                    status: injected.status, reason: injected.reason,
-                    retryAfter: injected.retryAfter))
-        }
+        return nil
+    }
+
+    /// An answer that was asked for by flag: by token, by number, to all, in this order.
+    private func injected(_ token: PushTokenBytes) -> Int? {
+        let answer =
+            options.tokenAnswers.first { token.begins(with: $0.digits) }?.answer
+            ?? options.answers.first { falls($0.every) }?.answer ?? options.answerAll
+        guard let answer else { return nil }
+        report.faults["\(answer.status)", default: 0] += 1
+        if answer.status == 200 { report.deliver(token) }
+        return book.number(of: answer)
+    }
+
+    private func accept(_ token: PushTokenBytes) -> Int {
         report.deliver(token)
         var answer = Answer.accepted
-        if falls(number, options.hugeHeadersEvery) {
+        if falls(options.hugeHeadersEvery) {
             report.faults["huge headers", default: 0] += 1
             answer.isHuge = true
         }
-        return .answer(answer)
+        return book.number(of: answer)
     }
 
-    private func falls(_ number: Int, _ every: Int) -> Bool {
-        every > 0 && number.isMultiple(of: every)
+    private func falls(_ every: Int) -> Bool {
+        every > 0 && report.requests.isMultiple(of: every)
     }
 
     func violation(_ name: String) { report.violations[name, default: 0] += 1 }
@@ -83,7 +110,8 @@ final class Desk {
     func summary() -> String {
         var report = report
         report.providerTokens = check.providerTokens
-        report.saw(fields: check.fields)
+        report.fields = check.fields
+        report.answers = book.given
         return report.line
     }
 }

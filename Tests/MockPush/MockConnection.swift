@@ -7,83 +7,119 @@ final class MockConnection {
         case open
         /// GOAWAY was sent: later streams are not looked at.
         case leaving(lastStream: UInt32)
-        /// Says and hears nothing until then, milliseconds.
+        /// Says and hears nothing until then, microseconds.
         case silent(until: UInt64)
         /// To be closed once `output` is gone.
         case ended
     }
 
     private struct Waiting {
+        /// Microseconds.
         var due: UInt64
         var stream: UInt32
-        var answer: Answer
+        /// A number of the book.
+        var answer: Int
     }
 
+    /// What is read is put here, behind the `filled` bytes that wait for the rest of their frame.
+    var input = [UInt8](repeating: 0, count: 65_536)
+    private(set) var filled = 0
     var output: [UInt8] = []
     private(set) var state = State.open
+    /// It ends after a GOAWAY that names what was looked at.
+    private(set) var isPolite = false
 
-    let desk: Desk
-    private var input: [UInt8] = []
+    private let desk: Desk
     private var hasPreface = false
-    var decoder: HPACKDecoder
-    var list = HeaderList()
-    var requests: [UInt32: OpenRequest] = [:]
+    private var decoder: HPACKDecoder
+    private var list = HeaderList()
+    private var known: KnownBlock?
+    /// The stream opened last, apart from the others: most end before the next one begins.
+    private var newest: (stream: UInt32, request: OpenRequest)?
+    private var requests: [UInt32: OpenRequest] = [:]
     /// A header block that goes on in CONTINUATION.
-    var fragments: (stream: UInt32, block: [UInt8], ends: Bool)?
+    private var fragments: (stream: UInt32, block: [UInt8], ends: Bool)?
     private var waiting: [Waiting] = []
     private var firstWaiting = 0
     private var dynamic: DynamicHeaders
-    private(set) var highestStream: UInt32 = 0
-    /// What the client may open, once it has acknowledged our SETTINGS; before, anything.
-    private var agreedStreams = Int.max
-    private var announcedStreams: [Int] = []
+    private var highestStream: UInt32 = 0
+    private var limits: StreamLimits
+    private var credit: ConnectionCredit
     /// What we may still send in DATA.
     private var sendWindow = 65_535
-    private var consumed = 0
 
-    var clock: (milliseconds: UInt64, seconds: Int) = (0, 0)
+    /// Of a clock that never goes back, and since 1970.
+    var clock: (microseconds: UInt64, seconds: Int) = (0, 0)
 
     init(_ desk: Desk) {
         self.desk = desk
         decoder = HPACKDecoder(limit: max(4096, desk.options.tableSize ?? 0))
         dynamic = DynamicHeaders(isOn: desk.options.dynamicHeaders)
+        limits = StreamLimits()
+        credit = ConnectionCredit(size: desk.options.connectionWindow)
         desk.report.connections += 1
         greet()
     }
 
-    /// Streams that wait for their answer or their end.
-    var openStreams: Int { requests.count + waiting.count - firstWaiting }
+    /// Whether it is to be given what comes.
+    var isReading: Bool {
+        switch state {
+        case .open, .leaving: true
+        case .silent, .ended: false
+        }
+    }
 
-    /// When the next answer is due, milliseconds of the clock.
+    /// Streams that wait for their answer or their end.
+    var openStreams: Int {
+        requests.count + (newest == nil ? 0 : 1) + waiting.count - firstWaiting
+    }
+
+    /// When the next answer is due, microseconds of the clock.
     var nextDue: UInt64? { firstWaiting < waiting.count ? waiting[firstWaiting].due : nil }
 
     // MARK: In
 
-    func receive(_ bytes: ArraySlice<UInt8>) {
+    /// - Parameter count: bytes that were put into `input` behind the `filled` ones.
+    func receive(_ count: Int) {
         if state == .ended { return }
-        input += bytes
+        filled += count
+        // Taken out while it is looked at, so that it need not be copied.
+        var bytes: [UInt8] = []
+        swap(&bytes, &input)
+        let position = take(bytes.span, count: filled)
+        Bytes.moveToFront(&bytes, position..<filled)
+        filled -= position
+        swap(&bytes, &input)
+        credit.give(isOpen: state == .open, into: &output)
+    }
+
+    /// - Returns: how many bytes are done with.
+    private func take(_ bytes: Span<UInt8>, count: Int) -> Int {
         var position = 0
         if !hasPreface {
-            guard input.count >= FrameWriter.preface.count else { return }
-            guard input.starts(with: FrameWriter.preface) else { return fail("preface", 0x1) }
+            let preface = FrameWriter.preface
+            guard count >= preface.count else { return 0 }
+            guard Bytes.same(bytes, preface, 0..<preface.count) else {
+                fail("preface", 0x1)
+                return 0
+            }
             hasPreface = true
-            position = FrameWriter.preface.count
+            position = preface.count
         }
-        let bytes = input
-        frames: while state != .ended {
+        let bytes = bytes.extracting(0..<count)
+        while state != .ended {
             if case .silent = state { break }
-            switch FrameReader.read(bytes.span, at: position) {
+            switch FrameReader.read(bytes, at: position) {
             case .complete(let frame, let end):
                 position = end
-                take(frame, bytes.span)
-            case .needMore: break frames
+                take(frame, bytes)
+            case .needMore: return position
             case .invalid:
                 fail("frame", 0x1)
-                break frames
+                return position
             }
         }
-        input.removeSubrange(..<min(position, input.count))
-        giveCredit()
+        return position
     }
 
     private func take(_ frame: Frame, _ bytes: Span<UInt8>) {
@@ -96,17 +132,19 @@ final class MockConnection {
         case .continuation(let stream, let fragment, let isWhole):
             goOn(stream, bytes.extracting(fragment), isWhole: isWhole)
         case .data(let stream, let body, let flow, let ends):
-            consumed += flow
+            guard credit.use(flow) else { return fail("flow control", 0x3) }
             data(stream, bytes.extracting(body), flow: flow, ends: ends)
         case .settingsAcknowledged:
-            if announcedStreams.isEmpty { return fail("acknowledgement", 0x1) }
-            agreedStreams = announcedStreams.removeFirst()
+            guard let change = limits.acknowledged() else {
+                return fail("acknowledgement", 0x1)
+            }
+            widen(by: change)
         case .settings: FrameWriter.settingsAcknowledgement(into: &output)
         case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &output)
         case .windowUpdate(0, let increment):
             sendWindow += Int(increment)
             flush()
-        case .reset(let stream, _): requests[stream] = nil
+        case .reset(let stream, _): _ = remove(stream)
         case .goAway: desk.report.faults["goaway received", default: 0] += 1
         case .pushPromise: fail("push promise", 0x1)
         case .windowUpdate, .pingAcknowledged, .priority, .unknown: break
@@ -134,26 +172,40 @@ final class MockConnection {
     }
 
     private func open(_ stream: UInt32, _ block: Span<UInt8>, ends: Bool) {
-        do {
-            // Whatever becomes of the stream: the table is the connection's.
-            try decoder.decode(block, into: &list)
-        } catch {
-            return fail("compression", 0x9)
-        }
+        guard let request = request(block) else { return fail("compression", 0x9) }
         if case .leaving(let last) = state, stream > last { return }
-        if openStreams >= agreedStreams {
+        if openStreams >= limits.streams {
             desk.violation("too many streams")
             return FrameWriter.reset(stream: stream, code: 0x7, into: &output)
         }
-        let request = desk.check.open(
-            list, now: clock.seconds, window: desk.options.window ?? 65_535)
-        requests[stream] = request
+        if let newest { requests[newest.stream] = newest.request }
+        newest = (stream, request)
         desk.report.mostStreams = max(desk.report.mostStreams, openStreams)
         if ends { end(stream, request) }
     }
 
+    /// What a header block asks for; nil when it cannot be decoded.
+    private func request(_ block: Span<UInt8>) -> OpenRequest? {
+        if let known, let token = known.token(of: block, second: clock.seconds) {
+            return desk.check.openAgain(known.profile, token, window: limits.window)
+        }
+        known = nil
+        do {
+            // Whatever becomes of the stream: the table is the connection's.
+            try decoder.decode(block, into: &list)
+        } catch {
+            return nil
+        }
+        let request = desk.check.open(list, now: clock.seconds, window: limits.window)
+        if request.refusal == nil, let token = request.token, token.rest == nil {
+            known = KnownBlock(
+                block, token: token.words, second: clock.seconds, profile: request.profile)
+        }
+        return request
+    }
+
     private func data(_ stream: UInt32, _ body: Span<UInt8>, flow: Int, ends: Bool) {
-        guard var request = requests[stream] else { return }
+        guard var request = remove(stream) else { return }
         request.receiveWindow -= flow
         guard request.receiveWindow >= 0 else { return fail("flow control", 0x3) }
         desk.check.take(body, into: &request)
@@ -166,54 +218,74 @@ final class MockConnection {
         requests[stream] = request
     }
 
+    private func remove(_ stream: UInt32) -> OpenRequest? {
+        guard let newest, newest.stream == stream else {
+            return requests.removeValue(forKey: stream)
+        }
+        self.newest = nil
+        return newest.request
+    }
+
+    /// RFC 9113 §6.9.2: a new SETTINGS_INITIAL_WINDOW_SIZE changes the windows of open streams.
+    private func widen(by change: Int) {
+        if change == 0 { return }
+        newest?.request.receiveWindow += change
+        for stream in requests.keys { requests[stream]?.receiveWindow += change }
+    }
+
     // MARK: Out
 
     private func end(_ stream: UInt32, _ request: OpenRequest) {
-        requests[stream] = nil
-        let streams = desk.streams
+        _ = remove(stream)
         switch desk.decide(request) {
         case .answer(let answer):
-            desk.report.answers[answer.status, default: 0] += 1
+            desk.book.give(answer)
             waiting.append(
                 Waiting(
-                    due: clock.milliseconds + UInt64(desk.options.latency), stream: stream,
-                    answer: answer))
+                    due: clock.microseconds + UInt64(desk.options.latency) * 1000,
+                    stream: stream, answer: answer))
             flush()
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &output)
-        case .goAway:
-            // This request was not looked at either: safe to send again (RFC 9113 §6.8).
-            let last = stream > 2 ? stream - 2 : 0
-            FrameWriter.goAway(lastStream: last, code: 0, into: &output)
-            requests = requests.filter { $0.key <= last }
-            state = .leaving(lastStream: last)
-            endIfDone()
+        case .goAway: leave(before: stream)
         case .stall:
-            state = .silent(until: clock.milliseconds + UInt64(desk.options.stallSeconds) * 1000)
+            let time = UInt64(desk.options.stallSeconds) * 1_000_000
+            state = .silent(until: clock.microseconds + time)
         case .garbage:
             output += [UInt8](repeating: 0xFF, count: 100)
             state = .ended
         }
-        if desk.streams != streams { announce(streams: desk.streams) }
+        if desk.streams != limits.announced { announce(desk.streams) }
+    }
+
+    /// This request was not looked at either: safe to send again (RFC 9113 §6.8).
+    private func leave(before stream: UInt32) {
+        let last = stream > 2 ? stream - 2 : 0
+        FrameWriter.goAway(lastStream: last, code: 0, into: &output)
+        if let newest, newest.stream > last { self.newest = nil }
+        requests = requests.filter { $0.key <= last }
+        state = .leaving(lastStream: last)
+        isPolite = true
+        endIfDone()
     }
 
     /// Time has passed: writes what is due, and ends a silence by reading on.
     func wake() {
         if case .silent(let until) = state {
-            guard clock.milliseconds >= until else { return }
+            guard clock.microseconds >= until else { return }
             state = .open
-            receive([])
+            receive(0)
         }
         flush()
     }
 
     /// Writes the answers that are due, as far as the window reaches.
     private func flush() {
-        while firstWaiting < waiting.count, waiting[firstWaiting].due <= clock.milliseconds {
+        while firstWaiting < waiting.count, waiting[firstWaiting].due <= clock.microseconds {
             let next = waiting[firstWaiting]
-            let body = next.answer.body
-            guard body.count <= sendWindow else { break }
-            write(next.answer, body, on: next.stream)
-            sendWindow -= body.count
+            let count = desk.book.bodyCount(next.answer)
+            guard count <= sendWindow else { break }
+            desk.book.write(next.answer, on: next.stream, &dynamic, into: &output)
+            sendWindow -= count
             firstWaiting += 1
         }
         if firstWaiting == waiting.count {
@@ -226,25 +298,6 @@ final class MockConnection {
         endIfDone()
     }
 
-    private func write(_ answer: Answer, _ body: [UInt8], on stream: UInt32) {
-        let block = answer.block(&dynamic)
-        let part = 16_384
-        FrameWriter.headers(
-            stream: stream, block: Array(block.prefix(part)), isWhole: block.count <= part,
-            ends: body.isEmpty, into: &output)
-        var start = part
-        while start < block.count {
-            let end = min(start + part, block.count)
-            FrameWriter.continuation(
-                stream: stream, block: Array(block[start..<end]), isWhole: end == block.count,
-                into: &output)
-            start = end
-        }
-        if !body.isEmpty {
-            FrameWriter.data(stream: stream, body: body[...], ends: true, into: &output)
-        }
-    }
-
     private func endIfDone() {
         if case .leaving = state, openStreams == 0 { state = .ended }
     }
@@ -254,20 +307,14 @@ final class MockConnection {
         if let size = desk.options.tableSize { entries.append((0x1, UInt32(size))) }
         entries.append((0x3, UInt32(desk.streams)))
         if let window = desk.options.window { entries.append((0x4, UInt32(window))) }
-        announcedStreams.append(desk.streams)
+        limits.announce(streams: desk.streams, window: desk.options.window)
         FrameWriter.settings(entries, into: &output)
-        FrameWriter.windowUpdate(stream: 0, increment: 1 << 24, into: &output)
+        credit.open(into: &output)
     }
 
-    private func announce(streams: Int) {
-        announcedStreams.append(streams)
+    private func announce(_ streams: Int) {
+        limits.announce(streams: streams, window: nil)
         FrameWriter.settings([(0x3, UInt32(streams))], into: &output)
-    }
-
-    private func giveCredit() {
-        guard consumed >= 32_768, state == .open else { return }
-        FrameWriter.windowUpdate(stream: 0, increment: UInt32(consumed), into: &output)
-        consumed = 0
     }
 
     private func fail(_ what: String, _ code: UInt32) {

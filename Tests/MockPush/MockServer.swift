@@ -7,10 +7,18 @@ final class MockServer {
         let descriptor: Int32
         let wire: any Wire
         let connection: MockConnection
-        var isWatchedForWriting = false
+        /// What epoll tells of it.
+        var watched: UInt32
+        /// TLS reads ahead: more may wait in memory, where epoll does not see it.
+        var mayRead = false
+        /// All was said; what still comes is not looked at.
+        var isDraining = false
 
-        init(_ descriptor: Int32, _ wire: any Wire, _ connection: MockConnection) {
+        init(
+            _ descriptor: Int32, _ wire: any Wire, _ connection: MockConnection, watched: UInt32
+        ) {
             self.descriptor = descriptor
+            self.watched = watched
             self.wire = wire
             self.connection = connection
         }
@@ -24,7 +32,7 @@ final class MockServer {
     private let listener: Int32
     private let signals: Int32
     private var peers: [Int32: Peer] = [:]
-    private var buffer = [UInt8](repeating: 0, count: 262_144)
+    private var clock = MockServer.now()
     private var isEnding = false
 
     init(_ options: Options) throws {
@@ -58,7 +66,11 @@ final class MockServer {
                 return unsafe linux_epoll_wait(epoll, start, Int32(buffer.count), timeout())
             }
             for event in events.prefix(Int(max(0, count))) { handle(event) }
-            for peer in Array(peers.values) { tick(peer) }
+            clock = Self.now()
+            for peer in Array(peers.values) {
+                read(peer)
+                tick(peer)
+            }
             let goal = desk.options.exitAt
             if goal > 0, desk.report.distinct >= goal, peers.values.allSatisfy({ isIdle($0) }) {
                 isEnding = true
@@ -76,7 +88,7 @@ final class MockServer {
         } else if descriptor == signals {
             isEnding = true
         } else if let peer = peers[descriptor] {
-            read(peer)
+            peer.mayRead = true
         }
     }
 
@@ -89,7 +101,8 @@ final class MockServer {
                 close(descriptor)
                 continue
             }
-            peers[descriptor] = Peer(descriptor, wire, MockConnection(desk))
+            peers[descriptor] = Peer(
+                descriptor, wire, MockConnection(desk), watched: readable)
         }
     }
 
@@ -99,49 +112,76 @@ final class MockServer {
     }
 
     private func read(_ peer: Peer) {
-        if case .silent = peer.connection.state { return }
-        peer.connection.clock = Self.now()
-        // As much as is there, but not for ever: others wait.
-        for _ in 0..<8 {
-            switch peer.wire.receive(into: &buffer) {
-            case .count(let count): peer.connection.receive(buffer[..<count])
-            case .wouldBlock: return
+        guard peer.mayRead else { return }
+        if peer.isDraining { return drain(peer) }
+        let connection = peer.connection
+        connection.clock = clock
+        // As much as is there, but not for ever: others wait. And nothing from a peer that does
+        // not read: memory stays bounded.
+        for _ in 0..<8 where connection.isReading && connection.output.count < Self.unread {
+            switch peer.wire.receive(into: &connection.input, from: connection.filled) {
+            case .count(let count): connection.receive(count)
+            case .wouldBlock:
+                peer.mayRead = false
+                return
             case .closed: return forget(peer)
             }
-            if peer.connection.state != .open { return }
         }
     }
 
+    /// A socket that is closed with bytes unread resets the connection, and answers that were on
+    /// their way are lost (RFC 9112 §9.6 tells the same of HTTP/1.1): the client closes first.
+    private func drain(_ peer: Peer) {
+        for _ in 0..<8 {
+            switch peer.wire.receive(into: &peer.connection.input, from: 0) {
+            case .count: break
+            case .wouldBlock:
+                peer.mayRead = false
+                return
+            case .closed: return forget(peer)
+            }
+        }
+    }
+
+    private static let unread = 262_144
+
     /// Writes what is due; closes what has ended.
     private func tick(_ peer: Peer) {
-        guard peers[peer.descriptor] === peer else { return }
+        guard peers[peer.descriptor] === peer, !peer.isDraining else { return }
         let connection = peer.connection
         if connection.nextDue != nil || connection.state != .open {
-            connection.clock = Self.now()
+            connection.clock = clock
             connection.wake()
         }
         if case .silent = connection.state { return watch(peer, 0) }
         var sent = 0
-        let output = connection.output
+        var output: [UInt8] = []
+        swap(&output, &connection.output)
         while sent < output.count {
-            let rest = output.span.extracting(sent...)
-            let outcome = peer.wire.send(rest)
+            let outcome = peer.wire.send(output.span.extracting(sent...))
             if outcome == .closed { return forget(peer) }
             guard case .count(let count) = outcome else { break }
             sent += count
         }
         if sent == output.count {
-            connection.output = []
-            if connection.state == .ended { return forget(peer) }
             watch(peer, readable)
+            if connection.state == .ended {
+                guard connection.isPolite else { return forget(peer) }
+                peer.wire.finish()
+                peer.isDraining = true
+                peer.mayRead = true
+            }
+            output.removeAll(keepingCapacity: true)
         } else {
-            connection.output.removeFirst(sent)
-            // A peer that does not read is not read from either: memory stays bounded.
             watch(peer, peer.wire.isReady ? UInt32(linux_out.rawValue) : readable)
+            output.removeFirst(sent)
         }
+        swap(&output, &connection.output)
     }
 
     private func watch(_ peer: Peer, _ bits: UInt32) {
+        if peer.watched == bits { return }
+        peer.watched = bits
         _ = linux_epoll_change(epoll, peer.descriptor, bits, UInt64(peer.descriptor))
     }
 
@@ -154,26 +194,28 @@ final class MockServer {
         peer.connection.openStreams == 0 && peer.connection.output.isEmpty
     }
 
-    /// Milliseconds until the next answer is due or silence ends; -1: until something happens.
+    /// Milliseconds until the next answer is due or silence ends, never too few; -1: until something
+    /// happens.
     private func timeout() -> Int32 {
         var next = UInt64.max
         for peer in peers.values {
             if case .silent(let until) = peer.connection.state {
                 next = min(next, until)
-            } else if let due = peer.connection.nextDue {
-                next = min(next, due)
+                continue
             }
+            if peer.mayRead, peer.connection.output.isEmpty { return 0 }
+            if let due = peer.connection.nextDue { next = min(next, due) }
         }
         if next == .max { return -1 }
-        let now = Self.now().milliseconds
-        return next <= now ? 0 : Int32(clamping: next - now)
+        let now = Self.now().microseconds
+        return next <= now ? 0 : Int32(clamping: (next - now + 999) / 1000)
     }
 
-    private static func now() -> (milliseconds: UInt64, seconds: Int) {
+    private static func now() -> (microseconds: UInt64, seconds: Int) {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        let milliseconds = UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
+        let microseconds = UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
         unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return (milliseconds, time.tv_sec)
+        return (microseconds, time.tv_sec)
     }
 }

@@ -12,7 +12,7 @@ struct Report {
     var refusals: [String: Int] = [:]
     var faults: [String: Int] = [:]
     /// How many requests carried each field.
-    private(set) var fields: [[UInt8]: Int] = [:]
+    var fields: [[UInt8]: Int] = [:]
     /// Distinct provider tokens that verified.
     var providerTokens = 0
     /// What the client did against the protocol.
@@ -20,21 +20,13 @@ struct Report {
     /// Most streams open at once on one connection.
     var mostStreams = 0
 
-    private var tokens: Set<PushTokenBytes> = []
+    private var tokens = TokenSet()
 
     var distinct: Int { tokens.count }
 
     mutating func deliver(_ token: PushTokenBytes) {
         delivered += 1
-        if !tokens.insert(token).inserted { duplicates += 1 }
-    }
-
-    mutating func saw(field name: ArraySlice<UInt8>) {
-        fields[Array(name), default: 0] += 1
-    }
-
-    mutating func saw(fields counts: [[UInt8]: Int]) {
-        fields.merge(counts) { $0 + $1 }
+        if !tokens.insert(token) { duplicates += 1 }
     }
 
     /// One line of JSON.
@@ -64,58 +56,5 @@ struct Report {
                 }
                 return "\"\(name)\":\(member.count)"
             }.joined(separator: ",") + "}"
-    }
-}
-
-/// A push token as bytes in words, quick to hash: up to 100 bytes, zeros behind.
-struct PushTokenBytes: Hashable {
-    private var words: (UInt64, UInt64, UInt64, UInt64)
-    private var more: [UInt8]
-
-    /// nil unless `hex` is 32 to 100 bytes in hexadecimal digits.
-    init?(hex: ArraySlice<UInt8>) {
-        guard hex.count >= 64, hex.count <= 200, hex.count.isMultiple(of: 2) else { return nil }
-        words = (0, 0, 0, 0)
-        more = []
-        var position = hex.startIndex
-        for word in 0..<4 {
-            var value: UInt64 = 0
-            for _ in 0..<16 {
-                guard let digit = Self.digit(hex[position]) else { return nil }
-                value = value << 4 | UInt64(digit)
-                position += 1
-            }
-            switch word {
-            case 0: words.0 = value
-            case 1: words.1 = value
-            case 2: words.2 = value
-            default: words.3 = value
-            }
-        }
-        while position < hex.endIndex {
-            guard let digit = Self.digit(hex[position]) else { return nil }
-            more.append(digit)
-            position += 1
-        }
-    }
-
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case 0x30...0x39: character - 0x30
-        case 0x61...0x66: character - 0x61 + 10
-        case 0x41...0x46: character - 0x41 + 10
-        default: nil
-        }
-    }
-
-    static func == (left: Self, right: Self) -> Bool {
-        left.words == right.words && left.more == right.more
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(words.0)
-        hasher.combine(words.1)
-        hasher.combine(words.2)
-        hasher.combine(words.3)
     }
 }

@@ -4,10 +4,13 @@ import WakePush
 struct OpenRequest {
     var token: PushTokenBytes?
     /// The first fault found in the fields; nil when they are as they must be.
-    var refusal: Answer?
+    var refusal: Refusal?
     var bodyMatches = 0
     var bodyCount = 0
+    /// What the client may still send in DATA.
     var receiveWindow: Int
+    /// Which fields it holds.
+    var profile = 0
 }
 
 /// Holds requests against what APNs asks for and this project promises (push.md: one constant
@@ -18,8 +21,9 @@ struct RequestCheck {
 
     private let topic: [UInt8]?
     private var tokens: TokenCheck
-    /// How many requests carried each field: few names, found by looking.
-    private var names: [(name: [UInt8], count: Int)] = []
+    /// Sets of field names that were seen together, and how often: few, found by looking.
+    private var profiles: [(names: [[UInt8]], count: Int)] = []
+    private static let mostProfiles = 100
 
     init(_ options: Options) throws {
         topic = options.topic.map { Array($0.utf8) }
@@ -28,13 +32,25 @@ struct RequestCheck {
 
     var providerTokens: Int { tokens.distinct }
 
+    /// How many requests carried each field.
     var fields: [[UInt8]: Int] {
-        Dictionary(names.map { ($0.name, $0.count) }, uniquingKeysWith: +)
+        var counts: [[UInt8]: Int] = [:]
+        for profile in profiles {
+            for name in profile.names { counts[name, default: 0] += profile.count }
+        }
+        return counts
+    }
+
+    /// A request with the fields of one that deserved to be delivered, in the same second.
+    mutating func openAgain(_ profile: Int, _ token: TokenWords, window: Int) -> OpenRequest {
+        profiles[profile].count += 1
+        return OpenRequest(token: PushTokenBytes(token), receiveWindow: window, profile: profile)
     }
 
     /// What the fields of a request deserve.
     mutating func open(_ list: HeaderList, now: Int, window: Int) -> OpenRequest {
         var request = OpenRequest(receiveWindow: window)
+        request.profile = saw(list)
         var (method, path, authorization) = (
             ArraySlice<UInt8>(), ArraySlice<UInt8>(), ArraySlice<UInt8>()
         )
@@ -43,7 +59,6 @@ struct RequestCheck {
         )
         for index in 0..<list.count {
             let name = list.name(index)
-            count(name)
             let value = list.value(index)
             if name.elementsEqual(Name.authorization) {
                 authorization = value
@@ -76,6 +91,13 @@ struct RequestCheck {
 
     /// Takes a part of the body.
     func take(_ bytes: Span<UInt8>, into request: inout OpenRequest) {
+        if request.bodyCount == 0, bytes.count == Self.body.count,
+            Bytes.same(bytes, Self.body, 0..<bytes.count)
+        {
+            request.bodyMatches = bytes.count
+            request.bodyCount = bytes.count
+            return
+        }
         for index in bytes.indices {
             let place = request.bodyCount
             if place < Self.body.count, bytes[index] == Self.body[place] {
@@ -86,63 +108,61 @@ struct RequestCheck {
     }
 
     /// What a whole request deserves, or nil when it is to be delivered.
-    func refusal(of request: OpenRequest) -> Answer? {
+    func refusal(of request: OpenRequest) -> Refusal? {
         if let refusal = request.refusal { return refusal }
-        if request.bodyCount == 0 { return Answer(status: 400, reason: "PayloadEmpty") }
-        if request.bodyCount > 4096 { return Answer(status: 413, reason: "PayloadTooLarge") }
+        if request.bodyCount == 0 { return .payloadEmpty }
+        if request.bodyCount > 4096 { return .payloadTooLarge }
         guard request.bodyCount == Self.body.count, request.bodyMatches == Self.body.count else {
-            return Answer(status: 400, reason: "PayloadNotConstant")
+            return .payloadNotConstant
         }
         return nil
     }
 
     private func refusal(
         _ method: ArraySlice<UInt8>, _ path: ArraySlice<UInt8>, _ token: PushTokenBytes?
-    ) -> Answer? {
-        guard method.elementsEqual("POST".utf8) else {
-            return Answer(status: 405, reason: "MethodNotAllowed")
-        }
-        guard path.starts(with: Self.pathPrefix) else {
-            return Answer(status: 404, reason: "BadPath")
-        }
-        return token == nil ? Answer(status: 400, reason: "BadDeviceToken") : nil
+    ) -> Refusal? {
+        guard method.elementsEqual("POST".utf8) else { return .methodNotAllowed }
+        guard path.starts(with: Self.pathPrefix) else { return .badPath }
+        return token == nil ? .badDeviceToken : nil
     }
 
     private mutating func refusal(
         _ authorization: ArraySlice<UInt8>, topic: ArraySlice<UInt8>, _ now: Int
-    ) -> Answer? {
-        if case .refused(let status, let reason) = tokens.check(authorization, now: now) {
-            return Answer(status: status, reason: reason)
-        }
-        if topic.isEmpty { return Answer(status: 400, reason: "MissingTopic") }
-        if let expected = self.topic, !topic.elementsEqual(expected) {
-            return Answer(status: 400, reason: "TopicDisallowed")
-        }
+    ) -> Refusal? {
+        if let refusal = tokens.check(authorization, now: now) { return refusal }
+        if topic.isEmpty { return .missingTopic }
+        if let expected = self.topic, !topic.elementsEqual(expected) { return .topicDisallowed }
         return nil
     }
 
     private func refusal(
         _ type: ArraySlice<UInt8>, _ priority: ArraySlice<UInt8>,
         _ expiration: ArraySlice<UInt8>, _ now: Int
-    ) -> Answer? {
-        guard type.elementsEqual("background".utf8) else {
-            return Answer(status: 400, reason: "InvalidPushType")
-        }
+    ) -> Refusal? {
+        guard type.elementsEqual("background".utf8) else { return .invalidPushType }
         // Apple: a background push must have priority 5.
-        guard priority.elementsEqual("5".utf8) else {
-            return Answer(status: 400, reason: "BadPriority")
-        }
+        guard priority.elementsEqual("5".utf8) else { return .badPriority }
         // Always set, or devices that are off now never hear of it.
         let seconds = Int(String(decoding: expiration, as: UTF8.self)) ?? 0
-        return seconds > now ? nil : Answer(status: 400, reason: "BadExpirationDate")
+        return seconds > now ? nil : .badExpirationDate
     }
 
-    private mutating func count(_ name: ArraySlice<UInt8>) {
-        for index in names.indices where name.elementsEqual(names[index].name) {
-            names[index].count += 1
-            return
+    /// Counts the names of one request's fields.
+    private mutating func saw(_ list: HeaderList) -> Int {
+        let known = profiles.firstIndex { profile in
+            profile.names.count == list.count
+                && profile.names.indices.allSatisfy {
+                    list.name($0).elementsEqual(profile.names[$0])
+                }
         }
-        if names.count < 100 { names.append((Array(name), 1)) }
+        if let known {
+            profiles[known].count += 1
+            return known
+        }
+        // Far more than any honest client has: the rest counts as the last.
+        if profiles.count == Self.mostProfiles { return profiles.count - 1 }
+        profiles.append(((0..<list.count).map { Array(list.name($0)) }, 1))
+        return profiles.count - 1
     }
 
     private enum Name {

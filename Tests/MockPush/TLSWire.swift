@@ -1,8 +1,10 @@
+import CLinux
 import CRuntime
 
 /// TLS on top of the socket, as the server.
 @safe
 final class TLSWire: Wire {
+    private let descriptor: Int32
     private let library: crt_ssl
     private let connection: UnsafeMutableRawPointer
     private(set) var isReady = false
@@ -13,18 +15,19 @@ final class TLSWire: Wire {
         guard let connection = unsafe crt_ssl_new(library, context, descriptor, true, nil) else {
             return nil
         }
+        self.descriptor = descriptor
         unsafe self.library = unsafe library
         unsafe self.connection = unsafe connection
     }
 
     deinit { unsafe crt_ssl_free(library, connection) }
 
-    func receive(into buffer: inout [UInt8]) -> WireOutcome {
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome {
         guard isReady || shakeHands() else { return failure }
         return outcome(
             unsafe buffer.withUnsafeMutableBytes { bytes -> Int32 in
-                guard let start = bytes.baseAddress else { return 0 }
-                return unsafe crt_ssl_read(library, connection, start, bytes.count)
+                guard let base = bytes.baseAddress, start < bytes.count else { return 0 }
+                return unsafe crt_ssl_read(library, connection, base + start, bytes.count - start)
             })
     }
 
@@ -35,6 +38,11 @@ final class TLSWire: Wire {
                 guard let start = bytes.baseAddress else { return 0 }
                 return unsafe crt_ssl_write(library, connection, start, bytes.count)
             })
+    }
+
+    func finish() {
+        unsafe crt_ssl_shutdown(library, connection)
+        _ = linux_shutdown_send(descriptor)
     }
 
     private func shakeHands() -> Bool {

@@ -4,15 +4,10 @@ import WakePush
 
 /// Checks provider tokens as APNs does, each distinct one once.
 struct TokenCheck {
-    enum Verdict {
-        case good
-        case refused(status: Int, reason: String)
-    }
-
     private let options: Options
     private let key: P256Key?
     private var last: [UInt8] = []
-    private var lastVerdict = Verdict.good
+    private var lastVerdict: Refusal?
     private var issuedAt = 0
     private var known: Set<[UInt8]> = []
     private var newestAt: Int?
@@ -30,31 +25,31 @@ struct TokenCheck {
     }
 
     /// - Parameter value: of `authorization`; empty when there is none.
-    mutating func check(_ value: ArraySlice<UInt8>, now: Int) -> Verdict {
-        if value.isEmpty { return .refused(status: 403, reason: "MissingProviderToken") }
+    /// - Returns: nil when it is good.
+    mutating func check(_ value: ArraySlice<UInt8>, now: Int) -> Refusal? {
+        if value.isEmpty { return .missingProviderToken }
         if !value.elementsEqual(last) {
             last = Array(value)
             lastVerdict = verify(value, now)
         }
-        guard case .good = lastVerdict else { return lastVerdict }
+        if let lastVerdict { return lastVerdict }
         // Age goes on while a token is in use.
         if key != nil, now - issuedAt >= options.tokenAge || issuedAt - now > 60 {
-            return .refused(status: 403, reason: "ExpiredProviderToken")
+            return .expiredProviderToken
         }
-        return .good
+        return nil
     }
 
-    private mutating func verify(_ value: ArraySlice<UInt8>, _ now: Int) -> Verdict {
-        let invalid = Verdict.refused(status: 403, reason: "InvalidProviderToken")
+    private mutating func verify(_ value: ArraySlice<UInt8>, _ now: Int) -> Refusal? {
         let prefix = Array("bearer ".utf8)
-        guard value.starts(with: prefix) else { return invalid }
+        guard value.starts(with: prefix) else { return .invalidProviderToken }
         let token = value.dropFirst(prefix.count)
         guard let key else {
             known.insert(Array(token))
-            return .good
+            return nil
         }
         let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return invalid }
+        guard parts.count == 3 else { return .invalidProviderToken }
         let signed = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
         guard let raw = Self.decode(parts[2]), let signature = ECDSASignature(raw: raw),
             key.verifies(signature, of: signed.span), let header = Self.decode(parts[0]),
@@ -65,15 +60,15 @@ struct TokenCheck {
             values.texts.count == 1, values.numbers.count == 1,
             options.keyID == nil || options.keyID == kid,
             options.teamID == nil || options.teamID == iss
-        else { return invalid }
+        else { return .invalidProviderToken }
         issuedAt = iat
         if known.insert(Array(token)).inserted {
             defer { newestAt = now }
             if let newestAt, now - newestAt < options.tokenInterval {
-                return .refused(status: 429, reason: "TooManyProviderTokenUpdates")
+                return .tooManyProviderTokenUpdates
             }
         }
-        return .good
+        return nil
     }
 
     private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {

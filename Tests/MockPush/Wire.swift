@@ -5,9 +5,11 @@ import Glibc
 protocol Wire: AnyObject {
     /// Whether bytes can be sent; before, only the far end can bring it about.
     var isReady: Bool { get }
-    /// Reads what is there into the front of `buffer`.
-    func receive(into buffer: inout [UInt8]) -> WireOutcome
+    /// Reads what is there into `buffer`, from `start` on, which is not its end.
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome
     func send(_ bytes: Span<UInt8>) -> WireOutcome
+    /// Nothing more will be sent.
+    func finish()
 }
 
 enum WireOutcome: Equatable {
@@ -24,9 +26,10 @@ final class PlainWire: Wire {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    func receive(into buffer: inout [UInt8]) -> WireOutcome {
-        let count = unsafe buffer.withUnsafeMutableBytes {
-            unsafe linux_receive(descriptor, $0.baseAddress, $0.count)
+    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome {
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes -> Int in
+            guard let base = bytes.baseAddress, start < bytes.count else { return -Int(EINVAL) }
+            return unsafe linux_receive(descriptor, base + start, bytes.count - start)
         }
         if count == 0 { return .closed }
         return Self.outcome(count)
@@ -38,6 +41,8 @@ final class PlainWire: Wire {
                 unsafe linux_send(descriptor, $0.baseAddress, $0.count, false)
             })
     }
+
+    func finish() { _ = linux_shutdown_send(descriptor) }
 
     private static func outcome(_ count: Int) -> WireOutcome {
         if count >= 0 { return .count(count) }

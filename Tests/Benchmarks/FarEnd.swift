@@ -1,0 +1,79 @@
+/// A server for pushes in a process of its own; it ends with the last user.
+struct FarEnd {
+    enum Kind {
+        /// `bench push-peer`: parses frames, answers 200.
+        case answerer(latency: Int, streams: Int)
+        /// `mock-push`: checks everything, counts tokens.
+        case mock([String])
+    }
+
+    private let process: MeasuredProcess
+    let port: Int
+
+    /// Nil when it does not start.
+    init?(_ kind: Kind, _ workshop: PushWorkshop) {
+        let own = CommandLine.arguments[0]
+        let identity = ["--certificate", workshop.certificate, "--key", workshop.serverKey]
+        let words: [String]
+        switch kind {
+        case .answerer(let latency, let streams):
+            words =
+                [own, "push-peer"] + identity
+                + ["--latency", "\(latency)", "--streams", "\(streams)"]
+        case .mock(let flags):
+            let folder = own.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+            words =
+                [(folder + ["mock-push"]).joined(separator: "/")] + identity
+                + [
+                    "--public-key", workshop.publicKey, "--key-id", PushWorkshop.keyID,
+                    "--team-id", PushWorkshop.teamID, "--topic", PushWorkshop.topic,
+                ] + flags
+        }
+        guard let process = MeasuredProcess(words),
+            let port = process.line(beginning: "listening on port ")?.split(separator: " ").last
+                .flatMap({ Int($0) })
+        else { return nil }
+        self.process = process
+        self.port = port
+    }
+
+    /// Ends a mock.
+    func report() -> String? {
+        process.terminate()
+        let report = process.line(beginning: "{")
+        return process.end().isSuccess ? report : nil
+    }
+}
+
+/// One run of `bench push-sender`.
+struct PushRun {
+    let measurement: Measurement
+    /// CPU seconds of making the tokens, which are part of the measurement.
+    let makingSeconds: Double
+    /// KiB resident at most, once a million were accepted and at the end.
+    let earlyPeak: Int
+    let peak: Int
+
+    /// Nil unless every push was accepted.
+    init?(
+        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int
+    ) {
+        let words = [
+            CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
+            workshop.certificate, "--key", workshop.signingKey, "--token-file",
+            workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
+            "--streams", "\(streams)",
+        ]
+        guard let process = MeasuredProcess(words) else { return nil }
+        guard let line = process.line(beginning: "sent "), process.end().isSuccess else {
+            return nil
+        }
+        let numbers = line.split(separator: " ").dropFirst().compactMap { Double($0) }
+        guard numbers.count == 7, Int(numbers[0]) == count else { return nil }
+        measurement = Measurement(
+            operations: count, seconds: numbers[2], processorSeconds: numbers[3])
+        makingSeconds = numbers[4]
+        earlyPeak = Int(numbers[5])
+        peak = Int(numbers[6])
+    }
+}

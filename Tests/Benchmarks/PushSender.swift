@@ -1,0 +1,174 @@
+import CLinux
+import Glibc
+import Synchronization
+import WakeModel
+import WakePush
+
+/// `bench push-sender`: the engine alone in a process, so that its CPU time and memory can be told
+/// from the far end's.
+enum PushSender {
+    private static let help = """
+        usage: bench push-sender --port N --authority FILE --key FILE --token-file FILE
+            [--pushes 1000000] [--connections 1] [--streams 1000] [--batch 2000]
+
+        Sends that many pushes to distinct tokens on localhost, and prints one line: pushes that
+        were accepted and not, seconds, CPU seconds from the engine's start to the last outcome,
+        CPU seconds of making the same batches alone, and peak resident KiB once a million were
+        accepted and at the end.
+        """
+
+    static func run(_ arguments: [String]) -> Int32 {
+        let options = Options(
+            arguments,
+            known: [
+                "port", "authority", "key", "token-file", "pushes", "connections", "streams",
+                "batch",
+            ])
+        guard options.unknown == nil, let configuration = configuration(options) else {
+            print(help)
+            return 2
+        }
+        let count = options.number("pushes", default: 1_000_000)
+        let batch = options.number("batch", default: 2000)
+        let making = Stopwatch()
+        var made = 0
+        for number in 0..<100 { made += PushTally.batch(number, count: batch).count }
+        let makingSeconds = making.processorSeconds / Double(made) * Double(count)
+        // Enough for every stream, and as much again on its way in.
+        let inFlight = configuration.connections * configuration.limits.streams
+        let tally = PushTally(count: count, batch: batch, ahead: 2 * inFlight + 4 * batch)
+        let watch = Stopwatch()
+        do throws(PushEngineError) {
+            let engine = try PushEngine(configuration) { tally.take($0) }
+            tally.send(with: engine)
+            tally.waitForEnd()
+            let (seconds, processor) = (watch.seconds, watch.processorSeconds)
+            let result = tally.result
+            engine.close()
+            print(
+                "sent \(result.accepted) \(result.others) \(seconds) \(processor) "
+                    + "\(makingSeconds) \(result.earlyPeak / 1024) "
+                    + "\((ProcessStatus()?.peak ?? 0) / 1024)")
+            fflush(nil)
+            return result.others == 0 ? 0 : 1
+        } catch {
+            print("failed: \(error)")
+            return 1
+        }
+    }
+
+    private static func configuration(_ options: Options) -> EngineConfiguration? {
+        guard let port = options["port"].flatMap(UInt16.init), let key = options["key"],
+            let file = options["token-file"], var endpoint = APNsEndpoint(.apns)
+        else { return nil }
+        endpoint.host = "localhost"
+        endpoint.port = port
+        endpoint.authorityFile = options["authority"]
+        guard let shape = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
+            return nil
+        }
+        var configuration = endpoint.engine(shape)
+        configuration.connections = options.number("connections", default: 1)
+        configuration.limits.streams = options.number("streams", default: 1000)
+        return configuration
+    }
+}
+
+/// Hands batches in as outcomes come out, on the engine's thread.
+final class PushTally: Sendable {
+    struct Result {
+        var accepted = 0
+        /// Every other outcome: there must be none.
+        var others = 0
+        /// Bytes resident at most until a million were accepted.
+        var earlyPeak = 0
+    }
+
+    private struct State {
+        var engine: PushEngine?
+        var result = Result()
+        var submitted = 0
+    }
+
+    private let state = Mutex(State())
+    private let count: Int
+    private let batch: Int
+    private let ahead: Int
+    private let end = linux_eventfd_create()
+
+    /// - Parameter ahead: pushes that wait for their outcome at most.
+    init(count: Int, batch: Int, ahead: Int) {
+        self.count = count
+        self.batch = batch
+        self.ahead = ahead
+    }
+
+    deinit { close(end) }
+
+    var result: Result { state.withLock { $0.result } }
+
+    func send(with engine: PushEngine) {
+        state.withLock { state in
+            state.engine = engine
+            submit(&state)
+        }
+    }
+
+    func take(_ outcomes: PushOutcomes) {
+        var accepted = 0
+        for result in outcomes.results {
+            if case .answered(status: 200, _, _) = result.outcome { accepted += 1 }
+        }
+        state.withLock { state in
+            let before = state.result.accepted
+            state.result.accepted += accepted
+            state.result.others += outcomes.results.count - accepted
+            if before < 1_000_000, state.result.accepted >= 1_000_000 {
+                state.result.earlyPeak = ProcessStatus()?.peak ?? 0
+            }
+            submit(&state)
+            guard state.result.accepted + state.result.others == count else { return }
+            state.engine = nil
+            linux_eventfd_signal(end)
+        }
+    }
+
+    func waitForEnd() {
+        var word: UInt64 = 0
+        while true {
+            var waiting = pollfd(fd: end, events: Int16(POLLIN), revents: 0)
+            _ = unsafe poll(&waiting, 1, -1)
+            if unsafe read(end, &word, 8) == 8 { return }
+        }
+    }
+
+    private func submit(_ state: inout State) {
+        let settled = state.result.accepted + state.result.others
+        while state.submitted < count, state.submitted - settled + batch <= ahead {
+            let size = min(batch, count - state.submitted)
+            let number = state.submitted / batch
+            guard state.engine?.submit(Self.batch(number, count: size, of: batch)) == true else {
+                return
+            }
+            state.submitted += size
+        }
+    }
+
+    /// Tokens of 32 bytes in hexadecimal digits, distinct: the last 8 bytes are the push's number
+    /// times an odd one.
+    static func batch(_ number: Int, count: Int, of size: Int? = nil) -> PushBatch {
+        var batch = PushBatch(id: UInt32(number), capacity: count, tokenBytes: 64)
+        var token = [UInt8](repeating: UInt8(ascii: "a"), count: 64)
+        let first = number * (size ?? count)
+        for push in first..<first + count {
+            var word = UInt64(push) &* 0x9E37_79B9_7F4A_7C15
+            for place in 48..<64 {
+                let digit = UInt8(truncatingIfNeeded: word & 0xF)
+                token[place] = digit + (digit < 10 ? 0x30 : 0x57)
+                word >>= 4
+            }
+            batch.append(token.span)
+        }
+        return batch
+    }
+}
