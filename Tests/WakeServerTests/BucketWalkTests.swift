@@ -7,13 +7,13 @@ import WakeModel
 struct BucketWalkTests {
     /// Every piece until the end, each marked done when it is handed out.
     private func walk(
-        _ start: UInt16, from done: RoundBuckets = RoundBuckets(), limit: Int = 1
+        _ start: UInt32, from done: RoundBuckets = RoundBuckets(), limit: Int = 1
     ) -> [BucketRun] {
         var done = done
         var walk = BucketWalk(start: start)
         var runs: [BucketRun] = []
         while case .run(let run) = walk.next(notIn: done, limit: limit) {
-            for bucket in run.first...run.last { done[run.generation].insert(bucket) }
+            done.insert(run)
             runs.append(run)
         }
         #expect(walk.next(notIn: done) == .end)
@@ -22,37 +22,33 @@ struct BucketWalkTests {
 
     @Test(
         "previous comes before current, each once around from the start",
-        arguments: [0, 1, 4711, 65_534, 65_535] as [UInt16])
-    func order(_ start: UInt16) {
+        arguments: [0, 4711, 1_048_575] as [UInt32])
+    func order(_ start: UInt32) {
         let runs = walk(start)
-        let around = (0..<65_536).map { start &+ UInt16($0) }
-        #expect(runs.prefix(65_536).map(\.first) == around)
-        #expect(runs.prefix(65_536).allSatisfy { $0.generation == .previous })
-        #expect(runs.dropFirst(65_536).map(\.first) == around)
-        #expect(runs.dropFirst(65_536).allSatisfy { $0.generation == .current })
+        let around = (0..<UInt32(1_048_576)).map { (start + $0) % 1_048_576 }
+        #expect(runs.prefix(1_048_576).map(\.first) == around)
+        #expect(runs.prefix(1_048_576).allSatisfy { $0.generation == .previous })
+        #expect(runs.dropFirst(1_048_576).map(\.first) == around)
+        #expect(runs.dropFirst(1_048_576).allSatisfy { $0.generation == .current })
         #expect(runs.allSatisfy { $0.first == $0.last })
     }
 
     @Test("pieces of several buckets never wrap, overlap, or take one that is done")
     func pieces() {
         var random = SeededGenerator(1)
-        for limit in [2, 7, 1000, 65_536] {
+        for limit in [7, 1000, 1_048_576] {
             var done = RoundBuckets()
             for _ in 0..<500 {
-                done[.previous].insert(.random(in: 0...65_535, using: &random))
-                done[.current].insert(.random(in: 0...65_535, using: &random))
+                done.previous.insert(.random(in: 0..<1_048_576, using: &random))
+                done.current.insert(.random(in: 0..<1_048_576, using: &random))
             }
-            let left = 2 * 65_536 - done[.previous].count - done[.current].count
-            let start = UInt16.random(in: 0...65_535, using: &random)
+            let left = 2 * 1_048_576 - done[.previous].count - done[.current].count
+            let start = UInt32.random(in: 0..<1_048_576, using: &random)
             let runs = walk(start, from: done, limit: limit)
             #expect(runs.map(\.count).reduce(0, +) == left)
             #expect(runs.allSatisfy { $0.count <= limit })
-            for run in runs {
-                for bucket in run.first...run.last {
-                    let isNew = done[run.generation].insert(bucket)
-                    #expect(isNew)
-                }
-            }
+            for run in runs { done.insert(run) }
+            #expect(done.previous.isComplete && done.current.isComplete)
         }
     }
 
@@ -61,16 +57,16 @@ struct BucketWalkTests {
         var done = RoundBuckets()
         var walk = BucketWalk(start: 40_000)
         var handed: [BucketRun] = []
-        while case .run(let run) = walk.next(notIn: done, limit: 4096) { handed.append(run) }
+        while case .run(let run) = walk.next(notIn: done, limit: 65_536) { handed.append(run) }
         #expect(walk.next(notIn: done) == .settle)
         for run in handed.dropLast() {
-            for bucket in run.first...run.last { done[.previous].insert(bucket) }
+            done.insert(run)
         }
         #expect(walk.next(notIn: done) == .settle)
         walk.again()
-        #expect(walk.next(notIn: done, limit: 4096) == .run(handed[handed.count - 1]))
+        #expect(walk.next(notIn: done, limit: 65_536) == .run(handed[handed.count - 1]))
         let last = handed[handed.count - 1]
-        for bucket in last.first...last.last { done[.previous].insert(bucket) }
+        done.insert(last)
         #expect(walk.next(notIn: done) == .run(BucketRun(.current, first: 40_000, last: 40_000)))
     }
 
@@ -86,11 +82,11 @@ struct BucketWalkTests {
             } + edges
         let sorted = ids.sorted { $0.lexicographicallyPrecedes($1) }
         for _ in 0..<200 {
-            let bounds = [random.next(), random.next()].map { UInt16(truncatingIfNeeded: $0) }
+            let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
             let run = BucketRun(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
             let page = sorted.drop { !run.after.lexicographicallyPrecedes($0) }
             let prefixes = sorted.filter {
-                (run.first...run.last).contains(UInt16($0[0]) << 8 | UInt16($0[1]))
+                (run.first...run.last).contains(UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
             }
             #expect(Array(page.prefix(prefixes.count)) == prefixes)
             #expect(prefixes.allSatisfy(run.contains))
@@ -100,9 +96,9 @@ struct BucketWalkTests {
             }
         }
         #expect(BucketRun(.current, first: 0, last: 0).after == [])
-        let one = [0, 0] + [UInt8](repeating: 255, count: 30)
+        let one = [0, 0, 15] + [UInt8](repeating: 255, count: 29)
         #expect(BucketRun(.current, first: 1, last: 1).after == one)
-        #expect(!BucketRun(.current, first: 0, last: 65_535).contains([1, 2, 3]))
+        #expect(!BucketRun(.current, first: 0, last: 1_048_575).contains([1, 2, 3]))
     }
 
     @Test("rows renewed at any time in a round, with crashes, are never missed")
@@ -118,12 +114,12 @@ struct BucketWalkTests {
     func progress() {
         var done = RoundBuckets()
         #expect(done.progress(previousRows: 10, currentRows: 90) == 0)
-        for bucket in 0...UInt16.max { done[.previous].insert(bucket) }
+        done.insert(BucketRun(.previous, first: 0, last: 1_048_575))
         #expect(done.progress(previousRows: 0, currentRows: 0) == 0.5)
         #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.1) < 1e-9)
-        for bucket in 0..<UInt16(32_768) { done[.current].insert(bucket) }
+        done.insert(BucketRun(.current, first: 0, last: 524_287))
         #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.55) < 1e-9)
-        for bucket in 0...UInt16.max { done[.current].insert(bucket) }
+        done.insert(BucketRun(.current, first: 0, last: 1_048_575))
         #expect(done.progress(previousRows: 10, currentRows: 90) == 1)
     }
 }
@@ -135,22 +131,22 @@ private struct RenewalWorld {
 
     private struct Row {
         var generation: Generation
-        var bucket: UInt16
+        var bucket: UInt32
     }
 
     private var random: SeededGenerator
     private var rows: [Row] = []
     private var done = RoundBuckets()
-    private let start: UInt16
+    private let start: UInt32
     private(set) var pushed: Set<Int> = []
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
-        start = .random(in: 0...65_535, using: &random)
+        start = .random(in: 0..<1_048_576, using: &random)
         for _ in 0..<Self.rows {
             let generation: Generation = Bool.random(using: &random) ? .previous : .current
             rows.append(
-                Row(generation: generation, bucket: .random(in: 0...65_535, using: &random)))
+                Row(generation: generation, bucket: .random(in: 0..<1_048_576, using: &random)))
         }
     }
 
@@ -166,7 +162,7 @@ private struct RenewalWorld {
         while true {
             renewSome()
             if Int.random(in: 0..<60, using: &random) == 0 { return false }
-            switch walk.next(notIn: done, limit: 1500) {
+            switch walk.next(notIn: done, limit: 24_000) {
             case .run(let run):
                 let members = rows.indices.filter {
                     rows[$0].generation == run.generation
@@ -185,7 +181,7 @@ private struct RenewalWorld {
     private mutating func settle(_ inWork: inout [(run: BucketRun, rows: [Int])]) {
         let (run, members) = inWork.remove(at: .random(in: inWork.indices, using: &random))
         pushed.formUnion(members)
-        for bucket in run.first...run.last { done[run.generation].insert(bucket) }
+        done.insert(run)
     }
 
     private mutating func renewSome() {
@@ -193,7 +189,7 @@ private struct RenewalWorld {
             let row = Int.random(in: rows.indices, using: &random)
             if rows[row].generation == .previous {
                 rows[row] = Row(
-                    generation: .current, bucket: .random(in: 0...65_535, using: &random))
+                    generation: .current, bucket: .random(in: 0..<1_048_576, using: &random))
             }
         }
     }

@@ -42,7 +42,7 @@ struct RoundRecordTests {
     func resume() throws {
         var record = try RoundRecord.create(path, header())
         let runs = [
-            BucketRun(.previous, first: 65_535, last: 65_535),
+            BucketRun(.previous, first: 1_048_575, last: 1_048_575),
             BucketRun(.previous, first: 13, last: 60),
         ]
         for run in runs { try record.markDone(run) }
@@ -56,8 +56,8 @@ struct RoundRecordTests {
         #expect(again.header == header())
         #expect(again.counters == counters)
         #expect(again.done == record.done)
-        for bucket in 0...UInt16.max {
-            let isDone = bucket == 65_535 || (13...60).contains(bucket)
+        for bucket in 0..<UInt32(1_048_576) {
+            let isDone = bucket == 1_048_575 || (13...60).contains(bucket)
             #expect(again.isDone(.previous, bucket) == isDone)
             #expect(!again.isDone(.current, bucket))
         }
@@ -70,20 +70,20 @@ struct RoundRecordTests {
         var record = try RoundRecord.create(path, header())
         for _ in 0..<20 {
             for _ in 0..<50 {
-                let first = UInt16.random(in: 0...65_535, using: &random)
-                let last = UInt16.random(
-                    in: first...min(65_535, first &+ 300 | first), using: &random)
+                let first = UInt32.random(in: 0..<1_048_576, using: &random)
+                let last = UInt32.random(
+                    in: first...min(1_048_575, first + 5000), using: &random)
                 try record.markDone(BucketRun(.previous, first: first, last: last))
             }
             let again = try resumed()
             #expect(again.done == record.done)
             record = again
         }
-        for chunk in 0..<UInt16(64) {
-            let run = BucketRun(.previous, first: chunk * 1024, last: chunk * 1024 + 1023)
+        for chunk in 0..<UInt32(64) {
+            let run = BucketRun(.previous, first: chunk * 16_384, last: chunk * 16_384 + 16_383)
             try record.markDone(run)
         }
-        try record.markDone(BucketRun(.current, first: 0, last: 65_535))
+        try record.markDone(BucketRun(.current, first: 0, last: 1_048_575))
         try record.sync()
         let walked = try resumed()
         #expect(walked.done.progress(previousRows: 1, currentRows: 1) == 1)
@@ -94,7 +94,7 @@ struct RoundRecordTests {
         var record = try RoundRecord.create(path, header())
         try record.markDone(BucketRun(.previous, first: 9, last: 9))
         let bytes = try Files.read(path, limit: 1 << 20)
-        #expect(bytes.count == 20_480)
+        #expect(bytes.count == 266_240)
         #expect(String(decoding: bytes[..<8], as: UTF8.self) == "RVLROUND")
         #expect(bytes[8...9] == [1, 3])
         #expect(bytes[16..<24] == [12, 0, 0, 0, 0, 0, 0, 0])
@@ -130,7 +130,7 @@ struct RoundRecordTests {
             return try Files.read(path, limit: 1 << 20)
         }()
         func put(_ bytes: [UInt8]) throws { try Files.replace(path, with: bytes.span) }
-        for count in [0, 1, 8, 127, 128, 256, 4096, 12_288, 20_479] {
+        for count in [0, 1, 8, 127, 128, 256, 4096, 135_168, 266_239] {
             try put(Array(good[..<count]))
             #expect(try why() == .damaged, "\(count) bytes")
         }
@@ -149,7 +149,7 @@ struct RoundRecordTests {
         bytes[300] = 1
         try put(bytes)
         #expect(try why() == .damaged)
-        try put([UInt8](repeating: 0x41, count: 20_480))
+        try put([UInt8](repeating: 0x41, count: 266_240))
         #expect(try why() == .foreign)
         try put(good)
         _ = try resumed()

@@ -4,13 +4,13 @@ package import WakeModel
 /// pages and marked as done as one.
 package struct BucketRun: Sendable, Equatable {
     package let generation: Generation
-    /// The first two bytes of an id as a number, the more significant first.
-    package let first: UInt16
+    /// The first 20 bits of an id as a number, the more significant first.
+    package let first: UInt32
     /// Not before `first`: a run never wraps around.
-    package let last: UInt16
+    package let last: UInt32
 
-    package init(_ generation: Generation, first: UInt16, last: UInt16) {
-        precondition(first <= last)
+    package init(_ generation: Generation, first: UInt32, last: UInt32) {
+        precondition(first <= last && last < BucketSet.buckets)
         self.generation = generation
         self.first = first
         self.last = last
@@ -22,8 +22,9 @@ package struct BucketRun: Sendable, Equatable {
     /// before it, 32 bytes; empty before the first bucket of all, where there is none.
     package var after: [UInt8] {
         guard first > 0 else { return [] }
-        let before = first - 1
-        let prefix = [UInt8(before >> 8), UInt8(truncatingIfNeeded: before)]
+        // The 20 bits before, and ones behind them.
+        let before = first << 4 - 1
+        let prefix = [16, 8, 0].map { UInt8(truncatingIfNeeded: before >> $0) }
         return prefix + repeatElement(UInt8.max, count: Limits.idBytes - prefix.count)
     }
 
@@ -35,8 +36,8 @@ package struct BucketRun: Sendable, Equatable {
     }
 
     /// The bucket of an id; nil for what is none.
-    package static func bucket(of id: [UInt8]) -> UInt16? {
+    package static func bucket(of id: [UInt8]) -> UInt32? {
         guard id.count == Limits.idBytes else { return nil }
-        return UInt16(id[0]) << 8 | UInt16(id[1])
+        return UInt32(id[0]) << 12 | UInt32(id[1]) << 4 | UInt32(id[2] >> 4)
     }
 }

@@ -22,12 +22,13 @@ package struct BucketWalk: Sendable, Equatable {
         case end
     }
 
-    package let start: UInt16
+    package let start: UInt32
     private var generation = Generation.previous
     /// Buckets of the generation that are passed, counted from `start`.
     private var passed = 0
 
-    package init(start: UInt16) {
+    package init(start: UInt32) {
+        precondition(start < BucketSet.buckets)
         self.start = start
     }
 
@@ -56,7 +57,7 @@ package struct BucketWalk: Sendable, Equatable {
         var last = first
         passed += 1
         // A piece ends where the ids do: the bucket after the last is the first.
-        while last < UInt16.max, Int(last - first) + 1 < limit, passed < BucketSet.buckets,
+        while last + 1 < BucketSet.buckets, Int(last - first) + 1 < limit, passed < BucketSet.buckets,
             !set.contains(last + 1)
         {
             last += 1
@@ -65,8 +66,8 @@ package struct BucketWalk: Sendable, Equatable {
         return BucketRun(generation, first: first, last: last)
     }
 
-    private func bucket(_ passed: Int) -> UInt16 {
-        start &+ UInt16(truncatingIfNeeded: passed)
+    private func bucket(_ passed: Int) -> UInt32 {
+        (start + UInt32(passed)) % UInt32(BucketSet.buckets)
     }
 }
 
@@ -86,11 +87,15 @@ package struct RoundBuckets: Sendable, Equatable {
     }
 
     package subscript(generation: Generation) -> BucketSet {
-        get { generation == .previous ? previous : current }
-        set {
-            switch generation {
-            case .previous: previous = newValue
-            case .current: current = newValue
+        generation == .previous ? previous : current
+    }
+
+    /// In place: a set is large.
+    package mutating func insert(_ run: BucketRun) {
+        for bucket in run.first...run.last {
+            switch run.generation {
+            case .previous: previous.insert(bucket)
+            case .current: current.insert(bucket)
             }
         }
     }

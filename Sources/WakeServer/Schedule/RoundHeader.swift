@@ -12,7 +12,7 @@ package struct RoundHeader: Sendable, Equatable {
     /// changed their meaning and the record no longer fits.
     package let generation: UInt64
     /// Where both walks begin, drawn anew for each round.
-    package let startBucket: UInt16
+    package let startBucket: UInt32
     package let started: ClockReading
     /// 16 random bytes that tell this round from every other, whatever its number. About nobody.
     package let salt: [UInt8]
@@ -27,7 +27,7 @@ package struct RoundHeader: Sendable, Equatable {
         self.reasons = reasons
         self.generation = generation
         self.started = started
-        startBucket = UInt16.random(in: 0...UInt16.max, using: &random)
+        startBucket = UInt32.random(in: 0..<UInt32(BucketSet.buckets), using: &random)
         salt = (0..<16).map { _ in UInt8.random(in: 0...UInt8.max, using: &random) }
     }
 
@@ -39,7 +39,7 @@ package struct RoundHeader: Sendable, Equatable {
         bytes.reserveCapacity(Self.byteCount)
         bytes += Self.mark
         bytes += [Self.version, reasons.rawValue]
-        bytes += [UInt8(truncatingIfNeeded: startBucket), UInt8(startBucket >> 8), 0, 0, 0, 0]
+        bytes += [0, 0] + [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: startBucket >> $0) }
         bytes.append(littleEndian: round)
         bytes.append(littleEndian: sequence)
         bytes.append(littleEndian: generation)
@@ -61,7 +61,8 @@ package struct RoundHeader: Sendable, Equatable {
         let checksum = Blake2b.hash(bytes.span.extracting(0..<Self.checkedBytes))
         guard checksum == Array(bytes[Self.checkedBytes...]) else { throw .damaged }
         reasons = BroadcastReasons(rawValue: bytes[9])
-        startBucket = UInt16(bytes[10]) | UInt16(bytes[11]) << 8
+        startBucket = bytes[12..<16].reversed().reduce(0) { $0 << 8 | UInt32($1) }
+        guard startBucket < BucketSet.buckets else { throw .damaged }
         let words = bytes[16...]
         round = words.littleEndian(at: 0)
         sequence = words.littleEndian(at: 8)

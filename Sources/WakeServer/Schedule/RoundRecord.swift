@@ -4,15 +4,15 @@ package import WakeModel
 
 /// Where a round stands, in a file: what lets it go on after kill -9 or SIGTERM at any point.
 ///
-/// 20,480 bytes, little-endian, never another size:
+/// 266,240 bytes, little-endian, never another size:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 8 | `RVLROUND` |
 /// | 8 | 1 | version, 1 |
 /// | 9 | 1 | reasons: 1 heartbeat, 2 asked, 4 watched |
-/// | 10 | 2 | start bucket |
-/// | 12 | 4 | zeros |
+/// | 10 | 2 | zeros |
+/// | 12 | 4 | start bucket |
 /// | 16 | 8 | number of the round |
 /// | 24 | 8 | sequence of the feed |
 /// | 32 | 8 | number of the store's current generation |
@@ -24,8 +24,8 @@ package import WakeModel
 /// | 96 | 32 | BLAKE2b-256 of the 96 bytes before |
 /// | 128 | 128 | 16 counters of 8 bytes, see `RoundCounters`; the last 5 are zeros |
 /// | 256 | 3840 | zeros |
-/// | 4096 | 8192 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
-/// | 12288 | 8192 | current generation, the same |
+/// | 4096 | 131072 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
+/// | 135168 | 131072 | current generation, the same |
 ///
 /// Nothing in it is about a person: no id, no token, no time of a row.
 ///
@@ -37,7 +37,7 @@ package import WakeModel
 ///
 /// A value with one owner: copies would write to the same file without knowing of each other.
 package struct RoundRecord: Sendable {
-    package static let byteCount = 20_480
+    package static let byteCount = setsOffset + 2 * BucketSet.byteCount
 
     /// Why there is no round to resume although there is a file.
     package enum Unusable: Error, Sendable, Equatable {
@@ -103,14 +103,14 @@ package struct RoundRecord: Sendable {
         precondition(
             run.generation == .previous || done.previous.isComplete,
             "current comes after previous")
-        for bucket in run.first...run.last { done[run.generation].insert(bucket) }
+        done.insert(run)
         let bytes = done[run.generation].bytes[Int(run.first / 8)...Int(run.last / 8)]
         let offset = Self.offset(of: run.generation) + Int(run.first / 8)
         let changed = Array(bytes)
         try file.write(changed.span, at: offset)
     }
 
-    package func isDone(_ generation: Generation, _ bucket: UInt16) -> Bool {
+    package func isDone(_ generation: Generation, _ bucket: UInt32) -> Bool {
         done[generation].contains(bucket)
     }
 
