@@ -121,7 +121,7 @@ let package = Package(
                 "WakeSodium", "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
-        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore"]),
+        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore", "WakePush"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

@@ -2,6 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
+import WakePush
 import WakeServer
 
 /// Start reading here: what the service must not keep or say, checked on the built program.

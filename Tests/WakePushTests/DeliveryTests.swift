@@ -142,7 +142,7 @@ struct DeliveryEvidenceTests {
         #expect(settled.allSatisfy { $0.delivery == .gone })
         #expect(evidence.accepted().isEmpty)
         #expect(try evidence.judge(bad, of: 3) == .gone)
-        try evidence.finish()
+        #expect(try evidence.finish().isEmpty)
     }
 
     @Test("a round in which nothing was accepted deletes nothing and blames the configuration")
@@ -150,8 +150,19 @@ struct DeliveryEvidenceTests {
         var evidence = ConnectionEvidence<Int>()
         #expect(try evidence.judge(bad, of: 1) == nil)
         #expect(throws: GatewayFailure.misconfigured(.apns(.tokensOfOtherEnvironment))) {
-            try evidence.finish()
+            _ = try evidence.finish()
         }
+    }
+
+    @Test("when another connection accepted, what this one holds is left for the next round")
+    func finishedBesideOthers() throws {
+        var evidence = ConnectionEvidence<Int>()
+        #expect(try evidence.judge(bad, of: 1) == nil)
+        #expect(try evidence.judge(bad, of: 2) == nil)
+        let settled = try evidence.finish(othersAccepted: true)
+        #expect(settled.map(\.item) == [1, 2])
+        #expect(settled.allSatisfy { $0.delivery == .retry(.unknownRefusal) })
+        #expect(evidence.isEmpty)
     }
 
     @Test("too many bad tokens in a row blame the configuration at once")

@@ -38,45 +38,59 @@ struct JWTPolicyTests {
     @Test("an expired token of twenty minutes is replaced at once, and once")
     func expired() throws {
         var (policy, token) = try running()
-        try policy.expired(token)
-        // Every answer still in flight says the same.
-        try policy.expired(token)
         let later = start.later(1200)
+        try policy.expired(token, at: later)
+        // Every answer still in flight says the same.
+        try policy.expired(token, at: later)
         #expect(policy.decide(later) == .mint)
         let second = try mint(later)
         policy.minted(second)
-        try policy.expired(token)
+        try policy.expired(token, at: later)
         #expect(policy.decide(later) == .use(second))
     }
 
-    @Test("an expired token that is younger is waited for")
-    func expiredEarly() throws {
+    @Test("an expired token that is younger blames the clock", arguments: [0, 60, 1199])
+    func expiredEarly(_ age: Int) throws {
         var (policy, token) = try running()
-        try policy.expired(token)
-        #expect(policy.decide(start.later(60)) == .wait(seconds: 1140))
-        #expect(policy.decide(start.later(1199)) == .wait(seconds: 1))
-        #expect(policy.decide(start.later(1200)) == .mint)
+        let now = start.later(age)
+        #expect(throws: GatewayFailure.misconfigured(.apns(.clockWrong))) {
+            try policy.expired(token, at: now)
+        }
+        // No other token is made for it.
+        #expect(policy.decide(now) == .use(token))
+    }
+
+    @Test("a kept token whose age nobody knows may expire, and is replaced when that is allowed")
+    func expiredOfUnknownAge() throws {
+        let (_, token) = try running()
+        var policy = ProviderTokenPolicy(kept: token)
+        // After a reboot the wall clock has gone back.
+        let now = ClockReading(
+            wall: start.wall - 300, uptime: 20, boot: [UInt8](repeating: 2, count: 16))
+        try policy.expired(token, at: now)
+        #expect(policy.decide(now) == .wait(seconds: 1180))
+        #expect(policy.decide(now.later(1180)) == .mint)
     }
 
     @Test("a replacement that is refused as expired blames the clock")
     func clockWrong() throws {
         var (policy, token) = try running()
-        try policy.expired(token)
+        try policy.expired(token, at: start.later(1200))
         let second = try mint(start.later(1200))
         policy.minted(second)
         #expect(throws: GatewayFailure.misconfigured(.apns(.clockWrong))) {
-            try policy.expired(second)
+            try policy.expired(second, at: start.later(2400))
         }
     }
 
     @Test("a replacement that worked may expire in its turn")
     func replacementWorked() throws {
         var (policy, token) = try running()
-        try policy.expired(token)
+        try policy.expired(token, at: start.later(1200))
         let second = try mint(start.later(1200))
         policy.minted(second)
         policy.worked(second)
-        try policy.expired(second)
+        try policy.expired(second, at: start.later(2400))
         #expect(policy.decide(start.later(2400)) == .mint)
     }
 
