@@ -25,6 +25,10 @@ package protocol GatewayRound: AnyObject, Sendable {
     /// The caller bounds how many are unsettled.
     func send(_ wakeUps: [WakeUp])
 
+    /// What was sent so far is to be settled before more is sent: nothing is held back for want of
+    /// evidence.
+    func drain()
+
     /// Nothing more will be sent: what was held for want of evidence is settled.
     func finish()
 

@@ -44,6 +44,14 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         }
     }
 
+    func drain() {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.flow.drain()
+            pump(&state)
+        }
+    }
+
     func finish() {
         state.withLock { state in
             guard !state.isOver else { return }
