@@ -35,6 +35,10 @@ package protocol GatewayRound: AnyObject, Sendable {
     /// Time passes; to be called some times a second.
     func tick()
 
+    /// Lets nothing more leave.
+    /// - Returns: wake-ups that are with the push service still.
+    func land() -> Int
+
     /// Ends at once. Nothing more is reported.
     func stop()
 }

@@ -31,13 +31,23 @@ package enum LogEvent: Sendable, Equatable {
     case broadcastEnded(BroadcastSummary)
     /// Why a gateway stopped: a word from a list.
     case gatewayStopped(PushService, GatewayFailure)
+    /// Too many push tokens are called gone to believe it: nothing more is deleted for this push
+    /// service in this round.
+    case brakeTripped(PushService)
+    /// The round goes on where a run of the service before had to stop.
+    case roundResumed(permille: Int)
+    /// The file that says where a round stands cannot be written: a crash would repeat much of it.
+    case roundUnwritable
     case feedChanged(sequence: UInt64)
     case feedUnreadable
 
     var level: LogLevel {
         switch self {
-        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped: .error
-        case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded:
+        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped,
+            .brakeTripped, .roundUnwritable:
+            .error
+        case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded,
+            .roundResumed:
             .info
         case .storeOpened, .feedChanged: .debug
         }
@@ -59,6 +69,9 @@ package enum LogEvent: Sendable, Equatable {
         case .broadcastEnded(let summary): "broadcast-ended \(summary.fields)"
         case .gatewayStopped(let service, let failure):
             "gateway-stopped service=\(service.word) reason=\(failure.word)"
+        case .brakeTripped(let service): "brake-tripped service=\(service.word)"
+        case .roundResumed(let permille): "round-resumed permille=\(permille)"
+        case .roundUnwritable: "round-unwritable"
         case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
         case .feedUnreadable: "feed-unreadable"
         }
@@ -73,7 +86,7 @@ package struct BroadcastSummary: Sendable, Equatable {
 
     var fields: String {
         "sequence=\(report.sequence) ms=\(report.milliseconds) rows=\(report.rows) "
-            + "accepted=\(report.accepted) gone=\(report.gone) retry=\(report.retry) "
+            + "accepted=\(report.accepted) gone=\(report.gone) deleted=\(report.deleted) retry=\(report.retry) "
             + "duplicates=\(report.duplicates) unsent=\(report.unsent) "
             + "unserved=\(report.unserved)"
     }

@@ -67,6 +67,13 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         }
     }
 
+    func land() -> Int {
+        state.withLock { state in
+            state.flow.land()
+            return state.isOver ? 0 : state.flow.inFlight
+        }
+    }
+
     func stop() {
         state.withLock { end(&$0) }
     }

@@ -21,6 +21,7 @@ struct WakeUpFlow<Service: EngineService> {
     private var suspicion: Misconfiguration?
     private var isDraining = false
     private var isFinishing = false
+    private var isLanding = false
 
     /// - Parameter window: wake-ups with the engine at most.
     init(_ service: PushService, window: Int) {
@@ -37,6 +38,12 @@ struct WakeUpFlow<Service: EngineService> {
         isFinishing = true
     }
 
+    /// Lets nothing more leave.
+    mutating func land() { isLanding = true }
+
+    /// With the engine.
+    var inFlight: Int { ledger.inFlight }
+
     mutating func add(_ wakeUps: [WakeUp]) {
         isDraining = false
         ledger.add(wakeUps)
@@ -50,7 +57,7 @@ struct WakeUpFlow<Service: EngineService> {
         let count = min(ledger.readyCount, size - ledger.inFlight)
         if count < ledger.readyCount { window.filled() }
         // Large batches: what a batch costs is shared by its wake-ups.
-        guard count > 0, count == ledger.readyCount || count >= size / 4
+        guard !isLanding, count > 0, count == ledger.readyCount || count >= size / 4
             || ledger.inFlight == 0
         else { return nil }
         return ledger.launch(count)

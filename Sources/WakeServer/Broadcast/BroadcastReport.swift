@@ -18,12 +18,18 @@ package struct BroadcastReport: Sendable, Equatable {
     package var unserved = 0
     package var accepted = 0
     package var gone = 0
+    /// Of those, registrations that were deleted unless renewed meanwhile.
+    package var deleted = 0
     /// Given up for this round after several attempts.
     package var retry = 0
     /// Not sent, or not known: their gateway stopped.
     package var unsent = 0
     /// The store could not be read: the round ended early.
     package var isCutShort = false
+    /// Every registration had its turn.
+    package var isComplete = false
+    /// Push services whose "gone" is no longer believed in this round, by their word.
+    package var braked: [String] = []
     /// Gateways that stopped, by the word of their push service, and what to do about it.
     package var stopped: [String: String] = [:]
 
@@ -40,7 +46,7 @@ package struct BroadcastReport: Sendable, Equatable {
         [
             ("round", \.round), ("permille", \.permille), ("milliseconds", \.milliseconds),
             ("rows", \.rows), ("duplicates", \.duplicates), ("unserved", \.unserved),
-            ("accepted", \.accepted), ("gone", \.gone), ("retry", \.retry),
+            ("accepted", \.accepted), ("gone", \.gone), ("deleted", \.deleted), ("retry", \.retry),
             ("unsent", \.unsent),
         ]
     }
@@ -54,6 +60,7 @@ package struct BroadcastReport: Sendable, Equatable {
         unserved += other.unserved
         accepted += other.accepted
         gone += other.gone
+        deleted += other.deleted
         retry += other.retry
         unsent += other.unsent
     }
@@ -65,6 +72,13 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("sequence", number: sequence)
         for (name, place) in Self.numbers { text.member(name, number: self[keyPath: place]) }
         text.member("cut_short", bool: isCutShort)
+        text.member("complete", bool: isComplete)
+        text.beginObject("braked")
+        for service in PushService.allCases
+        where braked.contains(String(describing: service.word)) {
+            text.member(service.word, bool: true)
+        }
+        text.endObject()
         text.beginObject("stopped")
         for service in PushService.allCases {
             guard let message = stopped[String(describing: service.word)] else { continue }
@@ -95,6 +109,14 @@ package struct BroadcastReport: Sendable, Equatable {
             sequence = UInt64(max(0, try scanner.integer()))
         } else if name.equals("cut_short") {
             isCutShort = try scanner.bool()
+        } else if name.equals("complete") {
+            isComplete = try scanner.bool()
+        } else if name.equals("braked") {
+            var words: [String] = []
+            try scanner.object { (scanner, name) throws(JSONError) in
+                if try scanner.bool() { words.append(String(decoding: name, as: UTF8.self)) }
+            }
+            braked = words
         } else if name.equals("stopped") {
             var messages: [String: String] = [:]
             try scanner.object { (scanner, name) throws(JSONError) in
@@ -109,5 +131,20 @@ package struct BroadcastReport: Sendable, Equatable {
             }
             self[keyPath: place] = try scanner.integer()
         }
+    }
+}
+
+extension RoundCounters {
+    /// What of a report goes on after a restart.
+    init(_ report: BroadcastReport) {
+        self.init()
+        sent = UInt64(report.accepted + report.gone + report.retry)
+        accepted = UInt64(report.accepted)
+        gone = UInt64(report.gone)
+        deleted = UInt64(report.deleted)
+        abandoned = UInt64(report.retry)
+        skipped = UInt64(report.unserved + report.unsent)
+        duplicates = UInt64(report.duplicates)
+        milliseconds = UInt64(report.milliseconds)
     }
 }

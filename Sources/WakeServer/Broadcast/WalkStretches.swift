@@ -58,6 +58,12 @@ struct WalkStretches {
         self.run = nil
     }
 
+    /// The run cannot be read any further: buckets that no row has reached are not done.
+    mutating func breakOff() {
+        // The last bucket may have more rows than were read.
+        run = nil
+    }
+
     /// What has become done since the last call, neighbours joined.
     mutating func takeDone() -> [BucketRun] {
         let sorted = done.sorted { $0.first < $1.first }

@@ -32,6 +32,9 @@ package struct BucketWalk: Sendable, Equatable {
         self.start = start
     }
 
+    /// Nothing comes after this generation.
+    package var isInLast: Bool { generation == .current }
+
     /// The next piece not done yet.
     /// - Parameters:
     ///   - limit: buckets in the piece at most.

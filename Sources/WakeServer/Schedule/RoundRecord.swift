@@ -126,6 +126,12 @@ package struct RoundRecord: Sendable {
         try file.synchronize()
     }
 
+    /// The same from a thread of the caller's choice, for who can live with a failure.
+    var flush: @Sendable () -> Void {
+        let file = file
+        return { try? file.synchronize() }
+    }
+
     // MARK: Bytes
 
     private static let setsOffset = 4096
