@@ -1,4 +1,5 @@
-/// SplitMix64: the same numbers for the same seed, so that a failure can be repeated.
+/// SplitMix64: the same numbers for the same seed, so that a simulation can be repeated. Not for
+/// anything an outsider must not guess.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -13,4 +14,7 @@ struct SeededGenerator: RandomNumberGenerator {
         mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
         return mixed ^ mixed >> 31
     }
+
+    /// From 0 to below 1.
+    mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
