@@ -6,6 +6,9 @@ package protocol Gateway: Sendable {
     /// Whose push tokens it wakes.
     var service: PushService { get }
 
+    /// To the push service.
+    var connections: Int { get }
+
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
@@ -69,6 +72,8 @@ package struct SettledWakeUp: Sendable, Equatable {
 /// What a gateway's round tells its caller.
 package enum GatewayReport: Sendable {
     case settled([SettledWakeUp])
+    /// So many wake-ups failed for now and will be tried again.
+    case retried(Int)
     /// The gateway has stopped; everything unsettled stays as it is. Nothing is reported after.
     case failed(GatewayFailure)
 }

@@ -27,8 +27,12 @@ package enum LogEvent: Sendable, Equatable {
     /// A flush failed: nothing unacknowledged can be trusted, the process ends.
     case storeFailed
     /// Event streams have been told; push services follow.
-    case broadcastStarted(sequence: UInt64, streams: Int)
+    case broadcastStarted(sequence: UInt64, streams: Int, reasons: BroadcastReasons)
     case broadcastEnded(BroadcastSummary)
+    /// The pushes would take longer than the interval, seconds: they were left out.
+    case planRefused(needed: Int, interval: Int)
+    /// The watched feed has something new.
+    case headSeen(sequence: UInt64)
     /// Why a gateway stopped: a word from a list.
     case gatewayStopped(PushService, GatewayFailure)
     /// Too many push tokens are called gone to believe it: nothing more is deleted for this push
@@ -44,10 +48,10 @@ package enum LogEvent: Sendable, Equatable {
     var level: LogLevel {
         switch self {
         case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped,
-            .brakeTripped, .roundUnwritable:
+            .brakeTripped, .roundUnwritable, .planRefused:
             .error
         case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded,
-            .roundResumed:
+            .roundResumed, .headSeen:
             .info
         case .storeOpened, .feedChanged: .debug
         }
@@ -64,8 +68,11 @@ package enum LogEvent: Sendable, Equatable {
         case .storeFailing: "store-failing"
         case .storeRecovered: "store-recovered"
         case .storeFailed: "store-failed"
-        case .broadcastStarted(let sequence, let streams):
-            "broadcast-started sequence=\(sequence) streams=\(streams)"
+        case .broadcastStarted(let sequence, let streams, let reasons):
+            "broadcast-started sequence=\(sequence) streams=\(streams) reasons=\(reasons.words)"
+        case .planRefused(let needed, let interval):
+            "plan-refused needed=\(needed) interval=\(interval)"
+        case .headSeen(let sequence): "head-seen sequence=\(sequence)"
         case .broadcastEnded(let summary): "broadcast-ended \(summary.fields)"
         case .gatewayStopped(let service, let failure):
             "gateway-stopped service=\(service.word) reason=\(failure.word)"
@@ -85,10 +92,13 @@ package struct BroadcastSummary: Sendable, Equatable {
     package init(_ report: BroadcastReport) { self.report = report }
 
     var fields: String {
-        "sequence=\(report.sequence) ms=\(report.milliseconds) rows=\(report.rows) "
-            + "accepted=\(report.accepted) gone=\(report.gone) deleted=\(report.deleted) retry=\(report.retry) "
-            + "duplicates=\(report.duplicates) unsent=\(report.unsent) "
-            + "unserved=\(report.unserved)"
+let counters = report.counters
+        return "round=\(report.round) sequence=\(report.sequence) "
+            + "complete=\(report.isComplete ? 1 : 0) ms=\(counters.milliseconds) "
+            + "rows=\(counters.rows) accepted=\(counters.accepted) gone=\(counters.gone) "
+            + "deleted=\(counters.deleted) retried=\(counters.retried) "
+            + "abandoned=\(counters.abandoned) duplicates=\(counters.duplicates) "
+            + "unsent=\(counters.unsent) unserved=\(counters.unserved)"
     }
 }
 

@@ -47,7 +47,7 @@ struct RoundRecordTests {
         ]
         for run in runs { try record.markDone(run) }
         var counters = RoundCounters()
-        counters.sent = 7
+        counters.rows = 7
         counters.milliseconds = .max
         counters.braked = 5
         try record.keep(counters)

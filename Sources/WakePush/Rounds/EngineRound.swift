@@ -85,6 +85,7 @@ final class EngineRound<Service: EngineService>: GatewayRound {
                 let step = try state.flow.take(
                     outcomes, now: clock.milliseconds(), chance: clock.chance())
                 if !step.settled.isEmpty { report(.settled(step.settled)) }
+                if step.retried > 0 { report(.retried(step.retried)) }
                 if !step.news.isEmpty { try note(step.news, &state) }
             } catch {
                 return fail(&state, error)

@@ -9,6 +9,8 @@ struct WakeUpFlow<Service: EngineService> {
     struct Step {
         var settled: [SettledWakeUp] = []
         var news: CredentialNews = []
+        /// To be tried again.
+        var retried = 0
     }
 
     private var window: FlowWindow
@@ -139,7 +141,10 @@ struct WakeUpFlow<Service: EngineService> {
         case .gone: pushback.worked()
         case .retry(let cause):
             note(cause, wait, &step)
-            if tryAgain(entry, wait) { return }
+            if tryAgain(entry, wait) {
+                step.retried += 1
+                return
+            }
         }
         step.settled.append(SettledWakeUp(entry, delivery))
     }

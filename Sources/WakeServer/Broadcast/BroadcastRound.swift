@@ -27,7 +27,6 @@ final class BroadcastRound {
     private var allowed = 0
     private var report: BroadcastReport
     private let start = ContinuousClock.now
-    private let earlierMilliseconds: Int
     private var nextTick = ContinuousClock.now
     /// Read of the previous generation so far.
     private var previousRows = 0
@@ -62,7 +61,6 @@ final class BroadcastRound {
         // Enough that no gateway waits for rows while another is slow to answer.
         let busy = gateways.reduce(0) { $0 + $1.window }
         unsettled = UnsettledRows(capacity: busy + Limits.unsettledWakeUps)
-        earlierMilliseconds = report.milliseconds
     }
 
     /// Walks, sends, settles. Once the inbox is told to stop it sends no more and waits a moment
@@ -89,8 +87,7 @@ final class BroadcastRound {
         for place in brakes.indices { gone += brakes[place].finish() }
         noteBrakes()
         await removeGone()
-        journal.keep(counters)
-        report.isRunning = false
+        journal.keep(report.counters)
         tell()
         return report
     }
@@ -139,22 +136,22 @@ final class BroadcastRound {
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async {
-        report.rows += 1
+        report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
         let stretch = journal.read(row.id)
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
-            report.unserved += 1
+            report.counters.unserved += 1
             return journal.settle(stretch)
         }
         guard seen.insert(row.token) else {
-            report.duplicates += 1
+            report.counters.duplicates += 1
             return journal.settle(stretch)
         }
         await waitForRoom()
         if inbox.isStopping { return }
         // Looked at after the wait.
         guard open[place] != nil else {
-            report.unsent += 1
+            report.counters.unsent += 1
             return journal.settle(stretch)
         }
         allowed -= 1
@@ -195,7 +192,7 @@ final class BroadcastRound {
             if journal.isInLast { gateway?.finish() } else { gateway?.drain() }
         }
         while unsettled.count > 0, !inbox.isStopping { await settle() }
-        journal.keep(counters)
+        journal.keep(report.counters)
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
@@ -222,7 +219,7 @@ final class BroadcastRound {
         for note in inbox.take() { take(note) }
         noteBrakes()
         await removeGone()
-        journal.keep(counters)
+        journal.keep(report.counters)
         tell()
     }
 
@@ -232,16 +229,17 @@ final class BroadcastRound {
             for wakeUp in wakeUps {
                 settle(unsettled.remove(wakeUp.reference), wakeUp.delivery)
             }
+        case .retried(let count): report.counters.retried += UInt64(count)
         case .failed(let failure):
             open[note.gateway] = nil
             outgoing[note.gateway] = []
             for row in unsettled.removeAll(of: note.gateway) {
-                report.unsent += 1
+                report.counters.unsent += 1
                 journal.settle(row.stretch)
             }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
-            report.stopped[String(describing: service.word)] = failure.message
+            report.stopped[service] = failure.message
         }
     }
 
@@ -249,11 +247,13 @@ final class BroadcastRound {
         journal.settle(row.stretch)
         switch delivery {
         case .accepted:
-            report.accepted += 1
+            report.counters.accepted += 1
             brakes[row.gateway].accepted()
-        case .retry: report.retry += 1
+        case .retry(let cause):
+            report.counters.abandoned += 1
+            report.causes[cause, default: 0] += 1
         case .gone:
-            report.gone += 1
+            report.counters.gone += 1
             gone += brakes[row.gateway].gone(row)
         }
     }
@@ -261,9 +261,8 @@ final class BroadcastRound {
     private func noteBrakes() {
         for place in brakes.indices where brakes[place].isTripped {
             let service = gateways[place].service
-            let word = String(describing: service.word)
-            guard !report.braked.contains(word) else { continue }
-            report.braked.append(word)
+            guard report.braked.insert(service).inserted else { continue }
+            report.counters.braked |= 1 << UInt64(place)
             log(.brakeTripped(service))
         }
     }
@@ -272,21 +271,13 @@ final class BroadcastRound {
         guard !gone.isEmpty else { return }
         let rows = gone.map { (row: $0.row, generation: $0.generation) }
         gone = []
-        report.deleted += rows.count
+        report.counters.deleted += UInt64(rows.count)
         await store.removeIfUnchanged(rows)
     }
 
-    private var counters: RoundCounters {
-        var counters = RoundCounters(report)
-        for place in brakes.indices where brakes[place].isTripped {
-            counters.braked |= 1 << UInt64(place)
-        }
-        return counters
-    }
-
     private func tell() {
-        let elapsed = Int((ContinuousClock.now - start) / .milliseconds(1))
-        report.milliseconds = earlierMilliseconds + elapsed
+        let elapsed = UInt64((ContinuousClock.now - start) / .milliseconds(1))
+        report.counters.milliseconds = report.startCounters.milliseconds + elapsed
         let rest = max(1, store.estimatedRows - previousRows)
         report.permille = Int(
             journal.progress(previousRows: previousRows, currentRows: rest) * 1000)

@@ -23,7 +23,6 @@ final class RoundJournal {
         walk = BucketWalk(start: record.header.startBucket)
     }
 
-    var header: RoundHeader { record.header }
     /// 0 to 1.
     func progress(previousRows: Int, currentRows: Int) -> Double {
         record.done.progress(previousRows: previousRows, currentRows: currentRows)

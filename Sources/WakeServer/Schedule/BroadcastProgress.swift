@@ -57,7 +57,7 @@ package struct BroadcastProgress: Sendable, Equatable {
 
     /// Wake-ups that nobody got: given up, or without a working gateway.
     private var failed: UInt64 {
-        let (sum, overflow) = counters.abandoned.addingReportingOverflow(counters.skipped)
+        let (sum, overflow) = counters.abandoned.addingReportingOverflow(counters.unsent)
         return overflow ? .max : sum
     }
 
@@ -67,13 +67,15 @@ package struct BroadcastProgress: Sendable, Equatable {
         text.member(
             "pushesPerSecond", raw: rate.map { FigureText.fixed($0, decimals: 1) } ?? "null")
         text.member("secondsLeft", raw: secondsLeft.map(String.init) ?? "null")
+        text.member("rows", number: counters.rows)
         text.member("sent", number: counters.sent)
         text.member("accepted", number: counters.accepted)
         text.member("gone", number: counters.gone)
         text.member("deleted", number: counters.deleted)
         text.member("retried", number: counters.retried)
         text.member("abandoned", number: counters.abandoned)
-        text.member("skipped", number: counters.skipped)
+        text.member("unsent", number: counters.unsent)
+        text.member("unserved", number: counters.unserved)
         text.member("duplicates", number: counters.duplicates)
         text.member("streams", number: counters.streams)
         text.member("braked", bool: counters.braked != 0)

@@ -114,6 +114,13 @@ package struct BroadcastSchedule: Sendable, Equatable {
         appendStart()
     }
 
+    /// Only event streams were told: no push token had a push.
+    package mutating func toldStreams(sequence: UInt64, now: ClockReading) {
+        history.move(to: now)
+        history.pending = []
+        history.sequence = sequence
+    }
+
     /// The last push of the broadcast has left.
     package mutating func ended(now: ClockReading) {
         history.move(to: now)

@@ -1,20 +1,22 @@
 /// What a round has done so far. Counts only; they go on where they were after a crash, short of
 /// what was counted since they were written last.
 package struct RoundCounters: Sendable, Equatable {
-    /// Pushes handed to an engine, repeats not counted.
-    package var sent: UInt64 = 0
+    /// Registrations read.
+    package var rows: UInt64 = 0
     package var accepted: UInt64 = 0
     /// Push tokens said to be gone.
     package var gone: UInt64 = 0
-    /// Registrations deleted for it: fewer than `gone` when they were renewed meanwhile, or while
-    /// the brake holds.
+    /// Registrations deleted for it, unless renewed meanwhile: fewer than `gone` while the brake
+    /// holds.
     package var deleted: UInt64 = 0
     /// Pushes sent once more.
     package var retried: UInt64 = 0
     /// Pushes given up for this round.
     package var abandoned: UInt64 = 0
-    /// Rows of a service without a working gateway.
-    package var skipped: UInt64 = 0
+    /// Rows whose gateway stopped before they had their push.
+    package var unsent: UInt64 = 0
+    /// Rows of a push service without a gateway.
+    package var unserved: UInt64 = 0
     /// Rows whose push token another row had already.
     package var duplicates: UInt64 = 0
     /// Wake-ups on event streams.
@@ -27,10 +29,19 @@ package struct RoundCounters: Sendable, Equatable {
 
     package init() {}
 
-    /// In the order of the file; the 5 words behind them are zeros.
+    /// Push tokens that had their push: repeats not counted.
+    package var sent: UInt64 { accepted &+ gone &+ abandoned }
+
+    /// Adds what another round has done.
+    mutating func add(_ other: RoundCounters) {
+        for field in Self.fields { self[keyPath: field] &+= other[keyPath: field] }
+        braked = 0
+    }
+
+    /// In the order of the file; the 4 words behind them are zeros.
     private static let fields: [any WritableKeyPath<RoundCounters, UInt64> & Sendable] = [
-        \.sent, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.skipped, \.duplicates,
-        \.streams, \.milliseconds, \.braked,
+        \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
+        \.duplicates, \.streams, \.milliseconds, \.braked,
     ]
 
     static let byteCount = 16 * 8

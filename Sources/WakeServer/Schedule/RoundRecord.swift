@@ -22,7 +22,7 @@ package import WakeModel
 /// | 72 | 16 | random bytes |
 /// | 88 | 8 | zeros |
 /// | 96 | 32 | BLAKE2b-256 of the 96 bytes before |
-/// | 128 | 128 | 16 counters of 8 bytes, see `RoundCounters`; the last 5 are zeros |
+/// | 128 | 128 | 16 counters of 8 bytes, see `RoundCounters`; the last 4 are zeros |
 /// | 256 | 3840 | zeros |
 /// | 4096 | 131072 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
 /// | 135168 | 131072 | current generation, the same |
