@@ -103,7 +103,7 @@ package struct RoundRecord: Sendable {
         precondition(
             run.generation == .previous || done.previous.isComplete,
             "current comes after previous")
-        for bucket in run.first...run.last { done[run.generation].insert(bucket) }
+        done.insert(run)
         let bytes = done[run.generation].bytes[Int(run.first / 8)...Int(run.last / 8)]
         let offset = Self.offset(of: run.generation) + Int(run.first / 8)
         let changed = Array(bytes)
