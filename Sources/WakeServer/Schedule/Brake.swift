@@ -22,7 +22,7 @@
 /// be deleted once another was accepted, since of 19 rows one is more than 5 % already.
 ///
 /// Windows do not slide, on purpose: of a million random answers with 3 % "gone", some 1,000 in a
-/// row hold 51 nine times in ten, one of the 1,000 windows that follow one another does so in one of
+/// row hold 51 nine times in ten, one of the 1,000 windows that follow one another does so once in
 /// five rounds. Tripping wrongly is harmless in any case: the next round deletes the rest.
 package struct Brake<Item: Sendable>: Sendable {
     /// Answers in a window.

@@ -1,6 +1,6 @@
 /// What a plan is made from.
 package struct BroadcastDemand: Sendable, Equatable {
-    /// Registrations of both generations, an estimate.
+    /// Registrations of both generations, an estimate; 10^9 at most.
     package var rows: Int
     /// Event streams open now: their clients are all woken in the first moment.
     package var streams: Int
@@ -11,7 +11,7 @@ package struct BroadcastDemand: Sendable, Equatable {
     /// Seconds over which woken clients spread their fetches: of the head they have now. A client
     /// learns a new spread with the fetch that follows a wake-up, not before.
     package var spreadSeconds: Int
-    /// Seconds between two heartbeats.
+    /// Seconds between two heartbeats; 10^6 at most.
     package var intervalSeconds: Int
 
     package init(
@@ -19,8 +19,9 @@ package struct BroadcastDemand: Sendable, Equatable {
         spreadSeconds: Int, intervalSeconds: Int = 7200
     ) {
         precondition(
-            rows >= 0 && streams >= 0 && fetchesPerSecond >= 0 && spreadSeconds >= 0
-                && intervalSeconds > 0)
+            (0...1_000_000_000).contains(rows) && (0...1_000_000_000).contains(streams)
+                && fetchesPerSecond >= 0 && spreadSeconds >= 0
+                && (1...1_000_000).contains(intervalSeconds))
         self.rows = rows
         self.streams = streams
         self.gateways = gateways

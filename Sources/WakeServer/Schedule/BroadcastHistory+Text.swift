@@ -40,8 +40,8 @@ extension BroadcastHistory {
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
-    /// Reads what `encode` writes, or the one line `sequence=N` of the version before: that one sent
-    /// no pushes, so there is nothing to count.
+    /// Reads what `encode` writes, or the one line `sequence=N` of the version before: that one
+    /// sent no pushes, so there is nothing to count.
     /// - Parameters:
     ///   - now: what the old line is taken to be of.
     package init(decoding bytes: [UInt8], now: ClockReading) throws(BroadcastHistoryError) {

@@ -10,8 +10,8 @@ package import WakePush
 /// What order of writing lets no crash lose a broadcast or repeat one:
 /// 1. start: `RoundRecord.create`, then this with `started`, then the first push;
 /// 2. end: this with `ended`, then `RoundRecord.remove`;
-/// 3. at a restart a record goes on when `isRunning` and its round is `round`; any other is removed.
-///    When it `isRunning` and there is no such record, the schedule is told `lost`.
+/// 3. at a restart a record goes on when `isRunning` and its round is `round`, any other is
+///    removed. When it `isRunning` and there is no such record, the schedule is told `lost`.
 package struct BroadcastHistory: Sendable, Equatable {
     /// One random moment in each interval.
     package struct Heartbeat: Sendable, Equatable {
@@ -29,8 +29,8 @@ package struct BroadcastHistory: Sendable, Equatable {
     package internal(set) var sequence: UInt64?
     /// Number of the last broadcast, 0 before the first.
     package internal(set) var round: UInt64 = 0
-    /// Of the last three broadcasts, the older first: the uptime after which no push of theirs left.
-    /// Of one that is running, its start.
+    /// Of the last three broadcasts, the older first: the uptime after which no push of theirs
+    /// left. Of one that is running, its start.
     var ends: [Int] = []
     /// The last broadcast has not ended.
     package internal(set) var isRunning = false

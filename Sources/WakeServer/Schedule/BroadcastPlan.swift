@@ -15,7 +15,8 @@
 /// the other. Hence the rule for an even load: one of them at most a tenth of the other. Random
 /// moments come on top: among a few hundred spans of time with x fetches each on average, the
 /// fullest has some x + 3.2 √x. At x = 333 that is 18 %; for 1.3 times the mean in single seconds
-/// it takes some 270 fetches a second, below that one has to look at longer spans, see `spanSeconds`.
+/// it takes some 270 fetches a second, below that one has to look at longer spans of time, see
+/// `spanSeconds`.
 ///
 /// D carries the budget, not S: the server's pace is its own, while S is whatever the heads say
 /// that clients happen to have. Unless S alone is long enough; then pushes leave as fast as the

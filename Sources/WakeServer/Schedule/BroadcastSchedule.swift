@@ -211,8 +211,8 @@ package struct BroadcastSchedule: Sendable, Equatable {
         }
     }
 
-    /// A restart must not throw the dice again, or restarts in a row would put off the heartbeat for
-    /// ever.
+    /// A restart must not throw the dice again, or restarts in a row would put off the heartbeat
+    /// for ever.
     private mutating func drawIfChanged(using random: inout some RandomNumberGenerator) {
         guard settings.heartbeatSeconds != history.heartbeat?.interval else { return }
         history.heartbeat = nil

@@ -65,6 +65,7 @@ package struct Pace: Sendable, Equatable {
 
     private var cost: Int { seconds * 1_000_000_000 }
 
-    /// One push and 50 milliseconds' worth: who is late by less loses nothing, however slow the rate.
+    /// One push and 50 milliseconds' worth: who is late by less loses nothing, however slow the
+    /// rate.
     private var capacity: Int { cost + pushes * Self.burstMilliseconds * 1_000_000 }
 }
