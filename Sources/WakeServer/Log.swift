@@ -92,7 +92,7 @@ package struct BroadcastSummary: Sendable, Equatable {
     package init(_ report: BroadcastReport) { self.report = report }
 
     var fields: String {
-let counters = report.counters
+        let counters = report.counters
         return "round=\(report.round) sequence=\(report.sequence) "
             + "complete=\(report.isComplete ? 1 : 0) ms=\(counters.milliseconds) "
             + "rows=\(counters.rows) accepted=\(counters.accepted) gone=\(counters.gone) "

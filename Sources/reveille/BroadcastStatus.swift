@@ -15,7 +15,7 @@ struct BroadcastStatus: Decodable {
     let unsent: Int
     let unserved: Int
     /// Push services by word.
-    let braked: [String: Bool]
+    let brakes: [String: Bool]
     let stopped: [String: String]
     /// How far it is, for the terminal.
     let line: String
@@ -47,13 +47,13 @@ struct BroadcastStatus: Decodable {
 
     /// What an operator has to look at.
     var alarms: [String] {
-        let brakes = braked.filter(\.value).keys.sorted().map { service in
+        let alarms = brakes.filter(\.value).keys.sorted().map { service in
             """
             \(service): more push tokens were called gone than can be believed; none was deleted for it
             hint: see that [\(service)] is of the app whose tokens are registered; brake-permille \
             in [broadcast] sets the share
             """
         }
-        return stopped.keys.sorted().compactMap { stopped[$0] } + brakes
+        return stopped.keys.sorted().compactMap { stopped[$0] } + alarms
     }
 }

@@ -64,7 +64,7 @@ package struct BroadcastReport: Sendable, Equatable {
             text.member(cause.word, number: causes[cause] ?? 0)
         }
         text.endObject()
-        text.beginObject("braked")
+        text.beginObject("brakes")
         for service in PushService.allCases {
             text.member(service.word, bool: braked.contains(service))
         }

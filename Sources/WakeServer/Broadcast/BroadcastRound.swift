@@ -33,8 +33,9 @@ final class BroadcastRound {
 
     /// Between two ticks of the gateways.
     private static let tick = Duration.milliseconds(100)
-    /// Wake-ups handed to a gateway at once.
-    private static let parcel = 512
+    /// Wake-ups handed to a gateway at once; after each it is looked what came back, so that little
+    /// is known to have been sent and not written down.
+    private static let parcel = 128
 
     /// - Parameters:
     ///   - report: with the round's number and what it had done before a restart.
@@ -159,7 +160,9 @@ final class BroadcastRound {
             UnsettledRows.Row(
                 row: row, generation: generation, gateway: place, stretch: stretch))
         outgoing[place].append(WakeUp(reference: slot, token: row.token))
-        if outgoing[place].count >= Self.parcel { flush(place) }
+        guard outgoing[place].count >= Self.parcel else { return }
+        flush(place)
+        await settleWhatCame()
     }
 
     /// Until another wake-up may leave.

@@ -103,16 +103,6 @@ package struct RoundBuckets: Sendable, Equatable {
         }
     }
 
-    /// In place: the setter above would copy the set for each bucket.
-    mutating func insert(_ run: BucketRun) {
-        for bucket in run.first...run.last {
-            switch run.generation {
-            case .previous: previous.insert(bucket)
-            case .current: current.insert(bucket)
-            }
-        }
-    }
-
     /// How much of the round is done, 0 to 1: ids are uniform, so the position in the space of ids
     /// is the share of the rows.
     /// - Parameters:
