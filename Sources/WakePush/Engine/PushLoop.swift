@@ -163,7 +163,8 @@ final class PushLoop {
             line.mayRead = true
             opened += 1
             line.connection = PushConnection(
-                shape, limits: configuration.limits, serial: opened, now: now)
+                shape, limits: configuration.limits, serial: opened,
+                wallSeconds: configuration.clock.wallSeconds(), now: now)
             waitsSince = nil
         }
     }

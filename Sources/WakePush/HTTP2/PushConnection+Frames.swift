@@ -88,7 +88,7 @@ extension PushConnection {
             // Trailers end the answer (RFC 9113 §8.1).
             return ends ? complete(stream, at: place) : refuse(stream)
         }
-        guard let head = AnswerHead(list) else { return refuse(stream) }
+        guard let head = AnswerHead(list, wallSeconds: wallSeconds) else { return refuse(stream) }
         if head.status < 200 {
             // RFC 9110 §15.2: interim; the answer is still to come.
             return ends ? refuse(stream) : ()

@@ -36,6 +36,8 @@ package struct PushConnection: Sendable {
     /// Bodies of answers that are not complete.
     var bodies: [UInt32: [UInt8]] = [:]
 
+    /// Seconds since 1970 when `now` was 0.
+    private let wallOrigin: Int64
     var now: UInt64
     private var lastReceived: UInt64
     private var lastPing: UInt64 = 0
@@ -55,10 +57,11 @@ package struct PushConnection: Sendable {
     }
 
     /// - Parameter firstStream: odd.
+    /// - Parameter wallSeconds: seconds since 1970 at `now`.
     /// - Parameter now: milliseconds of a clock that never goes back.
     package init(
         _ shape: RequestShape, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, serial: UInt32 = 0, now: UInt64
+        firstStream: UInt32 = 1, serial: UInt32 = 0, wallSeconds: Int64 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
@@ -68,6 +71,7 @@ package struct PushConnection: Sendable {
         streams = StreamTable(capacity: limits.streams)
         nextStream = firstStream
         lastReceived = now
+        wallOrigin = wallSeconds - Int64(now / 1000)
         self.now = now
         output.append(contentsOf: FrameWriter.preface)
         // We ask for an empty table and no server push; the rest are the protocol's own values.
@@ -260,6 +264,9 @@ package struct PushConnection: Sendable {
     package mutating func wipe() { output.wipe() }
 
     // MARK: Time
+
+    /// Seconds since 1970, as reckoned from the start of the connection.
+    var wallSeconds: Int64 { wallOrigin + Int64(now / 1000) }
 
     mutating func advance(to now: UInt64) { self.now = max(self.now, now) }
 
