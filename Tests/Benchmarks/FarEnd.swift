@@ -38,10 +38,12 @@ struct FarEnd {
     }
 
     /// Ends a mock.
-    func report() -> String? {
+    /// - Returns: its report, and its CPU seconds from start to end.
+    func report() -> (line: String, processorSeconds: Double)? {
         process.terminate()
-        let report = process.line(beginning: "{")
-        return process.end().isSuccess ? report : nil
+        guard let report = process.line(beginning: "{") else { return nil }
+        let end = process.end()
+        return end.isSuccess ? (report, end.processorSeconds) : nil
     }
 }
 
