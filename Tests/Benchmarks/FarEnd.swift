@@ -58,14 +58,16 @@ struct PushRun {
 
     /// Nil unless every push was accepted.
     init?(
-        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int
+        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int,
+        flags: [String]
     ) {
-        let words = [
-            CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
-            workshop.certificate, "--key", workshop.signingKey, "--token-file",
-            workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
-            "--streams", "\(streams)",
-        ]
+        let words =
+            [
+                CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
+                workshop.certificate, "--key", workshop.signingKey, "--token-file",
+                workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
+                "--streams", "\(streams)",
+            ] + flags
         guard let process = MeasuredProcess(words) else { return nil }
         guard let line = process.line(beginning: "sent "), process.end().isSuccess else {
             return nil
