@@ -32,6 +32,7 @@ final class EngineServer: Sendable {
     private let answer: @Sendable (Int) -> Reply
     private let tls: TLS?
     private let seen = Mutex<(requests: Int, paths: [[UInt8]: Int], connections: Int)>((0, [:], 0))
+    private let sockets = Mutex<Set<Int32>>([])
 
     /// - Parameter answer: is given the number of the request, from 1 on over all connections.
     init(
@@ -52,6 +53,11 @@ final class EngineServer: Sendable {
     var connections: Int { seen.withLock { $0.connections } }
 
     func stop() { _ = shutdown(listener, Int32(SHUT_RDWR)) }
+
+    /// Closes every connection there is.
+    func hangUp() {
+        sockets.withLock { for socket in $0 { _ = shutdown(socket, Int32(SHUT_RDWR)) } }
+    }
 
     private func accept() {
         while true {
@@ -75,7 +81,11 @@ final class EngineServer: Sendable {
     }
 
     private func serve(_ socket: Int32) {
-        defer { _ = close(socket) }
+        _ = sockets.withLock { $0.insert(socket) }
+        defer {
+            _ = sockets.withLock { $0.remove(socket) }
+            _ = close(socket)
+        }
         guard let wire = EngineWire(socket, tls) else { return }
         var bytes: [UInt8] = []
         var out: [UInt8] = []

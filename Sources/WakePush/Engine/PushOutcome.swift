@@ -41,16 +41,22 @@ package struct PushResult: Equatable, Sendable {
     package var batch: UInt32
     package var order: UInt32
     package var outcome: PushOutcome
+    /// Serial number of the connection that the push was on, new for every connection an engine
+    /// opens: what one connection showed says nothing about another. 0: it was on none.
+    package var connection: UInt32 = 0
 }
 
 /// Outcomes as they are handed over: many at a time, their bodies in one arena.
 package struct PushOutcomes: Sendable, CustomStringConvertible, CustomReflectable {
     package var results: [PushResult] = []
     package var bodies: [UInt8] = []
+    /// Serial numbers of connections that have ended: their last results are here or came before.
+    /// Handed over also when there are no results.
+    package var ended: [UInt32] = []
 
     package init() {}
 
-    package var isEmpty: Bool { results.isEmpty }
+    package var isEmpty: Bool { results.isEmpty && ended.isEmpty }
 
     /// The first 4 KiB of an answer's body.
     package func bytes(of body: PushBody) -> ArraySlice<UInt8> {
@@ -61,10 +67,11 @@ package struct PushOutcomes: Sendable, CustomStringConvertible, CustomReflectabl
     package var description: String { "PushOutcomes(\(results.count))" }
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 
-    mutating func append(_ reference: UInt64, _ outcome: PushOutcome) {
+    mutating func append(_ reference: UInt64, _ outcome: PushOutcome, connection: UInt32 = 0) {
         results.append(
             PushResult(
                 batch: UInt32(truncatingIfNeeded: reference >> 32),
-                order: UInt32(truncatingIfNeeded: reference), outcome: outcome))
+                order: UInt32(truncatingIfNeeded: reference), outcome: outcome,
+                connection: connection))
     }
 }

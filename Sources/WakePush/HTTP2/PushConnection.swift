@@ -1,6 +1,8 @@
 /// One HTTP/2 connection that sends pushes, as a value: bytes and pushes go in; bytes to send and
 /// outcomes come out. It reads no clock and owns no socket.
 package struct PushConnection: Sendable {
+    /// Which of its engine's connections this is; comes back with every outcome.
+    let serial: UInt32
     private let limits: ConnectionLimits
     var encoder: RequestEncoder
     var decoder = HPACKDecoder()
@@ -34,7 +36,6 @@ package struct PushConnection: Sendable {
     /// Bodies of answers that are not complete.
     var bodies: [UInt32: [UInt8]] = [:]
 
-    private let openedAt: UInt64
     var now: UInt64
     private var lastReceived: UInt64
     private var lastPing: UInt64 = 0
@@ -57,15 +58,15 @@ package struct PushConnection: Sendable {
     /// - Parameter now: milliseconds of a clock that never goes back.
     package init(
         _ shape: RequestShape, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, now: UInt64
+        firstStream: UInt32 = 1, serial: UInt32 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
+        self.serial = serial
         self.limits = limits
         encoder = RequestEncoder(shape)
         streams = StreamTable(capacity: limits.streams)
         nextStream = firstStream
-        openedAt = now
         lastReceived = now
         self.now = now
         output.append(contentsOf: FrameWriter.preface)
@@ -106,12 +107,14 @@ package struct PushConnection: Sendable {
         blocked.append(
             BlockedBody(
                 stream: stream, body: encoder.body(token: token), window: peer.initialWindow))
-        if let place = streams.find(stream) { streams[place].isBlocked = true }
         sendBlocked()
     }
 
     /// Pushes in flight.
     package var inFlight: Int { streams.count }
+
+    /// The peer owes us something: an answer, or its first words.
+    var awaits: Bool { end == nil && (!hasSettings || streams.count > 0) }
 
     package mutating func setAuthorization(_ value: [UInt8]) {
         encoder.setAuthorization(value)
@@ -170,6 +173,7 @@ package struct PushConnection: Sendable {
     private mutating func readFrames(_ bytes: Span<UInt8>) -> Int {
         var position = 0
         while end == nil {
+            position = readAccepted(bytes, from: position)
             switch FrameReader.read(bytes, at: position) {
             case .complete(let frame, let next):
                 handle(frame, bytes)
@@ -201,13 +205,14 @@ package struct PushConnection: Sendable {
 
     mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
         guard let place = streams.find(stream) else { return }
-        outcomes.append(streams[place].reference, .retry(isSafe: isSafe))
+        outcomes.append(
+            streams[place].reference, .retry(isSafe: isSafe), connection: serial)
         close(stream, at: place)
     }
 
     /// Forgets a stream whose outcome is known.
     mutating func close(_ stream: UInt32, at place: Int) {
-        if streams[place].isBlocked { blocked.removeAll { $0.stream == stream } }
+        if !blocked.isEmpty { blocked.removeAll { $0.stream == stream } }
         if !bodies.isEmpty { bodies[stream] = nil }
         streams.remove(at: place)
         endIfDrained()
@@ -227,8 +232,18 @@ package struct PushConnection: Sendable {
 
     /// Hands over the outcomes so far.
     package mutating func takeOutcomes(into all: inout PushOutcomes) {
-        guard !outcomes.isEmpty else { return }
+        guard !outcomes.results.isEmpty else { return }
+        if all.results.isEmpty, all.bodies.isEmpty {
+            swap(&all.results, &outcomes.results)
+            swap(&all.bodies, &outcomes.bodies)
+            return
+        }
         let shift = UInt32(all.bodies.count)
+        if outcomes.bodies.isEmpty {
+            all.results.append(contentsOf: outcomes.results)
+            outcomes.results.removeAll(keepingCapacity: true)
+            return
+        }
         for var result in outcomes.results {
             if case .answered(let status, let retryAfter, var body) = result.outcome {
                 body.start += body.count > 0 ? shift : 0
@@ -252,11 +267,7 @@ package struct PushConnection: Sendable {
     package mutating func tick(now: UInt64) {
         advance(to: now)
         let silence = self.now - lastReceived
-        let waits = !hasSettings || streams.count > 0
-        guard end == nil, waits else {
-            if !waits { lastReceived = self.now }
-            return
-        }
+        guard awaits else { return lastReceived = self.now }
         if silence >= limits.answerMilliseconds { return end(.stalled) }
         if hasSettings, silence >= limits.answerMilliseconds / 2, lastPing <= lastReceived {
             lastPing = self.now
@@ -264,7 +275,7 @@ package struct PushConnection: Sendable {
         }
         let limit = limits.answerMilliseconds
         let time = self.now
-        for stream in streams.ids(where: { time - $0.openedAt >= limit }) {
+        for stream in streams.ids(where: { $0.age(now: time) >= limit }) {
             FrameWriter.reset(stream: stream, code: ErrorCode.cancel, into: &output)
             giveUp(stream, isSafe: false)
         }
