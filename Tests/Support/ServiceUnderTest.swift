@@ -15,7 +15,10 @@ package final class ServiceUnderTest {
     /// - Parameters:
     ///   - listen: where the public listener is; a port of its own by default.
     ///   - extra: lines added to `[http]`.
-    package init(listen: String = "127.0.0.1:0", extra: String = "") async throws {
+    ///   - sections: added to the end of the configuration.
+    package init(
+        listen: String = "127.0.0.1:0", extra: String = "", sections: String = ""
+    ) async throws {
         directory = try TemporaryDirectory()
         let made = try await RunningProgram.run("reveille", ["init", directory.path + "/service"])
         guard made.status == 0 else { throw TestFailure(made.output) }
@@ -24,6 +27,7 @@ package final class ServiceUnderTest {
         var text = try String(contentsOfFile: path, encoding: .utf8)
         text = text.replacing("listen = 127.0.0.1:8080", with: "listen = \(listen)\n\(extra)")
         text = text.replacing("level = info", with: "level = debug")
+        text += sections
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         (program, port) = try await Self.start(path)
     }

@@ -13,6 +13,17 @@ package struct TestDevice: Sendable {
         push = Self.random()
     }
 
+    /// With a push token that others may have as well.
+    package init(push: [UInt8]) {
+        instance = Self.random()
+        self.push = push
+    }
+
+    /// With a push token that begins so.
+    package init(pushPrefix: [UInt8]) {
+        self.init(push: pushPrefix + Self.random().dropFirst(pushPrefix.count))
+    }
+
     /// 43 characters of base64url.
     package var token: String { text(Base64URL.encode(instance.span)) }
 

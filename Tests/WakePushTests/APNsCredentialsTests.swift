@@ -5,11 +5,11 @@ import WakeFiles
 
 @testable import WakePush
 
-@Suite("APNs credentials", .enabled(if: JWTOpenSSL.isInstalled, "needs the openssl command"))
+@Suite("APNs credentials", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct APNsCredentialsTests {
     @Test("a key file that others may read is refused", arguments: [0o640, 0o604, 0o620, 0o644])
     func mode(_ mode: Int) throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         try FileManager.default.setAttributes(
             [.posixPermissions: mode], ofItemAtPath: pair.privatePath)
         #expect(throws: APNsCredentialError.keyFileNotPrivate) {
@@ -39,7 +39,7 @@ struct APNsCredentialsTests {
 
     @Test("names that Apple does not give are refused by their setting")
     func names() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         for name in ["", "TEAM12345", "TEAM1234567", "team123456", "TEAM\"12345", "TEAM 12345"] {
             #expect(throws: APNsCredentialError.teamID) {
                 try JWTTests.credentials(pair, team: name)

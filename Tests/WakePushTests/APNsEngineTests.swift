@@ -8,23 +8,23 @@ import WakeModel
 
 @Suite(
     "APNs from key file to report of the service", .timeLimit(.minutes(2)),
-    .enabled(if: JWTOpenSSL.isInstalled, "needs the openssl command"))
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct APNsEngineTests {
     private static let count = 3000
-    private let pair: JWTKeyPair
-    private let certificates: APNsCertificates
+    private let pair: SigningKeyPair
+    private let certificates: TestAuthority
 
     init() throws {
-        pair = try JWTKeyPair()
-        certificates = try APNsCertificates()
+        pair = try SigningKeyPair()
+        certificates = try TestAuthority()
     }
 
     /// A mock with TLS that verifies whatever there is to verify.
     private func mock(
         name: String = "localhost", days: Int = 1, _ more: [String] = []
-    ) async throws -> APNsMock {
+    ) async throws -> MockPush {
         let (certificate, key) = try certificates.issue(for: name, days: days)
-        return try await APNsMock(
+        return try await MockPush(
             [
                 "--certificate", certificate, "--key", key, "--public-key", pair.publicPath,
                 "--key-id", "ABC123DEFG", "--team-id", "TEAM123456", "--topic", "org.example.app",
@@ -33,13 +33,13 @@ struct APNsEngineTests {
 
     /// One round against the mock: every verdict, as the gateway would hear it.
     private func round(
-        _ mock: APNsMock, topic: String = "org.example.app", keyID: String = "ABC123DEFG",
+        _ mock: MockPush, topic: String = "org.example.app", keyID: String = "ABC123DEFG",
         authority: String? = nil, count: Int = count
     ) async throws -> [Heard] {
         let section = [
             "key": pair.privatePath, "key-id": keyID, "team-id": "TEAM123456", "topic": topic,
             "host": "localhost", "port": "\(mock.port)",
-            "ca": authority ?? certificates.authority,
+            "ca": authority ?? certificates.certificate,
         ]
         let configuration = try #require(try APNsConfiguration(section: section))
         let credentials = try configuration.credentials()
@@ -122,13 +122,13 @@ struct APNsEngineTests {
         #expect(heard.count == Self.count)
         #expect(Set(heard) == [.verdict(.delivery(.accepted))])
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == Self.count)
-        #expect(report["duplicates"] as? Int == 0)
-        #expect(report["providerTokens"] as? Int == 1)
-        #expect((report["violations"] as? [String: Int])?.isEmpty == true)
-        #expect((report["refusals"] as? [String: Int])?.isEmpty == true)
+        #expect(report.distinct == Self.count)
+        #expect(report.duplicates == 0)
+        #expect(report.providerTokens == 1)
+        #expect(report.violations.isEmpty == true)
+        #expect(report.refusals.isEmpty == true)
         // Nothing travels that Apple does not ask for.
-        let fields = try #require(report["fields"] as? [String: Int])
+        let fields = report.fields
         #expect(
             Set(fields.keys) == [
                 ":method", ":scheme", ":authority", ":path", "authorization", "apns-topic",
@@ -147,15 +147,15 @@ struct APNsEngineTests {
             let mock = try await mock()
             let heard = try await round(mock, topic: topic, keyID: keyID, count: 20)
             #expect(Set(heard) == [.verdict(.failure(.misconfigured(.apns(fault))))])
-            #expect(try await mock.report()["distinct"] as? Int == 0)
+            #expect(try await mock.report().distinct == 0)
         }
     }
 
     @Test("an unknown authority, another name, an expired certificate: nothing is sent")
     func certificate() async throws {
-        let other = try APNsCertificates()
+        let other = try TestAuthority()
         let cases: [(String, Int, String?)] = [
-            ("localhost", 1, other.authority), ("elsewhere.example", 1, nil),
+            ("localhost", 1, other.certificate), ("elsewhere.example", 1, nil),
             ("localhost", -1, nil),
         ]
         for (name, days, authority) in cases {
@@ -169,7 +169,7 @@ struct APNsEngineTests {
                 }
                 #expect(words.hasPrefix("certificate"))
             }
-            #expect(try await mock.report()["requests"] as? Int == 0)
+            #expect(try await mock.report().requests == 0)
         }
     }
 
@@ -178,7 +178,7 @@ struct APNsEngineTests {
         let mock = try await mock(["--without-alpn", "yes"])
         let heard = try await round(mock, count: 5)
         #expect(Set(heard) == [.failed("noHTTP2")])
-        #expect(try await mock.report()["requests"] as? Int == 0)
+        #expect(try await mock.report().requests == 0)
     }
 
     @Test("bad tokens among good ones are gone, with the evidence of those accepted")

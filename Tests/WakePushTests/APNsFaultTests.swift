@@ -90,7 +90,7 @@ struct APNsFaultTests {
 
     @Test("every token is delivered, twice only after a reset", arguments: faults)
     func delivered(_ flags: [String], _ mayDuplicate: Bool) async throws {
-        let mock = try await APNsMock(["--topic", "org.example.app"] + flags)
+        let mock = try await MockPush(["--topic", "org.example.app"] + flags)
         let expiration = Int(Date.now.timeIntervalSince1970) + 7200
         let shape = RequestShape(
             scheme: "http", authority: "localhost", path: APNsRequest.path,
@@ -107,11 +107,11 @@ struct APNsFaultTests {
         await retrier.start(engine, count: Self.count)
         #expect(retrier.refused == [])
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == Self.count)
-        #expect((report["violations"] as? [String: Int]) == [:])
-        if !mayDuplicate { #expect(report["duplicates"] as? Int == 0) }
+        #expect(report.distinct == Self.count)
+        #expect(report.violations == [:])
+        if !mayDuplicate { #expect(report.duplicates == 0) }
         if !flags.isEmpty, flags[0].hasSuffix("-every") {
-            #expect((report["faults"] as? [String: Int])?.isEmpty == false)
+            #expect(report.faults.isEmpty == false)
         }
     }
 }

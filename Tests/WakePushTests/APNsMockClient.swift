@@ -163,29 +163,3 @@ final class APNsMockClient {
         return true
     }
 }
-
-/// The mock as a child process.
-struct APNsMock {
-    let program: RunningProgram
-    let port: Int
-
-    init(_ arguments: [String]) async throws {
-        program = try RunningProgram("mock-push", arguments)
-        let line = try await program.line(containing: "listening on port")
-        guard let port = line.split(separator: " ").last.flatMap({ Int($0) }) else {
-            throw TestFailure("no port in: \(line)")
-        }
-        self.port = port
-    }
-
-    /// Ends it and reads its report.
-    func report() async throws -> [String: Any] {
-        program.signal(SIGTERM)
-        let line = try await program.line(containing: "\"connections\"")
-        guard await program.exit() == 0,
-            let report = try JSONSerialization.jsonObject(with: Data(line.utf8))
-                as? [String: Any]
-        else { throw TestFailure("no report in: \(line)") }
-        return report
-    }
-}

@@ -30,7 +30,7 @@ struct APNsMockTests {
 
     @Test("a proper request is accepted and counted, and a second one is a duplicate")
     func accepted() async throws {
-        let mock = try await APNsMock(["--topic", "org.example.app"])
+        let mock = try await MockPush(["--topic", "org.example.app"])
         let client = try APNsMockClient(port: mock.port)
         for stream in [1, 3] as [UInt32] {
             client.request(Self.fields(), body: Self.body)
@@ -42,11 +42,11 @@ struct APNsMockTests {
         client.request(Self.fields(token: Self.number(7)), body: Self.body, split: 20)
         #expect(try client.next() == .answer(stream: 5, status: "200", body: "", fields: 1))
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 2)
-        #expect(report["duplicates"] as? Int == 1)
-        #expect(report["delivered"] as? Int == 3)
-        #expect((report["fields"] as? [String: Int])?["apns-priority"] == 3)
-        #expect((report["violations"] as? [String: Int])?.isEmpty == true)
+        #expect(report.distinct == 2)
+        #expect(report.duplicates == 1)
+        #expect(report.delivered == 3)
+        #expect(report.fields["apns-priority"] == 3)
+        #expect(report.violations.isEmpty == true)
     }
 
     static let faults: [([String: String], String, String, String)] = [
@@ -73,7 +73,7 @@ struct APNsMockTests {
 
     @Test("whatever is wrong with a request is refused by its reason")
     func refused() async throws {
-        let mock = try await APNsMock(["--topic", "org.example.app"])
+        let mock = try await MockPush(["--topic", "org.example.app"])
         let client = try APNsMockClient(port: mock.port)
         for (changes, body, status, reason) in Self.faults {
             let stream = client.request(Self.fields(changes), body: body)
@@ -84,15 +84,17 @@ struct APNsMockTests {
                         fields: 2))
         }
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 0)
-        #expect(report["requests"] as? Int == Self.faults.count)
+        #expect(report.distinct == 0)
+        #expect(report.requests == Self.faults.count)
     }
 
-    @Test("provider tokens are verified: key, names and age", .enabled(if: JWTOpenSSL.isInstalled))
+    @Test(
+        "provider tokens are verified: key, names and age", .enabled(if: OpenSSLCommand.isInstalled)
+    )
     func providerTokens() async throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let credentials = try JWTTests.credentials(pair)
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--public-key", pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456",
             "--token-interval", "1200",
         ])
@@ -100,7 +102,7 @@ struct APNsMockTests {
         let now = ClockReading.system()
         let cases: [(APNsCredentials, ClockReading, String)] = [
             (credentials, now, "200"),
-            (try JWTTests.credentials(JWTKeyPair()), now, "403 InvalidProviderToken"),
+            (try JWTTests.credentials(SigningKeyPair()), now, "403 InvalidProviderToken"),
             (try JWTTests.credentials(pair, team: "OTHER12345"), now, "403 InvalidProviderToken"),
             (try JWTTests.credentials(pair, keyID: "OTHER12345"), now, "403 InvalidProviderToken"),
             (credentials, now.later(-3601), "429 TooManyProviderTokenUpdates"),
@@ -121,13 +123,13 @@ struct APNsMockTests {
             }
             #expect(status == parts[0])
         }
-        #expect(try await mock.report()["providerTokens"] as? Int == 2)
+        #expect(try await mock.report().providerTokens == 2)
     }
 
-    @Test("an old provider token is expired", .enabled(if: JWTOpenSSL.isInstalled))
+    @Test("an old provider token is expired", .enabled(if: OpenSSLCommand.isInstalled))
     func expired() async throws {
-        let pair = try JWTKeyPair()
-        let mock = try await APNsMock(["--public-key", pair.publicPath])
+        let pair = try SigningKeyPair()
+        let mock = try await MockPush(["--public-key", pair.publicPath])
         let client = try APNsMockClient(port: mock.port)
         let credentials = try JWTTests.credentials(pair)
         let old = try #require(
@@ -144,7 +146,7 @@ struct APNsMockTests {
 
     @Test("resets, refusals and answers come when they were asked for")
     func injected() async throws {
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--reset-every", "5", "--refuse-every", "7", "--answer", "3:410:Unregistered",
             "--answer", "4:429:TooManyRequests:60", "--streams", "10",
         ])
@@ -163,14 +165,14 @@ struct APNsMockTests {
         #expect(client.settings[0x3] == 10)
         let report = try await mock.report()
         // What was reset after it was taken counts as delivered: the client cannot know.
-        #expect(report["distinct"] as? Int == 3)
+        #expect(report.distinct == 3)
         #expect(
-            (report["faults"] as? [String: Int]) == ["410": 2, "429": 2, "refused": 1, "reset": 1])
+            report.faults == ["410": 2, "429": 2, "refused": 1, "reset": 1])
     }
 
     @Test("GOAWAY names the last stream that was looked at, and the connection ends")
     func goAway() async throws {
-        let mock = try await APNsMock(["--goaway-every", "3", "--latency", "20"])
+        let mock = try await MockPush(["--goaway-every", "3", "--latency", "20"])
         let client = try APNsMockClient(port: mock.port)
         for index in 1...4 {
             client.request(Self.fields(token: Self.number(index)), body: Self.body)
@@ -183,12 +185,12 @@ struct APNsMockTests {
                 .answer(stream: 1, status: "200", body: "", fields: 1),
                 .answer(stream: 3, status: "200", body: "", fields: 1),
             ])
-        #expect(try await mock.report()["distinct"] as? Int == 2)
+        #expect(try await mock.report().distinct == 2)
     }
 
     @Test("stream limits change on request, and breaking them is seen")
     func streams() async throws {
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--streams", "2", "--streams-at", "2:1", "--latency", "60000",
         ])
         let client = try APNsMockClient(port: mock.port)
@@ -198,13 +200,13 @@ struct APNsMockTests {
         #expect(try client.next() == .reset(stream: 5, code: 7))
         #expect(client.settings[0x3] == 1)
         let report = try await mock.report()
-        #expect((report["violations"] as? [String: Int]) == ["too many streams": 1])
-        #expect(report["mostStreams"] as? Int == 2)
+        #expect(report.violations == ["too many streams": 1])
+        #expect(report.mostStreams == 2)
     }
 
     @Test("huge heads, the dynamic table and tiny windows are what they say")
     func headers() async throws {
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--huge-headers-every", "2", "--dynamic-headers", "yes", "--window", "31",
             "--table-size", "0",
         ])
@@ -221,7 +223,7 @@ struct APNsMockTests {
 
     @Test("garbage is no frame and ends the connection; a stall is silence that ends")
     func garbageAndStall() async throws {
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--garbage-at", "3", "--stall-at", "1", "--stall-seconds", "1",
         ])
         let stalled = try APNsMockClient(port: mock.port)
@@ -233,12 +235,12 @@ struct APNsMockTests {
         stalled.request(Self.fields(token: Self.number(3)), body: Self.body)
         #expect(throws: (any Error).self) { try stalled.next() }
         let report = try await mock.report()
-        #expect((report["faults"] as? [String: Int]) == ["garbage": 1, "stall": 1])
+        #expect(report.faults == ["garbage": 1, "stall": 1])
     }
 
     @Test("it ends by itself when every token has come")
     func exitAt() async throws {
-        let mock = try await APNsMock(["--exit-at", "2"])
+        let mock = try await MockPush(["--exit-at", "2"])
         let client = try APNsMockClient(port: mock.port)
         client.request(Self.fields(token: Self.number(1)), body: Self.body)
         client.request(Self.fields(token: Self.number(2)), body: Self.body)

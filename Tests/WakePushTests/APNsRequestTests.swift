@@ -1,13 +1,14 @@
+import TestSupport
 import Testing
 import WakeModel
 
 @testable import WakePush
 
-@Suite("The one request to APNs", .enabled(if: JWTOpenSSL.isInstalled, "needs openssl"))
+@Suite("The one request to APNs", .enabled(if: OpenSSLCommand.isInstalled, "needs openssl"))
 struct APNsRequestTests {
     @Test("it is what Apple asks for, with an empty payload and an expiration ahead")
     func shape() throws {
-        let credentials = try JWTTests.credentials(JWTKeyPair())
+        let credentials = try JWTTests.credentials(SigningKeyPair())
         let token = try #require(ProviderToken(mintedBy: credentials, at: JWTTests.start))
         let endpoint = try #require(APNsEndpoint(.apns))
         let shape = APNsRequest(endpoint, topic: "org.example.app", now: 1000, lifetime: 7200)

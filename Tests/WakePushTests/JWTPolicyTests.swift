@@ -5,13 +5,13 @@ import Testing
 
 @Suite(
     "When provider tokens are made",
-    .enabled(if: JWTOpenSSL.isInstalled, "needs the openssl command"))
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct JWTPolicyTests {
     private let start = JWTTests.start
     private let credentials: APNsCredentials
 
     init() throws {
-        credentials = try JWTTests.credentials(JWTKeyPair())
+        credentials = try JWTTests.credentials(SigningKeyPair())
     }
 
     private func mint(_ now: ClockReading) throws -> ProviderToken {

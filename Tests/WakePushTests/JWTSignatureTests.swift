@@ -3,11 +3,11 @@ import Testing
 
 @testable import WakePush
 
-@Suite("ES256 signatures", .enabled(if: JWTOpenSSL.isInstalled, "needs the openssl command"))
+@Suite("ES256 signatures", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct JWTSignatureTests {
     @Test("openssl accepts what we sign, and nothing beside it")
     func opensslAcceptsOurs() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let key = try P256Key(.privateKey, pem: try pair.privatePEM)
         for length in [1, 55, 56, 64, 300] {
             let message = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -22,9 +22,9 @@ struct JWTSignatureTests {
 
     @Test("we accept what openssl signs, and nothing beside it")
     func weAcceptOpenssl() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let key = try P256Key(.publicKey, pem: try pair.publicPEM)
-        let other = try P256Key(.publicKey, pem: try JWTKeyPair().publicPEM)
+        let other = try P256Key(.publicKey, pem: try SigningKeyPair().publicPEM)
         let message = Array("a message".utf8)
         let signature = try #require(ECDSASignature(der: try pair.opensslSigns(message)))
         #expect(key.verifies(signature, of: message))
@@ -40,7 +40,7 @@ struct JWTSignatureTests {
 
     @Test("a private key verifies its own signatures")
     func privateVerifies() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let key = try P256Key(.privateKey, pem: try pair.privatePEM)
         let message = Array("x".utf8)
         let signature = try #require(key.sign(message))
@@ -49,7 +49,7 @@ struct JWTSignatureTests {
 
     @Test("keys that are not an unencrypted P-256 key are refused by their fault")
     func refusedKeys() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         #expect(throws: SigningError.keyMalformed) {
             try P256Key(.privateKey, pem: try pair.publicPEM)
         }
@@ -57,10 +57,10 @@ struct JWTSignatureTests {
             try P256Key(.publicKey, pem: try pair.privatePEM)
         }
         #expect(throws: SigningError.keyOfOtherKind) {
-            try P256Key(.privateKey, pem: try JWTKeyPair(curve: "P-384").privatePEM)
+            try P256Key(.privateKey, pem: try SigningKeyPair(curve: "P-384").privatePEM)
         }
         #expect(throws: SigningError.keyOfOtherKind) {
-            try P256Key(.privateKey, pem: try JWTKeyPair(curve: "secp256k1").privatePEM)
+            try P256Key(.privateKey, pem: try SigningKeyPair(curve: "secp256k1").privatePEM)
         }
         let pem = try pair.privatePEM
         for count in stride(from: 0, to: pem.count - 2, by: 3) {
@@ -69,7 +69,7 @@ struct JWTSignatureTests {
             }
         }
         let encrypted = pair.directory.path + "/encrypted.pem"
-        try JWTOpenSSL.run([
+        try OpenSSLCommand.run([
             "pkey", "-in", pair.privatePath, "-aes256", "-passout", "pass:x", "-out", encrypted,
         ])
         let locked = try pair.bytes(of: "encrypted.pem")
@@ -92,7 +92,7 @@ struct JWTSignatureTests {
 
     @Test("a key prints nothing of itself")
     func redacted() throws {
-        let key = try P256Key(.privateKey, pem: try JWTKeyPair().privatePEM)
+        let key = try P256Key(.privateKey, pem: try SigningKeyPair().privatePEM)
         #expect("\(key)" == "(key)" && String(reflecting: key) == "(key)")
     }
 }

@@ -5,14 +5,14 @@ import WakeModel
 
 @testable import WakePush
 
-@Suite("Provider tokens", .enabled(if: JWTOpenSSL.isInstalled, "needs the openssl command"))
+@Suite("Provider tokens", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct JWTTests {
     static let start = ClockReading(
         wall: 1_700_000_000, uptime: 5000, boot: [UInt8](repeating: 1, count: 16))
 
     @Test("a token is what Apple asks for, and openssl accepts its signature")
     func shape() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let credentials = try Self.credentials(pair)
         let token = try #require(ProviderToken(mintedBy: credentials, at: Self.start))
         let parts = String(decoding: token.text.copy(), as: UTF8.self).split(separator: ".")
@@ -26,12 +26,12 @@ struct JWTTests {
         let signature = try #require(ECDSASignature(raw: raw))
         let signed = Array("\(parts[0]).\(parts[1])".utf8)
         #expect(try pair.opensslAccepts(der: signature.der(), message: signed))
-        #expect(try !JWTKeyPair().opensslAccepts(der: signature.der(), message: signed))
+        #expect(try !SigningKeyPair().opensslAccepts(der: signature.der(), message: signed))
     }
 
     @Test("a token prints nothing of itself")
     func redacted() throws {
-        let credentials = try Self.credentials(JWTKeyPair())
+        let credentials = try Self.credentials(SigningKeyPair())
         let token = try #require(ProviderToken(mintedBy: credentials, at: Self.start))
         #expect("\(token)" == "(provider token)")
         #expect(String(reflecting: token) == "(provider token)")
@@ -41,7 +41,7 @@ struct JWTTests {
 
     @Test("a kept token is taken up again, alike in every byte and 0600")
     func kept() throws {
-        let credentials = try Self.credentials(JWTKeyPair())
+        let credentials = try Self.credentials(SigningKeyPair())
         let directory = try TemporaryDirectory()
         let path = directory.path + "/apns.token"
         var source = try ProviderTokenSource(credentials, path: path)
@@ -54,14 +54,14 @@ struct JWTTests {
 
     @Test("a kept token of another key, key id or team is not used")
     func foreign() throws {
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let credentials = try Self.credentials(pair)
         let directory = try TemporaryDirectory()
         let path = directory.path + "/apns.token"
         var source = try ProviderTokenSource(credentials, path: path)
         let first = try source.token(at: Self.start)
         let others = [
-            try Self.credentials(JWTKeyPair()), try Self.credentials(pair, team: "TEAM999999"),
+            try Self.credentials(SigningKeyPair()), try Self.credentials(pair, team: "TEAM999999"),
             try Self.credentials(pair, keyID: "ZZZZZZZZZZ"),
         ]
         for other in others {
@@ -73,7 +73,7 @@ struct JWTTests {
 
     @Test("a damaged file is no token, and no crash")
     func damaged() throws {
-        let credentials = try Self.credentials(JWTKeyPair())
+        let credentials = try Self.credentials(SigningKeyPair())
         let directory = try TemporaryDirectory()
         let path = directory.path + "/apns.token"
         let file = ProviderTokenFile(path: path)
@@ -97,7 +97,7 @@ struct JWTTests {
 
     @Test("a file that cannot be written gives no token")
     func unwritable() throws {
-        let credentials = try Self.credentials(JWTKeyPair())
+        let credentials = try Self.credentials(SigningKeyPair())
         let directory = try TemporaryDirectory()
         var source = try ProviderTokenSource(
             credentials, path: directory.path + "/absent/apns.token")
@@ -107,7 +107,7 @@ struct JWTTests {
     // MARK: Support
 
     static func credentials(
-        _ pair: JWTKeyPair, team: String = "TEAM123456", keyID: String = "ABC123DEFG"
+        _ pair: SigningKeyPair, team: String = "TEAM123456", keyID: String = "ABC123DEFG"
     ) throws -> APNsCredentials {
         try APNsCredentials(
             teamID: team, keyID: keyID, topic: "org.example.app", keyFile: pair.privatePath)

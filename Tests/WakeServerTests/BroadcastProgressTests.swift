@@ -8,7 +8,6 @@ import WakeModel
 struct BroadcastProgressTests {
     private func counters(_ sent: UInt64) -> RoundCounters {
         var counters = RoundCounters()
-        counters.sent = sent
         counters.accepted = sent
         return counters
     }
@@ -19,7 +18,7 @@ struct BroadcastProgressTests {
         counts.gone = 123
         counts.retried = 1234
         counts.abandoned = 2
-        counts.skipped = 1
+        counts.unsent = 1
         let progress = BroadcastProgress(fraction: 0.4239, counters: counts, seconds: 343.9)
         let expected =
             " 42.3 %  12.3k/s  0:07:47 left  accepted 4.23M  gone 123  retried 1.23k  failed 3"
@@ -56,12 +55,11 @@ struct BroadcastProgressTests {
         for _ in 0..<5000 {
             func any() -> UInt64 { random.next() >> UInt64.random(in: 0...63, using: &random) }
             var counts = RoundCounters()
-            counts.sent = any()
             counts.accepted = any()
             counts.gone = any()
             counts.retried = any()
             counts.abandoned = any()
-            counts.skipped = any()
+            counts.unsent = any()
             counts.braked = any()
             let fractions = [
                 0, 1, -1, 2, .nan, .infinity, Double.random(in: 0...1, using: &random),

@@ -27,7 +27,7 @@ enum RetryPolicy {
         guard spent < budget, retryAfter <= longestRetryAfter else { return nil }
         if isUnseen { return 0 }
         var wait = first
-        for _ in 1..<max(2, spent / attempt) { wait = min(longest, wait * 2) }
+        for _ in 1..<max(1, spent / attempt) { wait = min(longest, wait * 2) }
         return UInt64(max(wait, Double(retryAfter) * 1000) * (1 + chance / 2))
     }
 }

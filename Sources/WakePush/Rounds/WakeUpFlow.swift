@@ -141,7 +141,8 @@ struct WakeUpFlow<Service: EngineService> {
         case .gone: pushback.worked()
         case .retry(let cause):
             note(cause, wait, &step)
-            if tryAgain(entry, wait) {
+            // A definite answer: a moment later the same question would get the same one.
+            if cause != .unknownRefusal, tryAgain(entry, wait) {
                 step.retried += 1
                 return
             }

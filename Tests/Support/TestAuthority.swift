@@ -1,33 +1,35 @@
-import Foundation
-import TestSupport
+private import Foundation
 
 /// An authority of its own, and servers' certificates of it, by `openssl`.
-struct APNsCertificates {
-    let directory: TemporaryDirectory
+package struct TestAuthority {
+    private let directory: TemporaryDirectory
 
-    init() throws {
+    package init() throws {
         directory = try TemporaryDirectory()
-        try JWTOpenSSL.run([
+        try OpenSSLCommand.run([
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-            "-keyout", path("ca.key"), "-out", authority, "-days", "2", "-subj", "/CN=Authority",
+            "-keyout", path("ca.key"), "-out", certificate, "-days", "2", "-subj",
+            "/CN=Authority",
         ])
     }
 
-    /// The authority's certificate.
-    var authority: String { path("ca.pem") }
+    /// The path of the authority's own certificate.
+    package var certificate: String { path("ca.pem") }
 
-    /// A certificate and its key.
+    /// A certificate and its key, for a host name.
     /// - Parameter days: negative for one that has expired.
-    func issue(for name: String, days: Int = 1) throws -> (certificate: String, key: String) {
+    package func issue(
+        for name: String, days: Int = 1
+    ) throws -> (certificate: String, key: String) {
         let (key, request) = (path("\(name).key"), path("\(name).csr"))
         let (issued, words) = (path("\(name).pem"), path("\(name).ext"))
         try Data("subjectAltName=DNS:\(name)\n".utf8).write(to: URL(filePath: words))
-        try JWTOpenSSL.run([
+        try OpenSSLCommand.run([
             "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
             key, "-out", request, "-subj", "/CN=\(name)",
         ])
-        try JWTOpenSSL.run([
-            "x509", "-req", "-in", request, "-CA", authority, "-CAkey", path("ca.key"),
+        try OpenSSLCommand.run([
+            "x509", "-req", "-in", request, "-CA", certificate, "-CAkey", path("ca.key"),
             "-set_serial", "7", "-days", "\(days)", "-extfile", words, "-out", issued,
         ])
         return (issued, key)

@@ -1,0 +1,145 @@
+package import Foundation
+private import Synchronization
+private import WakeModel
+
+/// A service whose gateway for APNs leads to a mock over TLS, both with keys and certificates made
+/// for this one test.
+package final class PushingService {
+    /// What is not as it should be; everything is, by default.
+    package struct Choices: Sendable {
+        /// Of the mock.
+        package var flags: [String] = []
+        // What the service is told, where the mock expects the defaults.
+        package var keyID = "ABC123DEFG"
+        package var teamID = "TEAM123456"
+        package var topic = "org.example.app"
+        // What the mock shows and expects.
+        package var certificateName = "localhost"
+        package var certificateDays = 1
+        package var isAuthorityForeign = false
+        package var isKeyForeign = false
+
+        package init(_ flags: String...) { self.flags = flags }
+    }
+
+    package let service: ServiceUnderTest
+    package let mock: MockPush
+    package let pair: SigningKeyPair
+    private let authority: TestAuthority
+    private let foreignAuthority: TestAuthority
+
+    package init(_ choices: Choices = Choices()) async throws {
+        authority = try TestAuthority()
+        foreignAuthority = choices.isAuthorityForeign ? try TestAuthority() : authority
+        pair = try SigningKeyPair()
+        let expected = choices.isKeyForeign ? try SigningKeyPair() : pair
+        let shown = try authority.issue(
+            for: choices.certificateName, days: choices.certificateDays)
+        mock = try await MockPush(
+            [
+                "--certificate", shown.certificate, "--key", shown.key, "--public-key",
+                expected.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456",
+                "--topic", "org.example.app",
+            ] + choices.flags)
+        service = try await ServiceUnderTest(
+            sections: """
+                [apns]
+                key = \(pair.privatePath)
+                key-id = \(choices.keyID)
+                team-id = \(choices.teamID)
+                topic = \(choices.topic)
+                host = localhost
+                port = \(mock.port)
+                ca = \(foreignAuthority.certificate)
+
+                """)
+    }
+
+    /// Runs `reveille broadcast --force` to its end.
+    package func broadcast(_ words: String...) async throws -> (status: Int32, output: String) {
+        try await startBroadcast(words).finished()
+    }
+
+    /// Starts `reveille broadcast --force`.
+    package func startBroadcast(_ words: [String] = []) throws -> RunningProgram {
+        try RunningProgram(
+            "reveille", ["broadcast", "--force", "--config", service.configuration] + words)
+    }
+
+    // MARK: Registrations
+
+    /// Registers all, some at a time.
+    package func register(_ devices: [TestDevice]) throws {
+        let lanes = 8
+        let port = service.port
+        let refused = Atomic<Int>(0)
+        DispatchQueue.concurrentPerform(iterations: lanes) { lane in
+            let own = stride(from: lane, to: devices.count, by: lanes).map { devices[$0] }
+            guard !own.isEmpty else { return }
+            let isDone = try? Self.register(own, port: port)
+            if isDone != true { refused.add(1, ordering: .relaxed) }
+        }
+        if refused.load(ordering: .relaxed) > 0 { throw TestFailure("a registration was refused") }
+    }
+
+    private static func register(_ devices: [TestDevice], port: UInt16) throws -> Bool {
+        let client = try LoopbackClient(port: port)
+        for device in devices {
+            let answer = try client.exchange(
+                "PUT", "/v1/registration", token: device.token, body: device.body)
+            guard answer.status == 204 else { return false }
+        }
+        return true
+    }
+
+    /// Those of the devices that are still registered, in the order given.
+    package func registered(_ devices: [TestDevice]) throws -> [Bool] {
+        let client = try LoopbackClient(port: service.port)
+        return try devices.map { device in
+            let answer = try client.exchange("GET", "/v1/registration", token: device.token)
+            return try RegistrationAnswer.decode(answer.body).stored != nil
+        }
+    }
+
+    /// The database and what belongs to it, byte by byte.
+    package func tables() throws -> [String: Data] {
+        try service.files().filter { $0.key.hasPrefix("data/registrations") }
+    }
+
+    // MARK: The round
+
+    /// The round that runs, or the last one, as the admin socket tells it.
+    package struct Round: Decodable, Sendable {
+        package let running: Bool
+        package let round: Int
+        package let permille: Int
+        package let rows: Int
+        package let accepted: Int
+        package let gone: Int
+    }
+
+    package func round() throws -> Round {
+        let client = try LoopbackClient(path: service.directory.path + "/service/admin.sock")
+        let answer = try client.exchange("GET", "/v1/broadcast")
+        return try JSONDecoder().decode(Round.self, from: Data(answer.body))
+    }
+
+    /// Asks again and again until the round is as wanted; each answer is waited for.
+    package func round(where isWanted: (Round) -> Bool) async throws -> Round {
+        while true {
+            let round = try round()
+            if isWanted(round) { return round }
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+}
+
+extension RunningProgram {
+    /// Waits for the end.
+    /// - Returns: exit status and everything it said.
+    package func finished() async -> (status: Int32, output: String) {
+        let status = await exit()
+        return (status, output)
+    }
+}
