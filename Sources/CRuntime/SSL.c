@@ -1,7 +1,9 @@
 #include "SSL.h"
 
+#include "Outbox.h"
 #include "Registry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // Prototypes as in openssl/ssl.h, openssl/err.h and openssl/x509_vfy.h; their structures are
@@ -14,6 +16,7 @@ struct crt_ssl_table {
     long (*ctx_ctrl)(void *context, int command, long number, void *pointer);
     uint64_t (*ctx_set_options)(void *context, uint64_t options);
     void (*ctx_read_buffer)(void *context, size_t count);
+    int (*ctx_set_ciphersuites)(void *context, const char *list);
     int (*ctx_default_paths)(void *context);
     int (*ctx_load_locations)(void *context, const char *file, const char *folder);
     void (*ctx_set_verify)(void *context, int mode, void *callback);
@@ -44,8 +47,17 @@ struct crt_ssl_table {
     int (*write)(void *connection, const void *bytes, int count);
     int (*shutdown)(void *connection);
     int (*get_error)(const void *connection, int result);
+    void (*set0_wbio)(void *connection, void *bio);
     void (*clear_error)(void);
+    crt_bio_functions bio;
+    void *outbox_method;
 };
+
+typedef struct {
+    void *ssl;
+    /// NULL: a server's, which writes to the socket itself.
+    crt_outbox *outbox;
+} connection_state;
 
 enum {
     SSL_CTRL_MODE = 33,
@@ -83,6 +95,7 @@ static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
         {"SSL_CTX_ctrl", (void **)&table->ctx_ctrl},
         {"SSL_CTX_set_options", (void **)&table->ctx_set_options},
         {"SSL_CTX_set_default_read_buffer_len", (void **)&table->ctx_read_buffer},
+        {"SSL_CTX_set_ciphersuites", (void **)&table->ctx_set_ciphersuites},
         {"SSL_CTX_set_default_verify_paths", (void **)&table->ctx_default_paths},
         {"SSL_CTX_load_verify_locations", (void **)&table->ctx_load_locations},
         {"SSL_CTX_set_verify", (void **)&table->ctx_set_verify},
@@ -106,14 +119,28 @@ static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
         {"SSL_write", (void **)&table->write},
         {"SSL_shutdown", (void **)&table->shutdown},
         {"SSL_get_error", (void **)&table->get_error},
+        {"SSL_set0_wbio", (void **)&table->set0_wbio},
     };
     crt_status status = crt_library_resolve(ssl, symbols, sizeof symbols / sizeof symbols[0]);
     if (status != CRT_LOADED) return status;
     const crt_symbol crypto_symbols[] = {
         {"ERR_clear_error", (void **)&table->clear_error},
         {"X509_VERIFY_PARAM_set1_ip_asc", (void **)&table->param_set1_ip_asc},
+        {"BIO_meth_new", (void **)&table->bio.meth_new},
+        {"BIO_meth_set_write", (void **)&table->bio.meth_set_write},
+        {"BIO_meth_set_ctrl", (void **)&table->bio.meth_set_ctrl},
+        {"BIO_new", (void **)&table->bio.new},
+        {"BIO_set_data", (void **)&table->bio.set_data},
+        {"BIO_get_data", (void **)&table->bio.get_data},
+        {"BIO_set_init", (void **)&table->bio.set_init},
+        {"BIO_set_flags", (void **)&table->bio.set_flags},
+        {"BIO_clear_flags", (void **)&table->bio.clear_flags},
     };
-    return crt_library_resolve(crypto, crypto_symbols, 2);
+    status = crt_library_resolve(
+        crypto, crypto_symbols, sizeof crypto_symbols / sizeof crypto_symbols[0]);
+    if (status != CRT_LOADED) return status;
+    table->outbox_method = crt_outbox_method(&table->bio);
+    return table->outbox_method ? CRT_LOADED : CRT_NOT_INITIALISED;
 }
 
 static crt_status fill(const char *name, void *table) {
@@ -145,6 +172,10 @@ void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
     // SSL_CTX_set_read_ahead(3): a record's head and body, and whatever follows, in one read(2).
     table->ctx_ctrl(context, SSL_CTRL_SET_READ_AHEAD, 1, NULL);
     table->ctx_read_buffer(context, 65536);
+    // All that OpenSSL offers, with AES-128 first, as browsers have it: it is a tenth cheaper.
+    table->ctx_set_ciphersuites(
+        context,
+        "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
     table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION);
     return context;
 }
@@ -187,40 +218,55 @@ void crt_ssl_context_select_h2(crt_ssl ssl, void *context, bool is_required) {
 
 // MARK: Connections
 
-static bool expect(const crt_ssl_table *table, void *connection, const char *host) {
+static bool expect(const crt_ssl_table *table, void *ssl, const char *host) {
     // RFC 7301: a client that offers one protocol. 0 is success here, unlike everywhere else.
-    if (table->set_alpn_protos(connection, h2, sizeof h2) != 0) return false;
+    if (table->set_alpn_protos(ssl, h2, sizeof h2) != 0) return false;
     // X509_VERIFY_PARAM_set1_ip_asc(3) takes numeric addresses and nothing else.
-    if (table->param_set1_ip_asc(table->get0_param(connection), host) == 1) return true;
+    if (table->param_set1_ip_asc(table->get0_param(ssl), host) == 1) return true;
     // RFC 6066 §3: the name in the clear, never an address.
     if (table->ctrl(
-            connection, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, (void *)host) != 1)
+            ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, (void *)host) != 1)
         return false;
-    return table->set1_host(connection, host) == 1;
+    return table->set1_host(ssl, host) == 1;
+}
+
+static bool collect(const crt_ssl_table *table, connection_state *state, int socket) {
+    state->outbox = crt_outbox_new(socket);
+    if (!state->outbox) return false;
+    void *bio = crt_outbox_bio(table->outbox_method, state->outbox);
+    if (!bio) return false;
+    table->set0_wbio(state->ssl, bio);
+    return true;
 }
 
 void *crt_ssl_new(crt_ssl ssl, void *context, int socket, bool is_server, const char *host) {
     const crt_ssl_table *table = ssl.table;
     table->clear_error();
-    void *connection = table->new(context);
-    if (!connection) return NULL;
-    bool is_ready = table->set_fd(connection, socket) == 1;
-    if (is_server) {
-        table->set_accept_state(connection);
-    } else {
-        is_ready = is_ready && host && expect(table, connection, host);
-        table->set_connect_state(connection);
+    connection_state *state = calloc(1, sizeof *state);
+    if (!state) return NULL;
+    state->ssl = table->new(context);
+    bool is_ready = state->ssl && table->set_fd(state->ssl, socket) == 1;
+    if (is_ready && is_server) {
+        table->set_accept_state(state->ssl);
+    } else if (is_ready) {
+        is_ready = host && expect(table, state->ssl, host) && collect(table, state, socket);
+        table->set_connect_state(state->ssl);
     }
-    if (is_ready) return connection;
-    table->free(connection);
+    if (is_ready) return state;
+    crt_ssl_free(ssl, state);
     return NULL;
 }
 
-void crt_ssl_free(crt_ssl ssl, void *connection) { ssl.table->free(connection); }
+void crt_ssl_free(crt_ssl ssl, void *connection) {
+    connection_state *state = connection;
+    ssl.table->free(state->ssl);
+    crt_outbox_free(state->outbox);
+    free(state);
+}
 
-static int outcome(const crt_ssl_table *table, void *connection, int result) {
+static int outcome(const crt_ssl_table *table, const connection_state *state, int result) {
     if (result > 0) return result;
-    switch (table->get_error(connection, result)) {
+    switch (table->get_error(state->ssl, result)) {
     case SSL_ERROR_WANT_READ: return CRT_SSL_WANTS_READ;
     case SSL_ERROR_WANT_WRITE: return CRT_SSL_WANTS_WRITE;
     case SSL_ERROR_ZERO_RETURN: return CRT_SSL_CLOSED;
@@ -228,35 +274,63 @@ static int outcome(const crt_ssl_table *table, void *connection, int result) {
     }
 }
 
+/// 1 once nothing waits to be sent.
+static int drain(connection_state *state) {
+    switch (state->outbox ? crt_outbox_flush(state->outbox) : CRT_OUTBOX_EMPTY) {
+    case CRT_OUTBOX_EMPTY: return 1;
+    case CRT_OUTBOX_WAITS: return CRT_SSL_WANTS_WRITE;
+    default: return CRT_SSL_FAILED;
+    }
+}
+
 int crt_ssl_handshake(crt_ssl ssl, void *connection) {
+    connection_state *state = connection;
     ssl.table->clear_error();
-    return outcome(ssl.table, connection, ssl.table->do_handshake(connection));
+    return outcome(ssl.table, state, ssl.table->do_handshake(state->ssl));
 }
 
 long crt_ssl_verify_result(crt_ssl ssl, void *connection) {
-    return ssl.table->get_verify_result(connection);
+    return ssl.table->get_verify_result(((connection_state *)connection)->ssl);
 }
 
 bool crt_ssl_is_h2(crt_ssl ssl, void *connection) {
     const unsigned char *protocol = NULL;
     unsigned count = 0;
-    ssl.table->get0_alpn_selected(connection, &protocol, &count);
+    ssl.table->get0_alpn_selected(((connection_state *)connection)->ssl, &protocol, &count);
     return protocol && count == 2 && memcmp(protocol, h2 + 1, 2) == 0;
 }
 
 static int clamp(size_t count) { return count > 1 << 30 ? 1 << 30 : (int)count; }
 
 int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count) {
+    connection_state *state = connection;
     ssl.table->clear_error();
-    return outcome(ssl.table, connection, ssl.table->read(connection, bytes, clamp(count)));
+    return outcome(ssl.table, state, ssl.table->read(state->ssl, bytes, clamp(count)));
 }
 
 int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count) {
-    ssl.table->clear_error();
-    return outcome(ssl.table, connection, ssl.table->write(connection, bytes, clamp(count)));
+    connection_state *state = connection;
+    int drained = drain(state);
+    if (drained != 1) return drained;
+    int total = 0, result = 1;
+    // Partial writes are on: each call makes one record.
+    while (result > 0 && (size_t)total < count) {
+        ssl.table->clear_error();
+        result = outcome(
+            ssl.table, state,
+            ssl.table->write(state->ssl, (const char *)bytes + total, clamp(count - total)));
+        if (result > 0) total += result;
+        if (!state->outbox) break;
+    }
+    if (total > 0 && drain(state) == CRT_SSL_FAILED) return CRT_SSL_FAILED;
+    return total > 0 ? total : result;
 }
 
+int crt_ssl_flush(crt_ssl ssl, void *connection) { return drain(connection); }
+
 void crt_ssl_shutdown(crt_ssl ssl, void *connection) {
+    connection_state *state = connection;
     ssl.table->clear_error();
-    ssl.table->shutdown(connection);
+    ssl.table->shutdown(state->ssl);
+    drain(state);
 }

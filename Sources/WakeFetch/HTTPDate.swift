@@ -1,12 +1,12 @@
 /// The three date formats of HTTP that a recipient must understand (RFC 9110 §5.6.7).
-enum HTTPDate {
+package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
     /// Seconds since 1970, or nil if it is none of the three. The name of the day is not checked:
     /// it adds nothing.
-    static func seconds(of text: [UInt8]) -> Int64? {
+    package static func seconds(of text: [UInt8]) -> Int64? {
         guard (24...40).contains(text.count), text.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return nil
         }

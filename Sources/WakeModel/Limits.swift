@@ -71,8 +71,8 @@ package enum Limits {
 
     // MARK: Broadcasts
 
-    /// Rows a round reads at once: with what is opened of them about 3 MiB.
-    package static let walkRows = 2048
+    /// Rows a round reads at once: a millisecond of opening, in which nothing is written down.
+    package static let walkRows = 512
     /// Wake-ups of a round without a settled delivery, beyond what keeps its gateways busy: about
     /// 1 KiB of memory each.
     package static let unsettledWakeUps = 4096

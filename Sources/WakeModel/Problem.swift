@@ -20,6 +20,7 @@ package enum Problem: Sendable, CaseIterable {
     case overloaded
     case feedUnavailable
     case broadcastNotNewer
+    case broadcastDoesNotFit
 
     package var status: UInt16 {
         switch self {
@@ -33,7 +34,7 @@ package enum Problem: Sendable, CaseIterable {
         case .rangeNotSatisfiable: 416
         case .storeFull: 507
         case .storeUnavailable, .overloaded, .feedUnavailable: 503
-        case .broadcastNotNewer: 409
+        case .broadcastNotNewer, .broadcastDoesNotFit: 409
         }
     }
 
@@ -58,6 +59,7 @@ package enum Problem: Sendable, CaseIterable {
         case .overloaded: "overloaded"
         case .feedUnavailable: "feed_unavailable"
         case .broadcastNotNewer: "broadcast_not_newer"
+        case .broadcastDoesNotFit: "broadcast_does_not_fit"
         }
     }
 
@@ -83,6 +85,7 @@ package enum Problem: Sendable, CaseIterable {
         case .overloaded: "too much is waiting; try again"
         case .feedUnavailable: "no feed is published here yet"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
+        case .broadcastDoesNotFit: "the broadcast would take longer than its interval"
         }
     }
 }

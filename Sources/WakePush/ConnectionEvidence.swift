@@ -2,7 +2,8 @@
 /// believed that blames one push token for what a wrong configuration would cause as well.
 ///
 /// Such answers are held until the connection accepts a wake-up; it may be the very first of a
-/// round that is refused. When too many are held, or the round ends, the gateway is at fault.
+/// round that is refused. When too many are held, or the round ends and nothing was accepted, the
+/// gateway is at fault.
 package struct ConnectionEvidence<Item: Sendable>: Sendable {
     package typealias Settled = (item: Item, delivery: Delivery)
 
@@ -48,12 +49,11 @@ package struct ConnectionEvidence<Item: Sendable>: Sendable {
         return held.map { ($0.item, .retry(.connectionFault)) }
     }
 
-    /// Nothing of the round is left to be answered on this connection.
-    /// - Parameter othersAccepted: another connection of the round has accepted wake-ups. Then the
-    ///   gateway works, and what is held stays undecided: nothing is gone for it.
-    package mutating func finish(othersAccepted: Bool = false) throws(GatewayFailure) -> [Settled] {
-        defer { self = Self(limit: limit) }
-        if !othersAccepted, let first = held.first { throw .misconfigured(first.or) }
-        return held.map { ($0.item, .retry(.unknownRefusal)) }
+    /// Nothing more will come on this connection for now. What is held stays undecided: nothing is
+    /// gone for it.
+    /// - Returns: also what is at fault if no other connection accepts anything either.
+    package mutating func giveUp() -> (settled: [Settled], suspicion: Misconfiguration?) {
+        defer { held = [] }
+        return (held.map { ($0.item, .retry(.unknownRefusal)) }, held.first?.or)
     }
 }

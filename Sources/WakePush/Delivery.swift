@@ -26,6 +26,18 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
     case providerTokenUpdates
     /// A refusal this program does not know, on a connection that works for others.
     case unknownRefusal
+
+    /// For logs and scripts.
+    package var word: StaticString {
+        switch self {
+        case .throttled: "throttled"
+        case .serviceFault: "service-fault"
+        case .connectionFault: "connection-fault"
+        case .providerTokenExpired: "provider-token-expired"
+        case .providerTokenUpdates: "provider-token-updates"
+        case .unknownRefusal: "unknown-refusal"
+        }
+    }
 }
 
 /// A gateway as a whole cannot work: stop it, delete nothing, tell the operator.

@@ -6,6 +6,9 @@ package protocol Gateway: Sendable {
     /// Whose push tokens it wakes.
     var service: PushService { get }
 
+    /// To the push service.
+    var connections: Int { get }
+
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
@@ -25,11 +28,19 @@ package protocol GatewayRound: AnyObject, Sendable {
     /// The caller bounds how many are unsettled.
     func send(_ wakeUps: [WakeUp])
 
+    /// What was sent so far is to be settled before more is sent: nothing is held back for want of
+    /// evidence.
+    func drain()
+
     /// Nothing more will be sent: what was held for want of evidence is settled.
     func finish()
 
     /// Time passes; to be called some times a second.
     func tick()
+
+    /// Lets nothing more leave.
+    /// - Returns: wake-ups that are with the push service still.
+    func land() -> Int
 
     /// Ends at once. Nothing more is reported.
     func stop()
@@ -61,6 +72,8 @@ package struct SettledWakeUp: Sendable, Equatable {
 /// What a gateway's round tells its caller.
 package enum GatewayReport: Sendable {
     case settled([SettledWakeUp])
+    /// So many wake-ups failed for now and will be tried again.
+    case retried(Int)
     /// The gateway has stopped; everything unsettled stays as it is. Nothing is reported after.
     case failed(GatewayFailure)
 }

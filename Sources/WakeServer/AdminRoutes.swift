@@ -5,6 +5,7 @@ import WakeStore
 /// What the operator reaches, on a socket of its own.
 struct AdminRoutes: Sendable {
     let broadcaster: Broadcaster
+    let planner: BroadcastPlanner
     let metrics: Metrics
     let health: Health
 
@@ -18,6 +19,8 @@ struct AdminRoutes: Sendable {
             exchange.respond(read(request) { health.answer() })
         } else if request.isPath("/v1/status") {
             exchange.respond(read(request) { Answers.json(metrics.status()) })
+        } else if request.isPath("/v1/plan") {
+            exchange.respond(read(request) { plan() })
         } else if request.isPath("/v1/broadcast") {
             broadcast(request, exchange)
         } else {
@@ -25,10 +28,17 @@ struct AdminRoutes: Sendable {
         }
     }
 
+    /// The next broadcast on paper: a table, or what does not fit and what would.
+    private func plan() -> Response {
+        switch planner.plan() {
+        case .success(let plan): Answers.text(plan.lines.joined(separator: "\n") + "\n")
+        case .failure(let refusal): Answers.text(refusal.message + "\n", status: 409)
+        }
+    }
+
     private func broadcast(_ request: Request, _ exchange: Exchange) {
         if request.method == .get || request.method == .head {
-            let report = broadcaster.report ?? BroadcastReport.none
-            return exchange.respond(Answers.json(report.encode()))
+            return exchange.respond(Answers.json(broadcaster.report.encode()))
         }
         guard request.method == .post else {
             return exchange.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
@@ -43,14 +53,16 @@ struct AdminRoutes: Sendable {
 
     private static func answer(_ outcome: Broadcaster.Outcome) -> Response {
         switch outcome {
-        case .started(let sequence, let streams, let round):
+        case .started(let sequence, let streams, let round, let seconds):
             var text = JSONText()
             text.beginObject()
             text.member("sequence", number: sequence)
             text.member("streams", number: streams)
             text.member("round", number: round)
+            if let seconds { text.member("seconds", number: seconds) }
             text.endObject()
             return Answers.json(text.bytes)
+        case .doesNotFit: return Answers.problem(.broadcastDoesNotFit)
         case .notNewer: return Answers.problem(.broadcastNotNewer)
         case .stateUnwritable: return Answers.problem(.storeUnavailable)
         }

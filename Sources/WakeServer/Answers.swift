@@ -24,6 +24,12 @@ enum Answers {
             body: .bytes(body))
     }
 
+    static func text(_ text: String, status: UInt16 = 200) -> Response {
+        Response(
+            status, fields: [("Content-Type", "text/plain; charset=utf-8")] + privateFields,
+            body: .bytes(Array(text.utf8)))
+    }
+
     private static func render(_ problem: Problem) -> Response {
         var fields: [(StaticString, String)] = []
         switch problem {

@@ -51,6 +51,17 @@ package struct Configuration: Sendable, Equatable {
     var apnsSection: [String: String] = [:]
     package var apns: APNsConfiguration?
 
+    // [broadcast]
+    /// Seconds between two heartbeats, and in which a broadcast must fit.
+    package var intervalSeconds = 7200
+    package var heartbeat = true
+    /// Fetches a second that the feed's origin may get; 0: as many as there are.
+    package var fetchesPerSecond = 1000
+    /// "Gone" of 1,000 answers that are believed.
+    package var brakePerMille = 50
+    /// Whether a new sequence in the feed's directory starts a broadcast by itself.
+    package var watch = false
+
     // [log]
     package var logLevel = LogLevel.info
 
@@ -93,6 +104,13 @@ extension Configuration {
         # key-id = ABC123DEFG
         # team-id = TEAM123456
         # topic = org.example.app          the app's bundle identifier
+
+        [broadcast]
+        fetches-per-second = 1000     # pushes leave no faster than the feed can be fetched; 0: as fast as they can
+        # interval-seconds = 7200     everyone is woken about so often, whether or not anything was published
+        # heartbeat = off             only when something was published
+        # watch = on                  a new sequence in the feed's directory starts a broadcast by itself
+        # brake-permille = 50         when more of 1,000 push tokens are called gone, none is deleted
 
         [log]
         level = info

@@ -36,6 +36,12 @@ extension ConfigurationParser {
         "feed.cache-seconds": integer(\.cacheSeconds, 0...86_400),
         "feed.spread-seconds": integer(\.spreadSeconds, 0...86_400),
         "feed.poll-seconds": integer(\.pollSeconds, 900...86_400),
+        "broadcast.interval-seconds": integer(
+            \.intervalSeconds, BroadcastSchedule.heartbeatSeconds),
+        "broadcast.heartbeat": switched(\.heartbeat),
+        "broadcast.fetches-per-second": integer(\.fetchesPerSecond, 0...10_000_000),
+        "broadcast.brake-permille": integer(\.brakePerMille, 0...1000),
+        "broadcast.watch": switched(\.watch),
         "log.level": Key(expected: "error, info or debug") { configuration, value, _ in
             guard let level = LogLevel(rawValue: value) else { return false }
             configuration.logLevel = level

@@ -27,17 +27,31 @@ package enum LogEvent: Sendable, Equatable {
     /// A flush failed: nothing unacknowledged can be trusted, the process ends.
     case storeFailed
     /// Event streams have been told; push services follow.
-    case broadcastStarted(sequence: UInt64, streams: Int)
+    case broadcastStarted(sequence: UInt64, streams: Int, reasons: BroadcastReasons)
     case broadcastEnded(BroadcastSummary)
+    /// The pushes would take longer than the interval, seconds: they were left out.
+    case planRefused(needed: Int, interval: Int)
+    /// The watched feed has something new.
+    case headSeen(sequence: UInt64)
     /// Why a gateway stopped: a word from a list.
     case gatewayStopped(PushService, GatewayFailure)
+    /// Too many push tokens are called gone to believe it: nothing more is deleted for this push
+    /// service in this round.
+    case brakeTripped(PushService)
+    /// The round goes on where a run of the service before had to stop.
+    case roundResumed(permille: Int)
+    /// The file that says where a round stands cannot be written: a crash would repeat much of it.
+    case roundUnwritable
     case feedChanged(sequence: UInt64)
     case feedUnreadable
 
     var level: LogLevel {
         switch self {
-        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped: .error
-        case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded:
+        case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped,
+            .brakeTripped, .roundUnwritable, .planRefused:
+            .error
+        case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded,
+            .roundResumed, .headSeen:
             .info
         case .storeOpened, .feedChanged: .debug
         }
@@ -54,11 +68,17 @@ package enum LogEvent: Sendable, Equatable {
         case .storeFailing: "store-failing"
         case .storeRecovered: "store-recovered"
         case .storeFailed: "store-failed"
-        case .broadcastStarted(let sequence, let streams):
-            "broadcast-started sequence=\(sequence) streams=\(streams)"
+        case .broadcastStarted(let sequence, let streams, let reasons):
+            "broadcast-started sequence=\(sequence) streams=\(streams) reasons=\(reasons.words)"
+        case .planRefused(let needed, let interval):
+            "plan-refused needed=\(needed) interval=\(interval)"
+        case .headSeen(let sequence): "head-seen sequence=\(sequence)"
         case .broadcastEnded(let summary): "broadcast-ended \(summary.fields)"
         case .gatewayStopped(let service, let failure):
             "gateway-stopped service=\(service.word) reason=\(failure.word)"
+        case .brakeTripped(let service): "brake-tripped service=\(service.word)"
+        case .roundResumed(let permille): "round-resumed permille=\(permille)"
+        case .roundUnwritable: "round-unwritable"
         case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
         case .feedUnreadable: "feed-unreadable"
         }
@@ -72,10 +92,13 @@ package struct BroadcastSummary: Sendable, Equatable {
     package init(_ report: BroadcastReport) { self.report = report }
 
     var fields: String {
-        "sequence=\(report.sequence) ms=\(report.milliseconds) rows=\(report.rows) "
-            + "accepted=\(report.accepted) gone=\(report.gone) retry=\(report.retry) "
-            + "duplicates=\(report.duplicates) unsent=\(report.unsent) "
-            + "unserved=\(report.unserved)"
+        let counters = report.counters
+        return "round=\(report.round) sequence=\(report.sequence) "
+            + "complete=\(report.isComplete ? 1 : 0) ms=\(counters.milliseconds) "
+            + "rows=\(counters.rows) accepted=\(counters.accepted) gone=\(counters.gone) "
+            + "deleted=\(counters.deleted) retried=\(counters.retried) "
+            + "abandoned=\(counters.abandoned) duplicates=\(counters.duplicates) "
+            + "unsent=\(counters.unsent) unserved=\(counters.unserved)"
     }
 }
 

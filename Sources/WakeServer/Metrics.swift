@@ -48,7 +48,7 @@ struct Metrics: Sendable {
             gauge("feed_sequence", "newest sequence of the feed", Int(clamping: sequence())),
             gauge(
                 "broadcast_sequence", "sequence of the last broadcast",
-                Int(clamping: broadcaster.lastSequence ?? 0)),
+                Int(clamping: broadcaster.desk.history.sequence ?? 0)),
             gauge("streams", "event streams open now", wakes.count),
             counter("broadcasts", "broadcasts started", load(broadcaster.broadcasts)),
             counter(
@@ -85,11 +85,20 @@ struct Metrics: Sendable {
         return samples
     }
 
-    private func pushes(_ totals: BroadcastReport) -> [Sample] {
-        [
+    private func pushes(_ totals: RoundCounters) -> [Sample] {
+        let report = broadcaster.report
+        let next = broadcaster.desk.nextStart?.seconds ?? -1
+        return [
+            gauge("round", "round of pushes that runs, or the last", Int(clamping: report.round)),
+            gauge("round_running", "whether a round of pushes runs", report.isRunning ? 1 : 0),
+            gauge("round_permille", "how far the round is", report.permille),
+            gauge("round_gateways_stopped", "gateways that stopped in it", report.stopped.count),
+            gauge("round_brakes_tripped", "brakes that tripped in it", report.braked.count),
+            gauge("next_broadcast_seconds", "until the next broadcast; -1: not known", next),
             counter("pushes_accepted", "wake-ups that a push service took", totals.accepted),
             counter("pushes_gone", "push tokens that a push service called gone", totals.gone),
-            counter("pushes_given_up", "wake-ups given up for their round", totals.retry),
+            counter("pushes_retried", "wake-ups sent once more", totals.retried),
+            counter("pushes_abandoned", "wake-ups given up for their round", totals.abandoned),
             counter("pushes_unsent", "wake-ups lost to a gateway that stopped", totals.unsent),
             counter(
                 "pushes_saved", "registrations whose push token had its wake-up already",
@@ -97,7 +106,14 @@ struct Metrics: Sendable {
             counter(
                 "registrations_unserved", "registrations of a push service without a gateway",
                 totals.unserved),
+            counter("registrations_gone", "registrations deleted as gone", totals.deleted),
         ]
+    }
+
+    private func counter(
+        _ name: StaticString, _ help: StaticString, _ value: UInt64
+    ) -> Sample {
+        counter(name, help, Int(clamping: value))
     }
 
     private func gauge(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {

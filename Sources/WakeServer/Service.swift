@@ -68,12 +68,22 @@ package struct Service: Sendable {
             directory: configuration.feed, maxAge: configuration.cacheSeconds, log: log)
         let sequence: @Sendable () -> UInt64 = { site.sequence }
         let health = Health(store: store.counters)
+        let planner = BroadcastPlanner(
+            store: store, wakes: wakes, gateways: gateways, configuration: configuration)
+        let file = RoundFile(path: configuration.roundRecord)
+        let desk = BroadcastDesk(
+            path: configuration.broadcastState,
+            settings: BroadcastSchedule.Settings(
+                heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
+            resuming: file.find()?.header)
+        let watch = FeedWatch(
+            site, isOn: configuration.watch, cacheSeconds: configuration.cacheSeconds)
         let broadcaster = Broadcaster(
-            wakes: wakes, sequence: sequence, store: store, gateways: gateways,
-            stateFile: configuration.broadcastState, log: log)
+            wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
+            desk: desk, file: file, log: log)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
-            broadcaster: broadcaster,
+            broadcaster: broadcaster, planner: planner,
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
                 broadcaster: broadcaster, sequence: sequence),
@@ -126,6 +136,9 @@ extension Configuration {
 
     /// The broadcaster's state, beside the database.
     var broadcastState: String { data + "/broadcast" }
+
+    /// Where the round in work stands, beside the database.
+    var roundRecord: String { data + "/round" }
 
     /// The provider token of APNs between two runs, beside the database.
     var providerToken: String { data + "/apns-token" }

@@ -6,14 +6,11 @@ package import WakeSodium
 package struct GenerationKeys: Sendable {
     private let pepper: KeyMemory
     private let sealing: KeyMemory
-    /// For hashes that find one push token under several ids in memory, during a broadcast.
-    package let deduplication: KeyMemory
 
     /// - Parameter master: 32 random bytes.
     package init(master: KeyMemory) {
         pepper = master.derive(1, context: "rvllid__")
         sealing = master.derive(2, context: "rvllseal")
-        deduplication = master.derive(3, context: "rvlldupl")
     }
 
     /// The id column: BLAKE2b-256 of the instance token, keyed. Not slow on purpose: there is

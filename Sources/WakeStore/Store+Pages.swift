@@ -21,6 +21,13 @@ extension Store {
         return page.map(StorePage.init)
     }
 
+    /// Registrations of both generations, from the size of the file: five rows a page, as pages fill
+    /// when ids come at random.
+    package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
+
+    /// Number of the current generation, counted from 1.
+    package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
+
     /// Forgets registrations whose push tokens are gone, except those that were renewed or deleted
     /// since they were read. What the store cannot do now stays, for the next broadcast to find.
     package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {

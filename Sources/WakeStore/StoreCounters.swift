@@ -19,6 +19,9 @@ package final class StoreCounters: Sendable {
     /// Pages in use in the file, as of the last batch.
     package let pages = Atomic<Int>(0)
 
+    /// Number of the current generation.
+    let generation = Atomic<UInt64>(0)
+
     private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
 
     package init() {}

@@ -50,6 +50,13 @@ final class Writer {
         }
         try verifyKeys()
         try sweep()
+        counters.generation.store(keys.generation, ordering: .relaxed)
+        // Counts pages, for those who estimate rows.
+        do throws(SQLiteError) {
+            _ = try roomyPages()
+        } catch {
+            throw StoreOpenError(error)
+        }
     }
 
     /// Serves the mailbox until it is closed and empty, then leaves the files at rest.

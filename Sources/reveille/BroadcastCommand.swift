@@ -10,14 +10,27 @@ enum BroadcastCommand {
             ConfigurationFile.option,
             .init("--force", "although the feed has nothing newer than the last broadcast"),
             .init("--no-wait", "return once event streams are told; pushes go on without"),
+            .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
+            .init(
+                "--simulate", value: "ROWS",
+                "play a broadcast to so many registrations on paper; needs no running service"),
         ],
-        examples: ["reveille broadcast", "reveille broadcast --force"],
-        run: { (invocation) async throws(CommandFailure) in
-            let configuration = try ConfigurationFile.load(invocation)
-            let round = try send(configuration, force: invocation.flag("--force"))
-            guard let round, !invocation.flag("--no-wait") else { return .success }
-            return try await watch(round, configuration)
-        })
+        examples: [
+            "reveille broadcast", "reveille broadcast --dry-run",
+            "reveille broadcast --simulate 50000000",
+        ],
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
+
+    private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        let configuration = try ConfigurationFile.load(invocation)
+        if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
+            return try BroadcastOnPaper.show(rows, configuration)
+        }
+        if invocation.flag("--dry-run") { return try plan(configuration) }
+        let round = try send(configuration, force: invocation.flag("--force"))
+        guard let round, !invocation.flag("--no-wait") else { return .success }
+        return try await watch(round, configuration)
+    }
 
     static let notNewer = CommandFailure(
         "the feed has nothing newer than the last broadcast",
@@ -35,8 +48,14 @@ enum BroadcastCommand {
             Console().out(
                 "broadcast of sequence \(counts["sequence"] ?? 0) "
                     + "to \(counts["streams"] ?? 0) event streams")
+            if let seconds = counts["seconds"], seconds > 0 {
+                Console().error(
+                    "pushes wait for \(seconds) s: no push token gets more than three an hour")
+            }
             return counts["round"].flatMap { $0 > 0 ? $0 : nil }
-        case 409: throw notNewer
+        case 409:
+            if let refusal = try refusedPlan(configuration) { throw refusal }
+            throw notNewer
         default:
             throw CommandFailure("the service refused with status \(answer.status)")
         }
@@ -47,59 +66,55 @@ enum BroadcastCommand {
         _ round: Int, _ configuration: Configuration
     ) async throws(CommandFailure) -> ExitStatus {
         let console = Console()
+        let admin = AdminClient(address: configuration.admin)
         defer { console.endProgress() }
         while true {
-            let report = try report(configuration)
-            if report.round >= round, !report.isRunning {
+            let status = try BroadcastStatus(admin)
+            if status.round >= round, !status.running {
                 console.endProgress()
-                return try tell(report)
+                return try tell(status)
             }
-            if report.round == round { console.progress(progress(report)) }
+            if status.round == round { console.progress(status.line) }
             try? await Task.sleep(for: .milliseconds(200))
         }
     }
 
-    private static func report(
-        _ configuration: Configuration
-    ) throws(CommandFailure) -> BroadcastReport {
-        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/broadcast")
-        guard answer.status == 200 else {
-            throw CommandFailure("the service refused with status \(answer.status)")
-        }
-        do throws(JSONError) {
-            return try BroadcastReport(decoding: answer.body)
-        } catch {
-            throw CommandFailure("the service's answer is not of this version")
-        }
-    }
-
-    private static func progress(_ report: BroadcastReport) -> String {
-        let settled = report.accepted + report.gone + report.retry
-        let rate = settled * 1000 / max(1, report.milliseconds)
-        return "\(report.permille / 10) %, \(settled) pushes settled, \(rate)/s"
-    }
-
-    /// The end of a round: counts, and what kept a gateway from working.
-    private static func tell(_ report: BroadcastReport) throws(CommandFailure) -> ExitStatus {
+    /// The end of a round: counts, and what has to be looked at.
+    private static func tell(_ status: BroadcastStatus) throws(CommandFailure) -> ExitStatus {
         let console = Console()
-        var counts = [("accepted", report.accepted), ("gone and forgotten", report.gone)]
-        counts += [
-            ("given up until the next broadcast", report.retry), ("not sent", report.unsent),
-            ("sharing a push token with another", report.duplicates),
-            ("of a push service without a gateway", report.unserved),
-        ].filter { $0.1 > 0 }
-        console.out(
-            "pushes to \(report.rows) registrations: "
-                + counts.map { "\($0.1) \($0.0)" }.joined(separator: ", "))
-        for message in report.stopped.keys.sorted().compactMap({ report.stopped[$0] }) {
-            console.error("reveille: " + message)
-        }
-        if report.isCutShort {
+        console.out(status.summary)
+        guard status.complete else {
             throw CommandFailure(
-                "the store could not be read to its end",
-                hint: "see the service's log; repeat with --force", status: .transient)
+                "the service stopped before the end of the round",
+                hint: "it goes on when the service is started again", status: .transient)
         }
-        return report.stopped.isEmpty ? .success : .failure
+        for alarm in status.alarms { console.error("reveille: " + alarm) }
+        return status.alarms.isEmpty ? .success : .failure
+    }
+
+    // MARK: On paper
+
+    private static func plan(_ configuration: Configuration) throws(CommandFailure) -> ExitStatus {
+        if let refusal = try refusedPlan(configuration) { throw refusal }
+        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+        Console().out(String(decoding: answer.body, as: UTF8.self), terminator: "")
+        return .success
+    }
+
+    /// nil when the plan fits.
+    private static func refusedPlan(
+        _ configuration: Configuration
+    ) throws(CommandFailure) -> CommandFailure? {
+        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+        switch answer.status {
+        case 200: return nil
+        case 409:
+            let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+            return CommandFailure(
+                String(lines.first ?? ""),
+                hint: lines.dropFirst().first.map { String($0.trimmingPrefix("hint: ")) })
+        default: throw CommandFailure("the service refused with status \(answer.status)")
+        }
     }
 }
 

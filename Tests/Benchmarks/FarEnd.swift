@@ -38,10 +38,12 @@ struct FarEnd {
     }
 
     /// Ends a mock.
-    func report() -> String? {
+    /// - Returns: its report, and its CPU seconds from start to end.
+    func report() -> (line: String, processorSeconds: Double)? {
         process.terminate()
-        let report = process.line(beginning: "{")
-        return process.end().isSuccess ? report : nil
+        guard let report = process.line(beginning: "{") else { return nil }
+        let end = process.end()
+        return end.isSuccess ? (report, end.processorSeconds) : nil
     }
 }
 
@@ -56,14 +58,16 @@ struct PushRun {
 
     /// Nil unless every push was accepted.
     init?(
-        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int
+        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int,
+        flags: [String]
     ) {
-        let words = [
-            CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
-            workshop.certificate, "--key", workshop.signingKey, "--token-file",
-            workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
-            "--streams", "\(streams)",
-        ]
+        let words =
+            [
+                CommandLine.arguments[0], "push-sender", "--port", "\(port)", "--authority",
+                workshop.certificate, "--key", workshop.signingKey, "--token-file",
+                workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
+                "--streams", "\(streams)",
+            ] + flags
         guard let process = MeasuredProcess(words) else { return nil }
         guard let line = process.line(beginning: "sent "), process.end().isSuccess else {
             return nil

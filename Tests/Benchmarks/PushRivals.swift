@@ -19,8 +19,7 @@ struct PushRivals {
         MeasuredProcess.run(["/bin/sh", "-c", "command -v \(program) >/dev/null"])
     }
 
-    /// h2load of nghttp2, which lets the server remember `authorization`: less to send than APNs
-    /// is sent.
+    /// h2load of nghttp2, which sends `authorization` as a literal each time, too.
     func h2load(port: Int, count: Int) -> Measurement? {
         var words = [
             "h2load", "-n", "\(count)", "-c", "1", "-m", "1000", "-t", "1", "-d", workshop.body,

@@ -10,6 +10,7 @@ enum PushSender {
     private static let help = """
         usage: bench push-sender --port N --authority FILE --key FILE --token-file FILE
             [--pushes 1000000] [--connections 1] [--streams 1000] [--batch 2000]
+            [--index-authorization]
 
         Sends that many pushes to distinct tokens on localhost, and prints one line: pushes that
         were accepted and not, seconds, CPU seconds from the engine's start to the last outcome,
@@ -23,7 +24,7 @@ enum PushSender {
             known: [
                 "port", "authority", "key", "token-file", "pushes", "connections", "streams",
                 "batch",
-            ])
+            ], flags: ["index-authorization"])
         guard options.unknown == nil, let configuration = configuration(options) else {
             print(help)
             return 2
@@ -64,9 +65,10 @@ enum PushSender {
         endpoint.host = "localhost"
         endpoint.port = port
         endpoint.authorityFile = options["authority"]
-        guard let shape = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
+        guard var shape = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
             return nil
         }
+        shape.indexesAuthorization = options.isSet("index-authorization")
         var configuration = endpoint.engine(shape)
         configuration.connections = options.number("connections", default: 1)
         configuration.limits.streams = options.number("streams", default: 1000)

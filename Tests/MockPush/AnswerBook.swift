@@ -2,7 +2,7 @@ import WakePush
 
 /// Every answer that was ever needed, with its frames, and how often it was given. A number stands
 /// for an answer from when it is decided to when it leaves.
-struct AnswerBook {
+final class AnswerBook {
     /// Frames of an answer, without the stream.
     struct Encoded {
         fileprivate(set) var bytes: [UInt8] = []
@@ -26,14 +26,14 @@ struct AnswerBook {
     init() { _ = number(of: .accepted) }
 
     /// The number of an answer.
-    mutating func number(of answer: Answer) -> Int {
+    func number(of answer: Answer) -> Int {
         if let known = pages.firstIndex(where: { $0.answer == answer }) { return known }
         var none = DynamicHeaders(isOn: false)
         pages.append(Page(answer: answer, encoded: Self.encode(answer, &none)))
         return pages.count - 1
     }
 
-    mutating func give(_ number: Int) { pages[number].given += 1 }
+    func give(_ number: Int) { pages[number].given += 1 }
 
     func bodyCount(_ number: Int) -> Int { pages[number].encoded.bodyCount }
 

@@ -4,8 +4,8 @@ import WakePush
 final class Desk {
     let options: Options
     var report = Report()
-    var check: RequestCheck
-    var book = AnswerBook()
+    let check: RequestCheck
+    let book = AnswerBook()
     /// Nothing ever goes wrong: every proper request is accepted.
     private let isFaultless: Bool
 
@@ -34,8 +34,9 @@ final class Desk {
 
     func decide(_ request: OpenRequest) -> Turn {
         report.requests += 1
-        guard let token = request.token, check.refusal(of: request) == nil else {
-            return .answer(refuse(check.refusal(of: request) ?? .badDeviceToken))
+        let refusal = check.refusal(of: request)
+        guard let token = request.token, refusal == nil else {
+            return .answer(refuse(refusal ?? .badDeviceToken))
         }
         if isFaultless {
             report.deliver(token)

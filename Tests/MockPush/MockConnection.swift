@@ -240,10 +240,7 @@ final class MockConnection {
         switch desk.decide(request) {
         case .answer(let answer):
             desk.book.give(answer)
-            waiting.append(
-                Waiting(
-                    due: clock.microseconds + UInt64(desk.options.latency) * 1000,
-                    stream: stream, answer: answer))
+            waiting.append(Waiting(due: due, stream: stream, answer: answer))
             flush()
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &output)
         case .goAway: leave(before: stream)
@@ -255,6 +252,14 @@ final class MockConnection {
             state = .ended
         }
         if desk.streams != limits.announced { announce(desk.streams) }
+    }
+
+    /// When an answer that is decided now may leave: together with others, four times a
+    /// millisecond.
+    private var due: UInt64 {
+        if desk.options.latency == 0 { return clock.microseconds }
+        let time = clock.microseconds + UInt64(desk.options.latency) * 1000
+        return (time + 249) / 250 * 250
     }
 
     /// This request was not looked at either: safe to send again (RFC 9113 §6.8).

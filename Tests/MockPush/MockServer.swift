@@ -61,9 +61,10 @@ final class MockServer {
     func run() -> String {
         var events = [linux_event](repeating: linux_event(), count: 64)
         while !isEnding {
+            wait(microseconds: timeout())
             let count = unsafe events.withUnsafeMutableBufferPointer { buffer -> Int32 in
                 guard let start = buffer.baseAddress else { return 0 }
-                return unsafe linux_epoll_wait(epoll, start, Int32(buffer.count), timeout())
+                return unsafe linux_epoll_wait(epoll, start, Int32(buffer.count), 0)
             }
             for event in events.prefix(Int(max(0, count))) { handle(event) }
             clock = Self.now()
@@ -194,9 +195,24 @@ final class MockServer {
         peer.connection.openStreams == 0 && peer.connection.output.isEmpty
     }
 
-    /// Milliseconds until the next answer is due or silence ends, never too few; -1: until something
-    /// happens.
-    private func timeout() -> Int32 {
+    /// epoll_wait(2) counts in milliseconds, of which 50 have too few to lose one.
+    private func wait(microseconds: UInt64?) {
+        if microseconds == 0 { return }
+        var set = fd_set()
+        // One of the first descriptors of the process.
+        precondition(epoll < 64, "a descriptor that is no bit of the first word")
+        set.__fds_bits.0 = 1 << epoll
+        guard let microseconds else {
+            unsafe select(epoll + 1, &set, nil, nil, nil)
+            return
+        }
+        var time = timeval(
+            tv_sec: Int(microseconds / 1_000_000), tv_usec: Int(microseconds % 1_000_000))
+        unsafe select(epoll + 1, &set, nil, nil, &time)
+    }
+
+    /// Microseconds until the next answer is due or silence ends; nil: until something happens.
+    private func timeout() -> UInt64? {
         var next = UInt64.max
         for peer in peers.values {
             if case .silent(let until) = peer.connection.state {
@@ -206,9 +222,9 @@ final class MockServer {
             if peer.mayRead, peer.connection.output.isEmpty { return 0 }
             if let due = peer.connection.nextDue { next = min(next, due) }
         }
-        if next == .max { return -1 }
+        if next == .max { return nil }
         let now = Self.now().microseconds
-        return next <= now ? 0 : Int32(clamping: (next - now + 999) / 1000)
+        return next <= now ? 0 : next - now
     }
 
     private static func now() -> (microseconds: UInt64, seconds: Int) {

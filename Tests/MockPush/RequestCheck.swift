@@ -15,7 +15,7 @@ struct OpenRequest {
 
 /// Holds requests against what APNs asks for and this project promises (push.md: one constant
 /// shape, an empty payload).
-struct RequestCheck {
+final class RequestCheck {
     private static let body = Array(#"{"aps":{"content-available":1}}"#.utf8)
     private static let pathPrefix = Array("/3/device/".utf8)
 
@@ -42,13 +42,13 @@ struct RequestCheck {
     }
 
     /// A request with the fields of one that deserved to be delivered, in the same second.
-    mutating func openAgain(_ profile: Int, _ token: TokenWords, window: Int) -> OpenRequest {
+    func openAgain(_ profile: Int, _ token: TokenWords, window: Int) -> OpenRequest {
         profiles[profile].count += 1
         return OpenRequest(token: PushTokenBytes(token), receiveWindow: window, profile: profile)
     }
 
     /// What the fields of a request deserve.
-    mutating func open(_ list: HeaderList, now: Int, window: Int) -> OpenRequest {
+    func open(_ list: HeaderList, now: Int, window: Int) -> OpenRequest {
         var request = OpenRequest(receiveWindow: window)
         request.profile = saw(list)
         var (method, path, authorization) = (
@@ -126,7 +126,7 @@ struct RequestCheck {
         return token == nil ? .badDeviceToken : nil
     }
 
-    private mutating func refusal(
+    private func refusal(
         _ authorization: ArraySlice<UInt8>, topic: ArraySlice<UInt8>, _ now: Int
     ) -> Refusal? {
         if let refusal = tokens.check(authorization, now: now) { return refusal }
@@ -148,7 +148,7 @@ struct RequestCheck {
     }
 
     /// Counts the names of one request's fields.
-    private mutating func saw(_ list: HeaderList) -> Int {
+    private func saw(_ list: HeaderList) -> Int {
         let known = profiles.firstIndex { profile in
             profile.names.count == list.count
                 && profile.names.indices.allSatisfy {

@@ -20,6 +20,7 @@ enum Main {
         switch arguments[1] {
         case "hold": await Hold.run(configuration)
         case "churn": await Churn.run(configuration, seed: numbers[0], tokens: numbers[1])
+        case "fill": await Fill.run(configuration, first: numbers[0], count: numbers[1])
         case "fault": await Fault.run(configuration, numbers)
         case "paths": await Paths.run(configuration)
         case "full": await FullDisk.run(configuration, callers: numbers[0])

@@ -24,6 +24,8 @@ final class APNsMockClient {
     private var nextStream: UInt32 = 1
     /// The last SETTINGS, by id.
     private(set) var settings: [UInt16: UInt32] = [:]
+    /// By how much the connection's window was opened, each time.
+    private var increments: [UInt32] = []
 
     init(port: Int) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -96,8 +98,26 @@ final class APNsMockClient {
         }
     }
 
+    /// Reads on until the connection's window was opened by `increment` so often.
+    /// - Returns: false when a stream or the connection ended first.
+    func windowUpdate(of increment: UInt32, times: Int) throws -> Bool {
+        while increments.count(where: { $0 == increment }) < times {
+            switch FrameReader.read(input.span, at: position, limit: 1 << 20) {
+            case .complete(let frame, let end):
+                position = end
+                if try take(frame) != nil { return false }
+            case .needMore: if try !more() { return false }
+            case .invalid: throw TestFailure("no frame")
+            }
+        }
+        return true
+    }
+
     private func take(_ frame: Frame) throws -> Event? {
         switch frame {
+        case .windowUpdate(0, let increment):
+            increments.append(increment)
+            return nil
         case .headers(let stream, let fragment, let isWhole, let ends):
             block = Array(input[fragment])
             return isWhole ? try head(stream, ends) : nil

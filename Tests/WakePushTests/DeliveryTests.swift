@@ -142,26 +142,19 @@ struct DeliveryEvidenceTests {
         #expect(settled.allSatisfy { $0.delivery == .gone })
         #expect(evidence.accepted().isEmpty)
         #expect(try evidence.judge(bad, of: 3) == .gone)
-        #expect(try evidence.finish().isEmpty)
+        #expect(evidence.giveUp().settled.isEmpty)
     }
 
-    @Test("a round in which nothing was accepted deletes nothing and blames the configuration")
+    @Test("what is held at the end is left for the next round, and names what may be at fault")
     func finishedWithout() throws {
         var evidence = ConnectionEvidence<Int>()
-        #expect(try evidence.judge(bad, of: 1) == nil)
-        #expect(throws: GatewayFailure.misconfigured(.apns(.tokensOfOtherEnvironment))) {
-            _ = try evidence.finish()
-        }
-    }
-
-    @Test("when another connection accepted, what this one holds is left for the next round")
-    func finishedBesideOthers() throws {
-        var evidence = ConnectionEvidence<Int>()
+        #expect(evidence.giveUp().suspicion == nil)
         #expect(try evidence.judge(bad, of: 1) == nil)
         #expect(try evidence.judge(bad, of: 2) == nil)
-        let settled = try evidence.finish(othersAccepted: true)
+        let (settled, suspicion) = evidence.giveUp()
         #expect(settled.map(\.item) == [1, 2])
         #expect(settled.allSatisfy { $0.delivery == .retry(.unknownRefusal) })
+        #expect(suspicion == .apns(.tokensOfOtherEnvironment))
         #expect(evidence.isEmpty)
     }
 

@@ -1,5 +1,4 @@
 import CLinux
-import CRuntime
 import Glibc
 import Synchronization
 import TestSupport
@@ -16,14 +15,26 @@ final class EngineServer: Sendable {
         case silence
         /// A goodbye that covers everything up to here, then the answers before it, then the end.
         case goAway
+        /// From here on this connection neither reads nor writes, until the far end leaves.
+        case stall
     }
 
     struct TLS {
         var chain: String
         var key: String
         var speaksHTTP2 = true
+        /// Nothing newer than TLS 1.2.
+        var isOld = false
         /// Holds both files: it lives as long as they are needed.
         var folder: TemporaryDirectory?
+    }
+
+    private struct Seen {
+        var requests = 0
+        var paths: [[UInt8]: Int] = [:]
+        var credentials: [[UInt8]] = []
+        var connections = 0
+        var bytes = 0
     }
 
     let port: UInt16
@@ -31,17 +42,21 @@ final class EngineServer: Sendable {
     private let settings: [(id: UInt16, value: UInt32)]
     private let answer: @Sendable (Int) -> Reply
     private let tls: TLS?
-    private let seen = Mutex<(requests: Int, paths: [[UInt8]: Int], connections: Int)>((0, [:], 0))
+    /// So many connections are closed as soon as they are made.
+    private let dropped: Int
+    private let seen = Mutex(Seen())
     private let sockets = Mutex<Set<Int32>>([])
 
     /// - Parameter answer: is given the number of the request, from 1 on over all connections.
     init(
-        settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil,
+        settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil, port: UInt16 = 0,
+        dropped: Int = 0,
         answer: @escaping @Sendable (Int) -> Reply = { _ in .status(200) }
     ) throws {
-        listener = unsafe linux_listen_tcp("127.0.0.1", 0, 16)
+        listener = unsafe linux_listen_tcp("127.0.0.1", port, 16)
         precondition(listener >= 0, "loopback can be listened on")
-        port = UInt16(linux_bound_port(listener))
+        self.port = UInt16(linux_bound_port(listener))
+        self.dropped = dropped
         self.settings = settings
         self.tls = tls
         self.answer = answer
@@ -50,6 +65,10 @@ final class EngineServer: Sendable {
 
     var requests: Int { seen.withLock { $0.requests } }
     var paths: [[UInt8]: Int] { seen.withLock { $0.paths } }
+    /// The value of `authorization` in each request.
+    var credentials: [[UInt8]] { seen.withLock { $0.credentials } }
+    /// Everything that clients sent, after TLS.
+    var bytes: Int { seen.withLock { $0.bytes } }
     var connections: Int { seen.withLock { $0.connections } }
 
     func stop() { _ = shutdown(listener, Int32(SHUT_RDWR)) }
@@ -71,22 +90,25 @@ final class EngineServer: Sendable {
                 return
             }
             _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) & ~O_NONBLOCK)
-            seen.withLock { $0.connections += 1 }
+            let number = seen.withLock { seen in
+                seen.connections += 1
+                return seen.connections
+            }
             do {
-                try EngineThread.start { [self] in serve(socket) }
+                try EngineThread.start { [self] in serve(socket, number) }
             } catch {
                 _ = close(socket)
             }
         }
     }
 
-    private func serve(_ socket: Int32) {
+    private func serve(_ socket: Int32, _ number: Int) {
         _ = sockets.withLock { $0.insert(socket) }
         defer {
             _ = sockets.withLock { $0.remove(socket) }
             _ = close(socket)
         }
-        guard let wire = EngineWire(socket, tls) else { return }
+        guard let wire = EngineWire(socket, tls), number > dropped else { return }
         var bytes: [UInt8] = []
         var out: [UInt8] = []
         FrameWriter.settings(settings, into: &out)
@@ -95,6 +117,7 @@ final class EngineServer: Sendable {
         var hasPreface = false
         while let more = wire.read() {
             bytes += more
+            seen.withLock { $0.bytes += more.count }
             if !hasPreface {
                 guard bytes.count >= FrameWriter.preface.count else { continue }
                 bytes.removeFirst(FrameWriter.preface.count)
@@ -106,7 +129,7 @@ final class EngineServer: Sendable {
             while !isOver,
                 case .complete(let frame, let end) = FrameReader.read(bytes.span, at: position)
             {
-                isOver = reply(to: frame, bytes, &decoder, &out)
+                isOver = reply(to: frame, bytes, &decoder, &out, on: socket)
                 position = end
             }
             bytes.removeFirst(position)
@@ -116,7 +139,8 @@ final class EngineServer: Sendable {
 
     /// - Returns: whether the connection is over.
     private func reply(
-        to frame: Frame, _ bytes: [UInt8], _ decoder: inout HPACKDecoder, _ out: inout [UInt8]
+        to frame: Frame, _ bytes: [UInt8], _ decoder: inout HPACKDecoder, _ out: inout [UInt8],
+        on socket: Int32
     ) -> Bool {
         var ended: UInt32?
         switch frame {
@@ -130,7 +154,11 @@ final class EngineServer: Sendable {
                 return true
             }
             let path = Array(list.value(2))
-            seen.withLock { $0.paths[path, default: 0] += 1 }
+            let credential = Array(list.value(list.count - 1))
+            seen.withLock { seen in
+                seen.paths[path, default: 0] += 1
+                seen.credentials.append(credential)
+            }
             if ends { ended = stream }
         case .data(let stream, _, let flow, let ends):
             if flow > 0 {
@@ -155,72 +183,14 @@ final class EngineServer: Sendable {
             FrameWriter.headers(stream: stream, block: block, ends: true, into: &out)
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &out)
         case .silence: break
+        case .stall:
+            var gone = pollfd(fd: socket, events: Int16(linux_read_hangup.rawValue), revents: 0)
+            _ = unsafe poll(&gone, 1, 60_000)
+            return true
         case .goAway:
             FrameWriter.goAway(lastStream: stream - 2, code: 0, into: &out)
             return true
         }
         return false
-    }
-}
-
-/// The server's side of a transport; blocking.
-@safe
-final class EngineWire {
-    private let socket: Int32
-    private var library: crt_ssl?
-    private var connection: UnsafeMutableRawPointer?
-
-    init?(_ socket: Int32, _ tls: EngineServer.TLS?) {
-        self.socket = socket
-        guard let tls else { return }
-        var library = unsafe crt_ssl(table: nil)
-        guard unsafe crt_ssl_load(nil, &library) == CRT_LOADED,
-            let context = unsafe crt_ssl_context_new(library, true),
-            unsafe crt_ssl_context_identify(library, context, tls.chain, tls.key)
-        else { return nil }
-        if tls.speaksHTTP2 { unsafe crt_ssl_context_select_h2(library, context, false) }
-        unsafe self.connection = unsafe crt_ssl_new(library, context, socket, true, nil)
-        unsafe crt_ssl_context_free(library, context)
-        unsafe self.library = unsafe library
-        guard let connection = unsafe connection,
-            unsafe crt_ssl_handshake(library, connection) == 1
-        else { return nil }
-    }
-
-    deinit {
-        if let library = unsafe library, let connection = unsafe connection {
-            unsafe crt_ssl_free(library, connection)
-        }
-    }
-
-    func read() -> [UInt8]? {
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        let count = unsafe bytes.withUnsafeMutableBytes { buffer -> Int in
-            guard let base = buffer.baseAddress else { return 0 }
-            if let library = unsafe library, let connection = unsafe connection {
-                return Int(unsafe crt_ssl_read(library, connection, base, buffer.count))
-            }
-            return unsafe recv(socket, base, buffer.count, 0)
-        }
-        return count > 0 ? Array(bytes[..<count]) : nil
-    }
-
-    func write(_ bytes: [UInt8]) -> Bool {
-        var sent = 0
-        while sent < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { buffer -> Int in
-                guard let base = buffer.baseAddress else { return 0 }
-                let rest = unsafe base + sent
-                if let library = unsafe library, let connection = unsafe connection {
-                    return Int(
-                        unsafe crt_ssl_write(library, connection, rest, buffer.count - sent))
-                }
-                return unsafe send(
-                    socket, rest, buffer.count - sent, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return false }
-            sent += count
-        }
-        return true
     }
 }

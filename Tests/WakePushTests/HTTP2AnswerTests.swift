@@ -23,6 +23,25 @@ struct HTTP2AnswerTests {
         #expect(texts == ["1 410 0 {\"reason\":\"Unregistered\"}", "2 429 17 slow", "3 200 0 "])
     }
 
+    @Test(
+        "a delay may be a date, against the service's clock or else ours",
+        arguments: [
+            ("Sun, 06 Nov 1994 08:50:37 GMT", nil, 40), ("Sunday, 06-Nov-94 08:49:57 GMT", nil, 0),
+            ("Sun Nov  6 08:49:47 1994", "Sun, 06 Nov 1994 08:49:37 GMT", 10), ("soon", nil, 0),
+        ] as [(String, String?, UInt32)])
+    func dates(delay: String, date: String?, seconds: UInt32) {
+        // 08:49:37, and 20 seconds later when the answer comes.
+        var peer = HTTP2Peer.proven(wallSeconds: 784_111_777)
+        peer.push(1)
+        peer.now += 20_000
+        peer.answer(
+            3, "503", fields: [("retry-after", delay)] + (date.map { [("date", $0)] } ?? []))
+        #expect(
+            peer.take().map(\.outcome) == [
+                .answered(status: 503, retryAfter: seconds, body: .empty)
+            ])
+    }
+
     @Test("a body beyond 4 KiB is cut there and its stream is reset")
     func longBody() {
         var peer = HTTP2Peer.proven()

@@ -24,9 +24,11 @@ struct HTTP2Peer {
 
     init(
         _ shape: RequestShape = Self.shape, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, settings: [(id: UInt16, value: UInt32)]? = []
+        firstStream: UInt32 = 1, settings: [(id: UInt16, value: UInt32)]? = [],
+        wallSeconds: Int64 = 0
     ) {
-        connection = PushConnection(shape, limits: limits, firstStream: firstStream, now: 1000)
+        connection = PushConnection(
+            shape, limits: limits, firstStream: firstStream, wallSeconds: wallSeconds, now: 1000)
         if let settings { write { FrameWriter.settings(settings, into: &$0) } }
         read()
     }
@@ -107,9 +109,10 @@ struct HTTP2Peer {
 
     /// A connection past its first answer.
     static func proven(
-        limits: ConnectionLimits = ConnectionLimits(), settings: [(id: UInt16, value: UInt32)] = []
+        limits: ConnectionLimits = ConnectionLimits(),
+        settings: [(id: UInt16, value: UInt32)] = [], wallSeconds: Int64 = 0
     ) -> HTTP2Peer {
-        var peer = HTTP2Peer(limits: limits, settings: settings)
+        var peer = HTTP2Peer(limits: limits, settings: settings, wallSeconds: wallSeconds)
         peer.push(0)
         peer.answer(1)
         _ = peer.take()

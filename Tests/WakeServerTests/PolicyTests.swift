@@ -73,6 +73,9 @@ struct PolicyTests {
             ("pageBytes", String(describing: Limits.pageBytes)),
             ("reserveBytes", String(describing: Limits.reserveBytes)),
             ("pageRows", String(describing: Limits.pageRows)),
+            ("walkRows", String(describing: Limits.walkRows)),
+            ("unsettledWakeUps", String(describing: Limits.unsettledWakeUps)),
+            ("seenTokens", String(describing: Limits.seenTokens)),
         ]
         for (name, value) in expected {
             #expect(text.contains("| `\(name)` | \(value) |"), "\(name)")

@@ -3,7 +3,7 @@ package import WakeModel
 /// Wakes the push tokens of one environment of APNs.
 package struct APNsGateway: Gateway, EngineService {
     package let service: PushService
-    private let connections: Int
+    package let connections: Int
     private let endpoint: APNsEndpoint
     private let team: APNsTeam
 

@@ -6,12 +6,17 @@ package struct EngineClock: Sendable {
     let milliseconds: @Sendable () -> UInt64
     /// A number from 0 to 1, for jitter.
     let chance: @Sendable () -> Double
+    /// Seconds since 1970: for delays that a service gives as a date.
+    let wallSeconds: @Sendable () -> Int64
 
     package init(
-        milliseconds: @escaping @Sendable () -> UInt64, chance: @escaping @Sendable () -> Double
+        milliseconds: @escaping @Sendable () -> UInt64,
+        chance: @escaping @Sendable () -> Double,
+        wallSeconds: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
     ) {
         self.milliseconds = milliseconds
         self.chance = chance
+        self.wallSeconds = wallSeconds
     }
 
     package static let system = EngineClock(

@@ -16,7 +16,6 @@ final class Line {
     var backoff: Backoff
     /// The stretch of the next back-off, drawn once per attempt.
     var chance = 0.0
-    var openedAt: UInt64 = 0
 
     /// Since the last event, reading and writing have not been told to wait.
     var mayRead = false
@@ -32,9 +31,19 @@ final class Line {
         return false
     }
 
-    var isIdle: Bool {
-        if case .idle = stage { return true }
-        return false
+    /// Something is to come from the far end, and must be missed if it does not.
+    var awaits: Bool {
+        switch stage {
+        case .idle, .resolving: false
+        case .connecting: true
+        case .open: connection?.awaits == true
+        }
+    }
+
+    /// When the line may be connected again; nil while that is not the question.
+    var nextAttempt: UInt64? {
+        if case .idle = stage { return backoff.nextAttempt(chance: chance) }
+        return nil
     }
 
     /// Reads what is there, in moderation: other lines wait too.
@@ -52,8 +61,9 @@ final class Line {
     }
 
     /// Fills up to 64 KiB with pushes, sends them, and again.
-    func write(from queue: inout PushQueue) {
+    func write(from queue: inout PushQueue, now: UInt64) {
         guard case .open(let stream) = stage else { return }
+        connection?.advance(to: now)
         for _ in 0..<8 where mayWrite {
             connection?.fill(from: &queue)
             switch connection?.flush(to: stream) {
@@ -62,7 +72,15 @@ final class Line {
             case .ended:
                 mayWrite = false
                 connection?.transportEnded()
-            case nil: return
+            case nil:
+                switch stream.flush() {
+                case .waits: mayWrite = false
+                case .ended:
+                    mayWrite = false
+                    connection?.transportEnded()
+                case .moved, nil: break
+                }
+                return
             }
         }
     }

@@ -16,6 +16,8 @@ final class PushLoop {
     /// Connections opened so far.
     private var opened: UInt32 = 0
     private var nextTick: UInt64 = 0
+    /// Since when outcomes have been held back.
+    private var heldSince: UInt64?
     /// Since when pushes have waited without any connection; nil while there is one.
     private var waitsSince: UInt64?
 
@@ -39,8 +41,9 @@ final class PushLoop {
 
     func run() {
         var events = [linux_event](repeating: linux_event(), count: 256)
+        var timeout: Int32 = -1
         while !isClosing {
-            let count = mailbox.poller.wait(into: &events, milliseconds: timeout())
+            let count = mailbox.poller.wait(into: &events, milliseconds: timeout)
             let now = configuration.clock.milliseconds()
             for event in events[..<count] where event.token < UInt64(lines.count) {
                 let line = lines[Int(event.token)]
@@ -50,16 +53,27 @@ final class PushLoop {
             for command in mailbox.take() { obey(command, now) }
             for line in lines { turn(line, now) }
             if now >= nextTick { tick(now) }
-            handOver()
+            if heldSince == nil, !outcomes.isEmpty { heldSince = now }
+            var rest = rest()
+            if rest.handsOver(outcomes.results.count, now: now) {
+                handOver()
+                rest.heldSince = nil
+            }
+            timeout = rest.timeout(now: now, tick: nextTick)
         }
         end()
     }
 
-    private func timeout() -> Int32 {
-        if lines.contains(where: { $0.isRunnable(queue) }) { return 0 }
-        // Idle engines sleep: only what is in flight or under way needs a look now and then.
-        let isBusy = queue.count > 0 || lines.contains { !$0.isIdle }
-        return isBusy ? 250 : -1
+    private func rest() -> LoopRest {
+        var rest = LoopRest(isQueued: queue.count > 0, heldSince: heldSince)
+        for line in lines {
+            if line.isRunnable(queue) { rest.isRunnable = true }
+            if line.awaits { rest.awaits = true }
+            if rest.isQueued, let attempt = line.nextAttempt {
+                rest.nextAttempt = min(rest.nextAttempt ?? attempt, attempt)
+            }
+        }
+        return rest
     }
 
     private func obey(_ command: EngineCommand, _ now: UInt64) {
@@ -88,7 +102,7 @@ final class PushLoop {
         }
         guard line.isOpen else { return }
         line.read(into: &buffer, now: now)
-        line.write(from: &queue)
+        line.write(from: &queue, now: now)
         if let end = line.connection?.end { lose(line, end, now) }
         line.connection?.takeOutcomes(into: &outcomes)
     }
@@ -146,18 +160,18 @@ final class PushLoop {
             failed(line, failure)
         case .open:
             line.stage = .open(stream)
-            line.openedAt = now
             line.mayRead = true
             opened += 1
             line.connection = PushConnection(
-                shape, limits: configuration.limits, serial: opened, now: now)
+                shape, limits: configuration.limits, serial: opened,
+                wallSeconds: configuration.clock.wallSeconds(), now: now)
             waitsSince = nil
         }
     }
 
     /// A connection has ended; its outcomes are complete.
     private func lose(_ line: Line, _ end: ConnectionEnd, _ now: UInt64) {
-        line.write(from: &queue)
+        line.write(from: &queue, now: now)
         takeLastOutcomes(line)
         if line.connection?.isProven == true, end != .stalled {
             line.backoff.succeeded()
@@ -187,7 +201,7 @@ final class PushLoop {
         nextTick = now + 500
         for line in lines where line.isOpen {
             line.connection?.tick(now: now)
-            line.write(from: &queue)
+            line.write(from: &queue, now: now)
             if let end = line.connection?.end { lose(line, end, now) }
             line.connection?.takeOutcomes(into: &outcomes)
         }
@@ -204,6 +218,7 @@ final class PushLoop {
 
     private func handOver() {
         guard !outcomes.isEmpty else { return }
+        heldSince = nil
         var all = PushOutcomes()
         swap(&all, &outcomes)
         outcomes.results.reserveCapacity(all.results.count)
@@ -212,10 +227,11 @@ final class PushLoop {
     }
 
     private func end() {
+        let now = configuration.clock.milliseconds()
         for line in lines {
             line.connection?.finish()
             line.connection?.end(.finished)
-            line.write(from: &queue)
+            line.write(from: &queue, now: now)
             takeLastOutcomes(line)
             line.drop()
         }

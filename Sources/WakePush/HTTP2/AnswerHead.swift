@@ -1,11 +1,14 @@
+private import WakeFetch
+
 /// What we read of an answer's fields.
 struct AnswerHead: Equatable, Sendable {
     var status: UInt16
-    /// Seconds; 0 when the answer does not say, or gives a date.
+    /// Seconds; 0 when the answer does not say.
     var retryAfter: UInt32 = 0
 
     /// Nil when there is no valid `:status`, or not in front (RFC 9113 §8.3).
-    init?(_ list: HeaderList) {
+    /// - Parameter wallSeconds: seconds since 1970, for a delay that is given as a date.
+    init?(_ list: HeaderList, wallSeconds: Int64) {
         guard let first = list.fields.first else { return nil }
         if first.isStatic, first.staticName >= StaticTable.firstStatus,
             first.staticName <= StaticTable.lastStatus
@@ -18,10 +21,23 @@ struct AnswerHead: Equatable, Sendable {
             status = UInt16(number)
         }
         guard status != 200 else { return }
-        for index in 1..<max(1, list.count) where list.name(index).elementsEqual("retry-after".utf8)
-        {
-            retryAfter = UInt32(Self.number(list.value(index), digits: 1...8) ?? 0)
+        guard let delay = Self.value("retry-after", list) else { return }
+        if let seconds = Self.number(delay, digits: 1...8) {
+            retryAfter = UInt32(seconds)
+        } else if let then = HTTPDate.seconds(of: Array(delay)) {
+            // RFC 9110 §10.2.3. Against our own clock only if the service does not tell its own: a
+            // wrong local clock must not become a wrong wait.
+            let told = Self.value("date", list).flatMap { HTTPDate.seconds(of: Array($0)) }
+            retryAfter = UInt32(min(max(then - (told ?? wallSeconds), 0), 99_999_999))
         }
+    }
+
+    private static func value(_ name: StaticString, _ list: HeaderList) -> ArraySlice<UInt8>? {
+        let name = Array(name.description.utf8)
+        for index in 1..<max(1, list.count) where list.name(index).elementsEqual(name) {
+            return list.value(index)
+        }
+        return nil
     }
 
     private static func number(_ text: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {

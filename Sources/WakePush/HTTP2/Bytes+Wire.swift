@@ -29,6 +29,30 @@ extension Array where Element == UInt8 {
         self[position + 3] = UInt8(truncatingIfNeeded: value)
     }
 
+    /// Appends `template` with `hole` at `place` and `stream` in network order where it belongs: a
+    /// whole request in one go.
+    mutating func append(
+        template: [UInt8], hole: Span<UInt8>, at place: Int, stream: UInt32, at first: Int,
+        and second: Int
+    ) {
+        precondition(
+            place >= 0 && place <= template.count - hole.count
+                && (0...template.count - 4).contains(first)
+                && (0...template.count - 4).contains(second),
+            "a hole beyond the template")
+        let start = count
+        append(span: template.span)
+        unsafe withUnsafeMutableBytes { bytes in
+            let request = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+            unsafe hole.withUnsafeBytes { hole in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: request[place...])
+                    .copyMemory(from: hole)
+            }
+            unsafe request.storeBytes(of: stream.bigEndian, toByteOffset: first, as: UInt32.self)
+            unsafe request.storeBytes(of: stream.bigEndian, toByteOffset: second, as: UInt32.self)
+        }
+    }
+
     /// Overwrites everything with zeros: these bytes held push tokens.
     mutating func wipe() {
         unsafe withUnsafeMutableBytes { buffer in
@@ -44,6 +68,9 @@ extension Span where Element == UInt8 {
     }
 
     package func big32(at position: Int) -> UInt32 {
-        UInt32(big16(at: position)) << 16 | UInt32(big16(at: position + 2))
+        precondition(position >= 0 && position <= count - 4, "a number beyond the bytes")
+        return UInt32(
+            bigEndian: unsafe bytes.unsafeLoadUnaligned(
+                fromByteOffset: position, as: UInt32.self))
     }
 }

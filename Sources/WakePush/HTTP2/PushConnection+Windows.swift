@@ -62,7 +62,6 @@ extension PushConnection {
             blocked[index].window -= count
             guard ends else { continue }
             isDone = true
-            if let place = streams.find(waiting.stream) { streams[place].isBlocked = false }
         }
         if isDone { blocked.removeAll { $0.sent == $0.body.count } }
     }

@@ -36,7 +36,8 @@ package struct PushConnection: Sendable {
     /// Bodies of answers that are not complete.
     var bodies: [UInt32: [UInt8]] = [:]
 
-    private let openedAt: UInt64
+    /// Seconds since 1970 when `now` was 0.
+    private let wallOrigin: Int64
     var now: UInt64
     private var lastReceived: UInt64
     private var lastPing: UInt64 = 0
@@ -56,10 +57,11 @@ package struct PushConnection: Sendable {
     }
 
     /// - Parameter firstStream: odd.
+    /// - Parameter wallSeconds: seconds since 1970 at `now`.
     /// - Parameter now: milliseconds of a clock that never goes back.
     package init(
         _ shape: RequestShape, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, serial: UInt32 = 0, now: UInt64
+        firstStream: UInt32 = 1, serial: UInt32 = 0, wallSeconds: Int64 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
@@ -68,8 +70,8 @@ package struct PushConnection: Sendable {
         encoder = RequestEncoder(shape)
         streams = StreamTable(capacity: limits.streams)
         nextStream = firstStream
-        openedAt = now
         lastReceived = now
+        wallOrigin = wallSeconds - Int64(now / 1000)
         self.now = now
         output.append(contentsOf: FrameWriter.preface)
         // We ask for an empty table and no server push; the rest are the protocol's own values.
@@ -109,12 +111,14 @@ package struct PushConnection: Sendable {
         blocked.append(
             BlockedBody(
                 stream: stream, body: encoder.body(token: token), window: peer.initialWindow))
-        if let place = streams.find(stream) { streams[place].isBlocked = true }
         sendBlocked()
     }
 
     /// Pushes in flight.
     package var inFlight: Int { streams.count }
+
+    /// The peer owes us something: an answer, or its first words.
+    var awaits: Bool { end == nil && (!hasSettings || streams.count > 0) }
 
     package mutating func setAuthorization(_ value: [UInt8]) {
         encoder.setAuthorization(value)
@@ -173,6 +177,7 @@ package struct PushConnection: Sendable {
     private mutating func readFrames(_ bytes: Span<UInt8>) -> Int {
         var position = 0
         while end == nil {
+            position = readAccepted(bytes, from: position)
             switch FrameReader.read(bytes, at: position) {
             case .complete(let frame, let next):
                 handle(frame, bytes)
@@ -211,7 +216,7 @@ package struct PushConnection: Sendable {
 
     /// Forgets a stream whose outcome is known.
     mutating func close(_ stream: UInt32, at place: Int) {
-        if streams[place].isBlocked { blocked.removeAll { $0.stream == stream } }
+        if !blocked.isEmpty { blocked.removeAll { $0.stream == stream } }
         if !bodies.isEmpty { bodies[stream] = nil }
         streams.remove(at: place)
         endIfDrained()
@@ -232,7 +237,17 @@ package struct PushConnection: Sendable {
     /// Hands over the outcomes so far.
     package mutating func takeOutcomes(into all: inout PushOutcomes) {
         guard !outcomes.results.isEmpty else { return }
+        if all.results.isEmpty, all.bodies.isEmpty {
+            swap(&all.results, &outcomes.results)
+            swap(&all.bodies, &outcomes.bodies)
+            return
+        }
         let shift = UInt32(all.bodies.count)
+        if outcomes.bodies.isEmpty {
+            all.results.append(contentsOf: outcomes.results)
+            outcomes.results.removeAll(keepingCapacity: true)
+            return
+        }
         for var result in outcomes.results {
             if case .answered(let status, let retryAfter, var body) = result.outcome {
                 body.start += body.count > 0 ? shift : 0
@@ -250,17 +265,16 @@ package struct PushConnection: Sendable {
 
     // MARK: Time
 
+    /// Seconds since 1970, as reckoned from the start of the connection.
+    var wallSeconds: Int64 { wallOrigin + Int64(now / 1000) }
+
     mutating func advance(to now: UInt64) { self.now = max(self.now, now) }
 
     /// Looks for streams and connections that have waited too long; about once a second.
     package mutating func tick(now: UInt64) {
         advance(to: now)
         let silence = self.now - lastReceived
-        let waits = !hasSettings || streams.count > 0
-        guard end == nil, waits else {
-            if !waits { lastReceived = self.now }
-            return
-        }
+        guard awaits else { return lastReceived = self.now }
         if silence >= limits.answerMilliseconds { return end(.stalled) }
         if hasSettings, silence >= limits.answerMilliseconds / 2, lastPing <= lastReceived {
             lastPing = self.now
@@ -268,7 +282,7 @@ package struct PushConnection: Sendable {
         }
         let limit = limits.answerMilliseconds
         let time = self.now
-        for stream in streams.ids(where: { time - $0.openedAt >= limit }) {
+        for stream in streams.ids(where: { $0.age(now: time) >= limit }) {
             FrameWriter.reset(stream: stream, code: ErrorCode.cancel, into: &output)
             giveUp(stream, isSafe: false)
         }

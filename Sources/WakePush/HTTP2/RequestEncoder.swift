@@ -13,17 +13,21 @@ struct RequestEncoder: Sendable {
     private var head: [UInt8] = []
     private var tail: [UInt8] = []
     private var tokenCount = -1
-    /// `tail` and the DATA frame, where the body does not depend on the token.
-    private var tailAndBody: [UInt8] = []
+    /// The whole request with a hole for the token, once the peer remembers our fields; empty where
+    /// the body depends on the token.
+    private var template: [UInt8] = []
+    /// Bytes of the shape's body without a token.
+    private let bodyBytes: Int
 
     init(_ shape: RequestShape) {
         precondition(shape.fitsFrames, "a request shape larger than a frame")
         self.shape = shape
+        bodyBytes = shape.body.count + shape.bodyTail.count
     }
 
     /// Bytes of a request's body with a token of `count` bytes.
     func bodyCount(token count: Int) -> Int {
-        shape.body.count + shape.bodyTail.count + (shape.tokenPlace == .body ? count : 0)
+        shape.tokenPlace == .body ? bodyBytes + count : bodyBytes
     }
 
     mutating func setAuthorization(_ value: [UInt8]) {
@@ -48,20 +52,16 @@ struct RequestEncoder: Sendable {
     mutating func append(
         stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]
     ) {
-        guard isPrimed, token.count == tokenCount, !tailAndBody.isEmpty else {
+        guard isPrimed, token.count == tokenCount, !template.isEmpty else {
             appendHeaders(stream: stream, token: token, into: &bytes)
             if bodyCount(token: token.count) > 0 {
                 appendBody(stream: stream, token: token, into: &bytes)
             }
             return
         }
-        let start = bytes.count
-        bytes.append(span: head.span)
-        bytes.append(span: token)
-        bytes.append(span: tailAndBody.span)
-        bytes.put(big: stream, at: start + 5)
-        let data = start + head.count + token.count + tail.count
-        bytes.put(big: stream, at: data + 5)
+        bytes.append(
+            template: template, hole: token, at: head.count, stream: stream, at: 5,
+            and: head.count + token.count + tail.count + 5)
     }
 
     /// Appends the HEADERS frame of the next request.
@@ -138,11 +138,11 @@ struct RequestEncoder: Sendable {
             into: &head)
         head.append(contentsOf: block)
         tail = rest
-        tailAndBody = []
+        template = []
         if shape.tokenPlace == .path, !ends {
-            tailAndBody = rest
+            template = head + [UInt8](repeating: 0, count: count) + rest
             let none: [UInt8] = []
-            appendBody(stream: 0, token: none.span, into: &tailAndBody)
+            appendBody(stream: 0, token: none.span, into: &template)
         }
         tokenCount = count
     }

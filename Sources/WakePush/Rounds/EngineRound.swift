@@ -44,6 +44,14 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         }
     }
 
+    func drain() {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.flow.drain()
+            pump(&state)
+        }
+    }
+
     func finish() {
         state.withLock { state in
             guard !state.isOver else { return }
@@ -59,6 +67,13 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         }
     }
 
+    func land() -> Int {
+        state.withLock { state in
+            state.flow.land()
+            return state.isOver ? 0 : state.flow.inFlight
+        }
+    }
+
     func stop() {
         state.withLock { end(&$0) }
     }
@@ -70,6 +85,7 @@ final class EngineRound<Service: EngineService>: GatewayRound {
                 let step = try state.flow.take(
                     outcomes, now: clock.milliseconds(), chance: clock.chance())
                 if !step.settled.isEmpty { report(.settled(step.settled)) }
+                if step.retried > 0 { report(.retried(step.retried)) }
                 if !step.news.isEmpty { try note(step.news, &state) }
             } catch {
                 return fail(&state, error)

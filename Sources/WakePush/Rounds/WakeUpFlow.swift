@@ -9,37 +9,57 @@ struct WakeUpFlow<Service: EngineService> {
     struct Step {
         var settled: [SettledWakeUp] = []
         var news: CredentialNews = []
+        /// To be tried again.
+        var retried = 0
     }
 
-    /// Wake-ups with the engine at most: twice what its connections can have in flight, so that
-    /// none of them waits for us, and not more, so that a gateway that fails stops soon.
-    private let window: Int
+    private var window: FlowWindow
     private let service: PushService
     private var ledger = WakeUpLedger()
     private var pushback = Pushback()
     private var evidence: [UInt32: ConnectionEvidence<Entry>] = [:]
     private var hasAccepted = false
+    /// What the gateway is at fault for if nothing at all is accepted.
+    private var suspicion: Misconfiguration?
+    private var isDraining = false
     private var isFinishing = false
+    private var isLanding = false
 
+    /// - Parameter window: wake-ups with the engine at most.
     init(_ service: PushService, window: Int) {
-        precondition(window > 0)
         self.service = service
-        self.window = window
+        self.window = FlowWindow(most: window)
     }
 
-    /// Nothing more will be added.
-    mutating func finish() { isFinishing = true }
+    /// What was added so far is to be settled before more comes.
+    mutating func drain() { isDraining = true }
 
-    mutating func add(_ wakeUps: [WakeUp]) { ledger.add(wakeUps) }
+    /// Nothing more will be added.
+    mutating func finish() {
+        isDraining = true
+        isFinishing = true
+    }
+
+    /// Lets nothing more leave.
+    mutating func land() { isLanding = true }
+
+    /// With the engine.
+    var inFlight: Int { ledger.inFlight }
+
+    mutating func add(_ wakeUps: [WakeUp]) {
+        isDraining = false
+        ledger.add(wakeUps)
+    }
 
     /// The next batch for the engine, if any.
     /// - Parameter now: milliseconds of a clock that never goes back.
     mutating func next(now: UInt64) -> (batch: UInt32, entries: ArraySlice<Entry>)? {
         ledger.advance(now: now)
-        let room = min(window, pushback.allowance(now: now) ?? window) - ledger.inFlight
-        let count = min(ledger.readyCount, room)
+        let size = min(window.size, pushback.allowance(now: now) ?? window.size)
+        let count = min(ledger.readyCount, size - ledger.inFlight)
+        if count < ledger.readyCount { window.filled() }
         // Large batches: what a batch costs is shared by its wake-ups.
-        guard count > 0, count == ledger.readyCount || count >= min(window / 4, 1024)
+        guard !isLanding, count > 0, count == ledger.readyCount || count >= size / 4
             || ledger.inFlight == 0
         else { return nil }
         return ledger.launch(count)
@@ -50,6 +70,7 @@ struct WakeUpFlow<Service: EngineService> {
         _ outcomes: PushOutcomes, now: UInt64, chance: Double
     ) throws(GatewayFailure) -> Step {
         var step = Step()
+        window.landed(outcomes.results.count, now: now)
         for result in outcomes.results {
             let entry = ledger.land(result.batch, result.order)
             switch result.outcome {
@@ -77,14 +98,17 @@ struct WakeUpFlow<Service: EngineService> {
     }
 
     /// What is held for want of evidence once nothing else is left.
-    /// - Throws: when nothing in the whole round was accepted: then the gateway is at fault.
+    /// - Throws: at the end, when nothing in the whole round was accepted: then the gateway is at
+    ///   fault.
     mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp] {
-        guard isFinishing, ledger.isEmpty else { return [] }
+        guard isDraining, ledger.isEmpty else { return [] }
         var settled: [SettledWakeUp] = []
         for connection in evidence.keys {
-            let rest = try evidence[connection]?.finish(othersAccepted: hasAccepted) ?? []
-            settled += rest.map { SettledWakeUp($0.item, $0.delivery) }
+            let rest = evidence[connection]?.giveUp()
+            if let fault = rest?.suspicion { suspicion = fault }
+            settled += (rest?.settled ?? []).map { SettledWakeUp($0.item, $0.delivery) }
         }
+        if isFinishing, !hasAccepted, let suspicion { throw .misconfigured(suspicion) }
         return settled
     }
 
@@ -118,7 +142,10 @@ struct WakeUpFlow<Service: EngineService> {
         case .retry(let cause):
             note(cause, wait, &step)
             // A definite answer: a moment later the same question would get the same one.
-            if cause != .unknownRefusal, tryAgain(entry, wait) { return }
+            if cause != .unknownRefusal, tryAgain(entry, wait) {
+                step.retried += 1
+                return
+            }
         }
         step.settled.append(SettledWakeUp(entry, delivery))
     }

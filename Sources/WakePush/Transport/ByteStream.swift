@@ -13,6 +13,10 @@ protocol ByteStream: AnyObject {
     /// Sends `bytes` from `offset` on, or some of them.
     func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer
 
+    /// Sends what `write` took and the socket did not.
+    /// - Returns: `.waits` or `.ended`; nil when nothing is left.
+    func flush() -> StreamTransfer?
+
     /// Says goodbye where the transport has a word for it, and closes the socket.
     func close()
 }

@@ -37,6 +37,8 @@ final class PlainStream: ByteStream {
         return Self.transfer(result, zero: .waits)
     }
 
+    func flush() -> StreamTransfer? { nil }
+
     private static func transfer(_ result: Int, zero: StreamTransfer) -> StreamTransfer {
         if result > 0 { return .moved(result) }
         if result == 0 { return zero }

@@ -1,9 +1,6 @@
 import CRuntime
 
 /// TLS over TCP: at least 1.2, HTTP/2 agreed upon, the server's certificate verified for its name.
-///
-/// OpenSSL writes to the socket without MSG_NOSIGNAL: the thread that uses a stream must have
-/// SIGPIPE blocked.
 @safe
 final class TLSStream: ByteStream {
     private let tcp: PlainStream
@@ -63,6 +60,11 @@ final class TLSStream: ByteStream {
                 context.library, connection, base + offset, buffer.count - offset)
         }
         return Self.transfer(result)
+    }
+
+    func flush() -> StreamTransfer? {
+        let result = unsafe crt_ssl_flush(context.library, connection)
+        return result == 1 ? nil : Self.transfer(result)
     }
 
     private static func transfer(_ result: Int32) -> StreamTransfer {

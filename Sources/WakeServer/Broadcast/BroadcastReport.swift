@@ -1,113 +1,83 @@
 package import WakeModel
+package import WakePush
 
-/// What a round has done so far: for `GET /v1/broadcast`, the operator's terminal, and metrics.
+/// Where a round stands: for `GET /v1/broadcast`, the operator's terminal, and metrics. Counts and
+/// words of ours only.
 package struct BroadcastReport: Sendable, Equatable {
-    /// Counted from the start of the service.
-    package var round = 0
-    package var isRunning = true
+    /// 0: none yet.
+    package var round: UInt64 = 0
+    package var isRunning = false
     /// The feed's sequence when it began.
     package var sequence: UInt64 = 0
-    /// How far the walk through the ids has come, in thousandths.
+    /// How far the walk through the ids has come.
     package var permille = 0
-    package var milliseconds = 0
-    /// Registrations read.
-    package var rows = 0
-    /// Of those, with a push token that had its wake-up already.
-    package var duplicates = 0
-    /// Of a push service for which there is no gateway.
-    package var unserved = 0
-    package var accepted = 0
-    package var gone = 0
-    /// Given up for this round after several attempts.
-    package var retry = 0
-    /// Not sent, or not known: their gateway stopped.
-    package var unsent = 0
-    /// The store could not be read: the round ended early.
+    package var counters = RoundCounters()
+    /// When this run of the program took up the round.
+    package var startPermille = 0
+    package var startCounters = RoundCounters()
+    /// Every registration had its turn.
+    package var isComplete = false
+    /// The store could not be read.
     package var isCutShort = false
-    /// Gateways that stopped, by the word of their push service, and what to do about it.
-    package var stopped: [String: String] = [:]
+    /// Of the pushes given up, by the last cause.
+    package var causes: [RetryCause: Int] = [:]
+    /// Push services whose "gone" is no longer believed in this round.
+    package var braked: Set<PushService> = []
+    /// Gateways that stopped, and what to do about it.
+    package var stopped: [PushService: String] = [:]
 
     package init() {}
 
-    /// Before the first round.
-    static var none: BroadcastReport {
-        var report = BroadcastReport()
-        report.isRunning = false
-        return report
+    /// Of a round that begins, or goes on.
+    init(_ record: RoundRecord) {
+        round = record.header.round
+        sequence = record.header.sequence
+        isRunning = true
+        counters = record.counters
+        startCounters = record.counters
+        permille = Int(record.done.progress(previousRows: 0, currentRows: 1) * 1000)
+        startPermille = permille
     }
 
-    private static var numbers: [(name: StaticString, any Numbers)] {
-        [
-            ("round", \.round), ("permille", \.permille), ("milliseconds", \.milliseconds),
-            ("rows", \.rows), ("duplicates", \.duplicates), ("unserved", \.unserved),
-            ("accepted", \.accepted), ("gone", \.gone), ("retry", \.retry),
-            ("unsent", \.unsent),
-        ]
+    /// For the terminal.
+    package var progress: BroadcastProgress {
+        let milliseconds = counters.milliseconds &- startCounters.milliseconds
+        return BroadcastProgress(
+            fraction: isComplete ? 1 : Double(permille) / 1000, counters: counters,
+            seconds: Double(milliseconds) / 1000,
+            since: (Double(startPermille) / 1000, startCounters))
     }
 
-    private typealias Numbers = WritableKeyPath<BroadcastReport, Int> & Sendable
-
-    /// Adds what another round has done.
-    mutating func add(_ other: BroadcastReport) {
-        rows += other.rows
-        duplicates += other.duplicates
-        unserved += other.unserved
-        accepted += other.accepted
-        gone += other.gone
-        retry += other.retry
-        unsent += other.unsent
-    }
-
+    /// One object for scripts, and for `reveille broadcast`.
     func encode() -> [UInt8] {
-        var text = JSONText(capacity: 512)
+        var text = JSONText(capacity: 1024)
         text.beginObject()
+        text.member("round", number: round)
         text.member("running", bool: isRunning)
+        text.member("complete", bool: isComplete)
+        text.member("cutShort", bool: isCutShort)
         text.member("sequence", number: sequence)
-        for (name, place) in Self.numbers { text.member(name, number: self[keyPath: place]) }
-        text.member("cut_short", bool: isCutShort)
+        text.member("milliseconds", number: counters.milliseconds)
+        progress.addMembers(to: &text)
+        text.beginObject("causes")
+        for cause in RetryCause.allCases {
+            text.member(cause.word, number: causes[cause] ?? 0)
+        }
+        text.endObject()
+        text.beginObject("brakes")
+        for service in PushService.allCases {
+            text.member(service.word, bool: braked.contains(service))
+        }
+        text.endObject()
         text.beginObject("stopped")
         for service in PushService.allCases {
-            guard let message = stopped[String(describing: service.word)] else { continue }
+            guard let message = stopped[service] else { continue }
             text.member(service.word, string: message)
         }
         text.endObject()
+        // A line for those who watch; they need not know the rest.
+        text.member("line", string: progress.line)
         text.endObject()
         return text.bytes
-    }
-
-    package init(decoding bytes: [UInt8]) throws(JSONError) {
-        var report = BroadcastReport()
-        var scanner = try JSONScanner(bytes)
-        try scanner.document { (scanner) throws(JSONError) in
-            try scanner.object { (scanner, name) throws(JSONError) in
-                try report.read(name.span, from: &scanner)
-            }
-        }
-        self = report
-    }
-
-    private mutating func read(
-        _ name: Span<UInt8>, from scanner: inout JSONScanner
-    ) throws(JSONError) {
-        if name.equals("running") {
-            isRunning = try scanner.bool()
-        } else if name.equals("sequence") {
-            sequence = UInt64(max(0, try scanner.integer()))
-        } else if name.equals("cut_short") {
-            isCutShort = try scanner.bool()
-        } else if name.equals("stopped") {
-            var messages: [String: String] = [:]
-            try scanner.object { (scanner, name) throws(JSONError) in
-                let message = try scanner.string()
-                messages[String(decoding: name, as: UTF8.self)] =
-                    String(decoding: message, as: UTF8.self)
-            }
-            stopped = messages
-        } else {
-            guard let place = Self.numbers.first(where: { name.equals($0.name) })?.1 else {
-                throw .unknownMember
-            }
-            self[keyPath: place] = try scanner.integer()
-        }
     }
 }

@@ -1,139 +1,178 @@
+import Glibc
 import WakeModel
 import WakePush
 import WakeStore
 
 /// One broadcast's way through the store: every registration is read once, every distinct push
 /// token handed to its gateway once, and what the push services call gone is deleted, compared
-/// with what was read. Used by one task.
+/// with what was read, unless the brake holds. Used by one task.
 final class BroadcastRound {
     private let store: Store
     private let gateways: [any Gateway]
-    private let lifetime: Int
+    private let settings: RoundSettings
     private let log: Log
     private let publish: (BroadcastReport) -> Void
 
-    private let inbox = RoundInbox()
+    private let journal: RoundJournal
+    private let inbox: RoundInbox
     /// By place; nil once stopped.
     private var open: [(any GatewayRound)?] = []
     private var outgoing: [[WakeUp]]
     private var unsettled: UnsettledRows
+    private var brakes: [Brake<UnsettledRows.Row>]
     private var gone: [UnsettledRows.Row] = []
     private var seen = SeenTokens()
+    private var pace: Pace?
+    /// Pushes that may leave at once.
+    private var allowed = 0
     private var report: BroadcastReport
     private let start = ContinuousClock.now
     private var nextTick = ContinuousClock.now
+    /// Read of the previous generation so far.
+    private var previousRows = 0
 
     /// Between two ticks of the gateways.
     private static let tick = Duration.milliseconds(100)
-    /// Wake-ups handed to a gateway at once.
-    private static let parcel = 512
+    /// Wake-ups handed to a gateway at once; after each it is looked what came back, so that little
+    /// is known to have been sent and not written down.
+    private static let parcel = 128
 
     /// - Parameters:
-    ///   - lifetime: seconds a push service keeps a wake-up for a device that is off.
+    ///   - report: with the round's number and what it had done before a restart.
     ///   - publish: told how far it is, many times.
     init(
-        _ report: BroadcastReport, store: Store, gateways: [any Gateway], lifetime: Int,
-        log: Log, publish: @escaping (BroadcastReport) -> Void
+        _ report: BroadcastReport, journal: RoundJournal, inbox: RoundInbox, store: Store,
+        gateways: [any Gateway], settings: RoundSettings, log: Log,
+        publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
+        self.journal = journal
+        self.inbox = inbox
         self.store = store
         self.gateways = gateways
-        self.lifetime = lifetime
+        self.settings = settings
         self.log = log
         self.publish = publish
+        pace = settings.pace
         outgoing = gateways.map { _ in [] }
+        let braked = journal.counters.braked
+        brakes = gateways.indices.map { place in
+            Brake(perMille: settings.brakePerMille, isTripped: braked & 1 << UInt64(place) != 0)
+        }
         // Enough that no gateway waits for rows while another is slow to answer.
         let busy = gateways.reduce(0) { $0 + $1.window }
         unsettled = UnsettledRows(capacity: busy + Limits.unsettledWakeUps)
     }
 
-    /// Walks, sends, settles. Ends early when the task is cancelled.
+    /// Walks, sends, settles. Once the inbox is told to stop it sends no more and waits a moment
+    /// for what is in flight.
+    /// - Returns: `isComplete` when nothing of the round is left to do.
     func run() async -> BroadcastReport {
         open = gateways.enumerated().map { place, gateway in
-            gateway.open(lifetime: lifetime) { [inbox] report in
+            gateway.open(lifetime: settings.lifetime) { [inbox] report in
                 inbox.put(RoundInbox.Note(gateway: place, report: report))
             }
         }
-        await withTaskGroup(of: Void.self) { [inbox] group in
+        await withTaskGroup(of: Void.self) { [inbox, settings] group in
             group.addTask {
                 while !Task.isCancelled {
-                    try? await Task.sleep(for: Self.tick)
+                    try? await Task.sleep(for: settings.tick)
                     inbox.ring()
                 }
             }
             await walk()
-            for gateway in open { gateway?.finish() }
-            while unsettled.count > 0, !Task.isCancelled { await settle() }
+            if inbox.isStopping { await land() }
             group.cancelAll()
         }
         for gateway in open { gateway?.stop() }
+        for place in brakes.indices { gone += brakes[place].finish() }
+        noteBrakes()
         await removeGone()
-        report.isRunning = false
+        journal.keep(report.counters)
         tell()
         return report
     }
 
     // MARK: Reading
 
-    /// All of the previous generation, then all of the current one: a renewal moves a row from the
-    /// former to the latter, never back, so no row that lives through the round is missed. Each
-    /// from a place drawn anew: the order of wake-ups tells nothing about a registration.
     private func walk() async {
-        let order: [Generation] = [.previous, .current]
-        for (index, generation) in order.enumerated() {
-            let start = UInt16.random(in: 0...UInt16.max)
-            for part in IDRange.wrapping(from: start) {
-                guard await walk(generation, part, done: index) else { return }
+        while !inbox.isStopping {
+            switch journal.next() {
+            case .run(let run):
+                guard await read(run) else { return }
+            case .settle:
+                await settleAll()
+            case .end:
+                report.isComplete = true
+                return
             }
         }
-        report.permille = 1000
     }
 
     /// - Returns: false when the round is over.
-    private func walk(_ generation: Generation, _ part: IDRange, done: Int) async -> Bool {
-        var last = part.before
-        while !Task.isCancelled {
-            guard let page = await store.page(of: generation, after: last, limit: Limits.walkRows)
+    private func read(_ run: BucketRun) async -> Bool {
+        var last = run.after
+        while true {
+            guard
+                let page = await store.page(
+                    of: run.generation, after: last, limit: Limits.walkRows)
             else {
                 report.isCutShort = true
-                return false
+                break
             }
-            for row in page.rows where part.contains(row.id) {
-                await send(row, generation)
-                if Task.isCancelled { return false }
+            for row in page.rows where run.contains(row.id) && !inbox.isStopping {
+                await send(row, run.generation)
             }
             for place in open.indices { flush(place) }
             await settleWhatCame()
-            guard let end = page.last, part.contains(end) else { return true }
+            if inbox.isStopping { break }
+            guard let end = page.last, run.contains(end) else {
+                journal.endRun()
+                return true
+            }
             last = end
-            report.permille = (done * 65_536 + part.position(of: end)) * 1000 / (2 * 65_536)
         }
+        journal.breakOff()
         return false
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async {
-        report.rows += 1
+        report.counters.rows += 1
+        if generation == .previous { previousRows += 1 }
+        let stretch = journal.read(row.id)
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
-            report.unserved += 1
-            return
+            report.counters.unserved += 1
+            return journal.settle(stretch)
         }
         guard seen.insert(row.token) else {
-            report.duplicates += 1
-            return
+            report.counters.duplicates += 1
+            return journal.settle(stretch)
         }
-        while unsettled.isFull, !Task.isCancelled {
+        await waitForRoom()
+        if inbox.isStopping { return }
+        // Looked at after the wait.
+        guard open[place] != nil else {
+            report.counters.unsent += 1
+            return journal.settle(stretch)
+        }
+        allowed -= 1
+        let slot = unsettled.insert(
+            UnsettledRows.Row(
+                row: row, generation: generation, gateway: place, stretch: stretch))
+        outgoing[place].append(WakeUp(reference: slot, token: row.token))
+        guard outgoing[place].count >= Self.parcel else { return }
+        flush(place)
+        await settleWhatCame()
+    }
+
+    /// Until another wake-up may leave.
+    private func waitForRoom() async {
+        while !inbox.isStopping {
+            if allowed == 0 { allowed = pace?.allowance(now: Self.nanoseconds()) ?? .max }
+            if allowed > 0, !unsettled.isFull { return }
             for place in open.indices { flush(place) }
             await settle()
         }
-        // Looked at after the wait: the gateway may have stopped meanwhile.
-        guard open[place] != nil else {
-            report.unsent += 1
-            return
-        }
-        let slot = unsettled.insert(
-            UnsettledRows.Row(row: row, generation: generation, gateway: place))
-        outgoing[place].append(WakeUp(reference: slot, token: row.token))
-        if outgoing[place].count >= Self.parcel { flush(place) }
     }
 
     private func flush(_ place: Int) {
@@ -142,7 +181,31 @@ final class BroadcastRound {
         outgoing[place].removeAll(keepingCapacity: true)
     }
 
+    private static func nanoseconds() -> UInt64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
     // MARK: Settling
+
+    /// Everything of this generation was sent: waits for what is outstanding.
+    private func settleAll() async {
+        for gateway in open {
+            if journal.isInLast { gateway?.finish() } else { gateway?.drain() }
+        }
+        while unsettled.count > 0, !inbox.isStopping { await settle() }
+        journal.keep(report.counters)
+    }
+
+    /// Waits for what has left, so that nothing of it is repeated, but not for long.
+    private func land() async {
+        let deadline = ContinuousClock.now + settings.landing
+        while open.contains(where: { ($0?.land() ?? 0) > 0 }), ContinuousClock.now < deadline {
+            await settle()
+        }
+        await settleWhatCame()
+    }
 
     /// Waits until something may have come.
     private func settle() async {
@@ -157,7 +220,9 @@ final class BroadcastRound {
             for gateway in open { gateway?.tick() }
         }
         for note in inbox.take() { take(note) }
+        noteBrakes()
         await removeGone()
+        journal.keep(report.counters)
         tell()
     }
 
@@ -165,22 +230,43 @@ final class BroadcastRound {
         switch note.report {
         case .settled(let wakeUps):
             for wakeUp in wakeUps {
-                let row = unsettled.remove(wakeUp.reference)
-                switch wakeUp.delivery {
-                case .accepted: report.accepted += 1
-                case .retry: report.retry += 1
-                case .gone:
-                    report.gone += 1
-                    gone.append(row)
-                }
+                settle(unsettled.remove(wakeUp.reference), wakeUp.delivery)
             }
+        case .retried(let count): report.counters.retried += UInt64(count)
         case .failed(let failure):
             open[note.gateway] = nil
             outgoing[note.gateway] = []
-            report.unsent += unsettled.removeAll(of: note.gateway)
+            for row in unsettled.removeAll(of: note.gateway) {
+                report.counters.unsent += 1
+                journal.settle(row.stretch)
+            }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
-            report.stopped[String(describing: service.word)] = failure.message
+            report.stopped[service] = failure.message
+        }
+    }
+
+    private func settle(_ row: UnsettledRows.Row, _ delivery: Delivery) {
+        journal.settle(row.stretch)
+        switch delivery {
+        case .accepted:
+            report.counters.accepted += 1
+            brakes[row.gateway].accepted()
+        case .retry(let cause):
+            report.counters.abandoned += 1
+            report.causes[cause, default: 0] += 1
+        case .gone:
+            report.counters.gone += 1
+            gone += brakes[row.gateway].gone(row)
+        }
+    }
+
+    private func noteBrakes() {
+        for place in brakes.indices where brakes[place].isTripped {
+            let service = gateways[place].service
+            guard report.braked.insert(service).inserted else { continue }
+            report.counters.braked |= 1 << UInt64(place)
+            log(.brakeTripped(service))
         }
     }
 
@@ -188,44 +274,16 @@ final class BroadcastRound {
         guard !gone.isEmpty else { return }
         let rows = gone.map { (row: $0.row, generation: $0.generation) }
         gone = []
+        report.counters.deleted += UInt64(rows.count)
         await store.removeIfUnchanged(rows)
     }
 
     private func tell() {
-        report.milliseconds = Int((ContinuousClock.now - start) / .milliseconds(1))
+        let elapsed = UInt64((ContinuousClock.now - start) / .milliseconds(1))
+        report.counters.milliseconds = report.startCounters.milliseconds + elapsed
+        let rest = max(1, store.estimatedRows - previousRows)
+        report.permille = Int(
+            journal.progress(previousRows: previousRows, currentRows: rest) * 1000)
         publish(report)
     }
-}
-
-/// A stretch of ids by their first two bytes.
-struct IDRange: Equatable {
-    let prefixes: ClosedRange<UInt16>
-
-    /// The whole space in at most two stretches, from `start` on and then up to it.
-    static func wrapping(from start: UInt16) -> [IDRange] {
-        let first = IDRange(prefixes: start...UInt16.max)
-        return start == 0 ? [first] : [first, IDRange(prefixes: 0...(start - 1))]
-    }
-
-    /// The id after which a page begins with this stretch; empty for the very first.
-    var before: [UInt8] {
-        guard prefixes.lowerBound > 0 else { return [] }
-        let prefix = prefixes.lowerBound - 1
-        let rest = [UInt8](repeating: 0xFF, count: Limits.idBytes - 2)
-        return [UInt8(prefix >> 8), UInt8(prefix & 0xFF)] + rest
-    }
-
-    func contains(_ id: [UInt8]) -> Bool { prefixes.contains(Self.prefix(id)) }
-
-    /// How many prefixes of the wrapped walk lie before this id, when it began at `lowerBound` of
-    /// its first stretch.
-    func position(of id: [UInt8]) -> Int {
-        let prefix = Int(Self.prefix(id))
-        let isFirst = prefixes.upperBound == UInt16.max
-        return isFirst
-            ? prefix - Int(prefixes.lowerBound)
-            : 65_535 - Int(prefixes.upperBound) + prefix
-    }
-
-    private static func prefix(_ id: [UInt8]) -> UInt16 { UInt16(id[0]) << 8 | UInt16(id[1]) }
 }

@@ -1,143 +1,224 @@
-import Dispatch
 import Synchronization
-import WakeFiles
 import WakeHTTP
 import WakeModel
 import WakePush
 import WakeStore
 
-/// Sends one wake-up to everyone, and remembers for which sequence, so that a repeated command
-/// does not wake everybody again. Event streams are told at once; the push services get a round
-/// of their own, one at a time.
+/// Wakes everyone: when asked, when the feed it watches has something new, and at every heartbeat.
+/// Event streams are told at once; the push services get a round, one at a time, no sooner than
+/// the schedule allows and no faster than the plan.
 final class Broadcaster: Sendable {
     enum Outcome: Equatable, Sendable {
-        /// `round` is the round of pushes that has begun or will; 0 when there is no gateway.
-        case started(sequence: UInt64, streams: Int, round: Int)
+        /// - `round`: of pushes that follows; 0 when there is no gateway.
+        /// - `seconds`: until it may start, when that is known.
+        case started(sequence: UInt64, streams: Int, round: UInt64, seconds: Int?)
         /// The feed has nothing newer than the last broadcast.
         case notNewer
+        /// The plan would not be over before the next heartbeat: nothing was sent.
+        case doesNotFit
         /// The state file could not be written: nothing was sent.
         case stateUnwritable
     }
 
     private struct State {
-        var lastSequence: UInt64?
-        /// Rounds asked for so far.
-        var asked = 0
-        var report: BroadcastReport?
-        /// Of all rounds that have ended.
-        var ended = BroadcastReport()
+        var report = BroadcastReport()
+        /// Of all rounds of this run of the service that have ended.
+        var ended = RoundCounters()
     }
 
     private let wakes: StreamHub
-    private let sequence: @Sendable () -> UInt64
+    private let watch: FeedWatch
     private let store: Store
     private let gateways: [any Gateway]
-    private let stateFile: String
+    private let planner: BroadcastPlanner
     private let log: Log
-    private let state: Mutex<State>
-    /// Rounds to do; those asked for while one is running become one.
-    private let rounds: AsyncStream<Void>
-    private let asking: AsyncStream<Void>.Continuation
-    private let queue = DispatchQueue(label: "broadcaster")
+    let desk: BroadcastDesk
+    private let file: RoundFile
+    private let state = Mutex(State())
+    private let bell: AsyncStream<Void>
+    private let ringer: AsyncStream<Void>.Continuation
     let broadcasts = Atomic<Int>(0)
     let streamWakeUps = Atomic<Int>(0)
 
-    /// Seconds a push service keeps a wake-up for a device that is off: about until the next.
-    private static let lifetime = 7200
-
-    /// - Parameter stateFile: one line, the sequence of the last broadcast; nothing about people.
     init(
-        wakes: StreamHub, sequence: @escaping @Sendable () -> UInt64, store: Store,
-        gateways: [any Gateway], stateFile: String, log: Log
+        wakes: StreamHub, watch: FeedWatch, store: Store, gateways: [any Gateway],
+        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, log: Log
     ) {
         self.wakes = wakes
-        self.sequence = sequence
+        self.watch = watch
         self.store = store
         self.gateways = gateways
-        self.stateFile = stateFile
+        self.planner = planner
+        self.desk = desk
+        self.file = file
         self.log = log
-        state = Mutex(State(lastSequence: BroadcastState.read(stateFile)))
-        (rounds, asking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// The sequence of the last broadcast; nil before the first.
-    var lastSequence: UInt64? { state.withLock { $0.lastSequence } }
-
-    /// The round that runs, or the last one; nil before the first.
-    var report: BroadcastReport? { state.withLock { $0.report } }
+    /// The round that runs, or the last one.
+    var report: BroadcastReport { state.withLock { $0.report } }
 
     /// Sums over all rounds of this run of the service.
-    var totals: BroadcastReport {
+    var totals: RoundCounters {
         state.withLock { state in
             var totals = state.ended
-            if let report = state.report, report.isRunning { totals.add(report) }
+            if state.report.isRunning { totals.add(state.report.counters) }
             return totals
         }
     }
 
-    /// Any thread; returns at once. The state is flushed to disk first, on a thread of its own: the
-    /// event loop must not wait for a disk.
+    /// Any thread; returns at once.
     /// - Parameters:
     ///   - force: broadcast although the feed has nothing newer.
-    ///   - report: told once it has been done or refused.
+    ///   - report: told once it has been done, put on the schedule, or refused.
     func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
-        queue.async { report(self.broadcastNow(force: force)) }
+        if !gateways.isEmpty, case .failure = planner.plan() { return report(.doesNotFit) }
+        let sequence = watch.sequence()
+        let hasGateways = !gateways.isEmpty
+        desk.change { schedule, now in
+            let asked = schedule.ask(sequence: sequence, force: force, now: now)
+            if case .waits = asked, !hasGateways {
+                schedule.toldStreams(sequence: sequence, now: now)
+            }
+            return (asked, hasGateways ? schedule.history.round + 1 : 0)
+        } then: { [self] answer in
+            switch answer {
+            case nil: report(.stateUnwritable)
+            case (.notNewer, _)?: report(.notNewer)
+            case (.waits(let seconds), let round)?:
+                let streams = tellStreams(sequence, .asked)
+                ringer.yield()
+                report(
+                    .started(sequence: sequence, streams: streams, round: round, seconds: seconds))
+            }
+        }
     }
 
-    /// Does the rounds that are asked for until the task is cancelled.
+    /// Does what the schedule says until the task is cancelled.
     func run() async {
-        for await _ in rounds {
-            var report = BroadcastReport()
-            (report.round, report.sequence) = state.withLock { ($0.asked, $0.lastSequence ?? 0) }
+        await withTaskGroup(of: Void.self) { [ringer] group in
+            group.addTask {
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: .seconds(1))
+                    ringer.yield()
+                }
+            }
+            await resume()
+            for await _ in bell {
+                await look()
+                while !Task.isCancelled, case .start(let reasons) = desk.decide() {
+                    guard await start(reasons) else { break }
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Reasons
+
+    private func look() async {
+        guard let sequence = await watch.newSequence() else { return }
+        let isNew = await desk.change { $0.headSeen(sequence: sequence, now: $1) }
+        if isNew == true { log(.headSeen(sequence: sequence)) }
+    }
+
+    /// - Returns: how many event streams were open.
+    @discardableResult
+    private func tellStreams(_ sequence: UInt64, _ reasons: BroadcastReasons) -> Int {
+        let streams = wakes.count
+        log(.broadcastStarted(sequence: sequence, streams: streams, reasons: reasons))
+        wakes.publish(WakeEvent(sequence: sequence).encode())
+        broadcasts.add(1, ordering: .relaxed)
+        streamWakeUps.add(streams, ordering: .relaxed)
+        return streams
+    }
+
+    // MARK: Rounds
+
+    /// A round that the run before could not end goes on.
+    private func resume() async {
+        let history = desk.history
+        guard history.isRunning else { return await file.remove() }
+        guard let record = file.find(), record.header.round == history.round,
+            record.header.generation == store.generationNumber
+        else {
+            await desk.change { $0.lost(now: $1) }
+            return await file.remove()
+        }
+        let progress = record.done.progress(previousRows: 0, currentRows: 1)
+        log(.roundResumed(permille: Int(progress * 1000)))
+        await work(record)
+    }
+
+    /// - Returns: false when it has to wait.
+    private func start(_ reasons: BroadcastReasons) async -> Bool {
+        let sequence = watch.sequence()
+        // Those who were asked for have told the event streams already.
+        if reasons != .asked { tellStreams(sequence, reasons) }
+        if gateways.isEmpty {
+            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
+        }
+        if case .failure(let refusal) = planner.plan() {
+            log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
+            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
+        }
+        var random = SystemRandomNumberGenerator()
+        let header = RoundHeader(
+            round: desk.history.round + 1, sequence: sequence, reasons: reasons,
+            generation: store.generationNumber, started: .system(), using: &random)
+        // The record first: see `BroadcastHistory` for what order of writing no crash disturbs.
+        guard let record = await file.create(header),
+            await desk.change({ $0.started(sequence: sequence, now: $1) }) != nil
+        else {
+            log(.roundUnwritable)
+            return false
+        }
+        await work(record)
+        return true
+    }
+
+    /// Works on a round until it has ended, or the program stops.
+    private func work(_ record: RoundRecord) async {
+        let inbox = RoundInbox()
+        // Not cancelled with this task: what is in flight is to land first.
+        let work = Task { [self] in await workToTheEnd(record, inbox) }
+        let last = await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            inbox.stop()
+        }
+        if last.isComplete {
+            await desk.change { $0.ended(now: $1) }
+            await file.remove()
+        } else {
+            await desk.change { $0.stopping(now: $1) }
+        }
+        state.withLock { state in
+            state.report = last
+            state.report.isRunning = false
+            state.ended.add(last.counters)
+        }
+        log(.broadcastEnded(BroadcastSummary(last)))
+    }
+
+    private func workToTheEnd(
+        _ record: RoundRecord, _ inbox: RoundInbox
+    ) async -> BroadcastReport {
+        let journal = RoundJournal(record, log: log)
+        var report = BroadcastReport(record)
+        state.withLock { $0.report = report }
+        while true {
             let round = BroadcastRound(
-                report, store: store, gateways: gateways, lifetime: Self.lifetime, log: log
+                report, journal: journal, inbox: inbox, store: store, gateways: gateways,
+                settings: planner.settings(), log: log
             ) { report in
                 self.state.withLock { $0.report = report }
             }
             report = await round.run()
-            state.withLock { $0.ended.add(report) }
-            log(.broadcastEnded(BroadcastSummary(report)))
-        }
-    }
-
-    /// On the queue: one broadcast at a time.
-    private func broadcastNow(force: Bool) -> Outcome {
-        let sequence = sequence()
-        if !force, sequence <= lastSequence ?? 0 { return .notNewer }
-        guard BroadcastState.write(sequence, to: stateFile) else { return .stateUnwritable }
-        let round = state.withLock { state in
-            state.lastSequence = sequence
-            if !gateways.isEmpty { state.asked += 1 }
-            return state.asked
-        }
-        let streams = wakes.count
-        log(.broadcastStarted(sequence: sequence, streams: streams))
-        wakes.publish(WakeEvent(sequence: sequence).encode())
-        broadcasts.add(1, ordering: .relaxed)
-        streamWakeUps.add(streams, ordering: .relaxed)
-        if !gateways.isEmpty { asking.yield() }
-        return .started(sequence: sequence, streams: streams, round: round)
-    }
-}
-
-/// The broadcaster's state on disk: `sequence=N`.
-enum BroadcastState {
-    private static let name = "sequence="
-
-    static func read(_ path: String) -> UInt64? {
-        guard let bytes = try? Files.read(path, limit: 64) else { return nil }
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard text.hasPrefix(name), text.hasSuffix("\n") else { return nil }
-        return UInt64(text.dropFirst(name.count).dropLast())
-    }
-
-    static func write(_ sequence: UInt64, to path: String) -> Bool {
-        let line = Array("\(name)\(sequence)\n".utf8)
-        do {
-            try Files.replace(path, with: line.span)
-            return true
-        } catch {
-            return false
+            // A store that cannot be read now may be read again.
+            guard report.isCutShort, !inbox.isStopping else { return report }
+            report.isCutShort = false
+            try? await Task.sleep(for: .seconds(5))
         }
     }
 }

@@ -12,6 +12,12 @@ package enum Gateways {
         return "on, topic \(apns.topic), connections \(apns.connections)\(place)"
     }
 
+    /// How fast the gateways of a configuration are, without making them. Without any, as fast as
+    /// one of APNs would be: for plans on paper.
+    package static func limits(_ configuration: Configuration) -> [GatewayLimits] {
+        [GatewayLimits(.apns, connections: configuration.apns?.connections ?? 1)]
+    }
+
     /// Reads credentials and kept tokens; sends nothing.
     /// - Throws: a section that cannot work. None of a section is not an error: registrations of
     ///   its push services then get no wake-ups but those of the event stream.

@@ -13,6 +13,7 @@ final class RoundInbox: Sendable {
     /// One element whenever there may be something to do; several become one.
     let bell: AsyncStream<Void>
     private let ringer: AsyncStream<Void>.Continuation
+    private let stopping = Atomic<Bool>(false)
 
     init() {
         (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -24,6 +25,14 @@ final class RoundInbox: Sendable {
     }
 
     func ring() { ringer.yield() }
+
+    /// The program stops: the round sends no more.
+    func stop() {
+        stopping.store(true, ordering: .relaxed)
+        ring()
+    }
+
+    var isStopping: Bool { stopping.load(ordering: .relaxed) }
 
     func take() -> [Note] {
         notes.withLock { notes in

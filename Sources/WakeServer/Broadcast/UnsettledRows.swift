@@ -9,6 +9,8 @@ struct UnsettledRows {
         let generation: Generation
         /// The gateway's place.
         let gateway: Int
+        /// Of the walk, see ``RoundJournal``.
+        let stretch: Int
     }
 
     private var slots: [Row?] = []
@@ -44,12 +46,7 @@ struct UnsettledRows {
     }
 
     /// Takes out everything that waits for a gateway.
-    /// - Returns: how many.
-    mutating func removeAll(of gateway: Int) -> Int {
-        let before = count
-        for slot in slots.indices where slots[slot]?.gateway == gateway {
-            _ = remove(slot)
-        }
-        return before - count
+    mutating func removeAll(of gateway: Int) -> [Row] {
+        slots.indices.filter { slots[$0]?.gateway == gateway }.map { remove($0) }
     }
 }

@@ -1,0 +1,55 @@
+import WakeHTTP
+import WakeModel
+import WakePush
+import WakeStore
+
+/// Plans a broadcast with what the service knows now.
+struct BroadcastPlanner: Sendable {
+    let store: Store
+    let wakes: StreamHub
+    let gateways: [any Gateway]
+    let configuration: Configuration
+
+    /// What has to be done, estimated.
+    var demand: BroadcastDemand {
+        configuration.demand(
+            rows: store.estimatedRows, streams: wakes.count, gateways: gateways.map(\.limits))
+    }
+
+    func plan() -> Result<BroadcastPlan, PlanRefusal> {
+        do throws(PlanRefusal) {
+            return .success(try BroadcastPlan(demand))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// How the round that starts now goes about it. One that no longer fits goes on at the pace of
+    /// the budget: rows may have come since it began.
+    func settings() -> RoundSettings {
+        var settings = RoundSettings()
+        settings.lifetime = configuration.intervalSeconds
+        settings.brakePerMille = configuration.brakePerMille
+        guard demand.fetchesPerSecond > 0 else { return settings }
+        if case .success(let plan) = plan() { settings.pace = plan.pace }
+        if settings.pace == nil {
+            settings.pace = Pace(pushes: max(1, Int(demand.usableFetches)), over: 1)
+        }
+        return settings
+    }
+}
+
+extension Configuration {
+    /// - Parameter rows: registrations, estimated.
+    package func demand(
+        rows: Int, streams: Int = 0, gateways: [GatewayLimits]
+    ) -> BroadcastDemand {
+        BroadcastDemand(
+            rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
+            spreadSeconds: spreadSeconds, intervalSeconds: intervalSeconds)
+    }
+}
+
+extension Gateway {
+    var limits: GatewayLimits { GatewayLimits(service, connections: connections) }
+}

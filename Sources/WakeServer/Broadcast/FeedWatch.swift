@@ -1,0 +1,41 @@
+import Synchronization
+
+/// The feed that wake-ups are for: its newest sequence, and when that is worth a broadcast.
+final class FeedWatch: Sendable {
+    private struct Seen {
+        var sequence: UInt64 = 0
+        /// Caches may hold the head before it until then.
+        var fresh = ContinuousClock.now
+    }
+
+    private let site: FeedSite
+    private let isOn: Bool
+    private let cacheSeconds: Int
+    private let seen = Mutex(Seen())
+
+    /// - Parameters:
+    ///   - isOn: whether a new sequence starts a broadcast by itself.
+    ///   - cacheSeconds: how long a cache in front of the feed may answer with the head before.
+    init(_ site: FeedSite, isOn: Bool, cacheSeconds: Int) {
+        self.site = site
+        self.isOn = isOn
+        self.cacheSeconds = cacheSeconds
+    }
+
+    /// The newest sequence; 0 without a feed.
+    func sequence() -> UInt64 { site.sequence }
+
+    /// The sequence that clients everywhere can see by now; nil when nobody watches.
+    func newSequence() async -> UInt64? {
+        guard isOn else { return nil }
+        let sequence = site.sequence
+        let now = ContinuousClock.now
+        return seen.withLock { seen in
+            if sequence != seen.sequence {
+                // A woken client that reads the old head would go back to sleep.
+                seen = Seen(sequence: sequence, fresh: now + .seconds(cacheSeconds))
+            }
+            return now >= seen.fresh && sequence > 0 ? sequence : nil
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Dispatch
+import WakeFiles
+import WakeModel
+
+/// Where a round stands: what is to be read next, what of it is settled, and the record on disk
+/// from which a crash goes on. Used by one task.
+final class RoundJournal {
+    private var record: RoundRecord
+    private var walk: BucketWalk
+    private var stretches = WalkStretches()
+    private let log: Log
+    private var isWritable = true
+    private var nextSync = ContinuousClock.now
+    /// Flushing blocks: never on a thread that others share.
+    private static let flushing = DispatchQueue(label: "round-record")
+
+    /// A power cut repeats at most so much.
+    private static let syncInterval = Duration.seconds(1)
+
+    init(_ record: RoundRecord, log: Log) {
+        self.record = record
+        self.log = log
+        walk = BucketWalk(start: record.header.startBucket)
+    }
+
+    /// 0 to 1.
+    func progress(previousRows: Int, currentRows: Int) -> Double {
+        record.done.progress(previousRows: previousRows, currentRows: currentRows)
+    }
+
+    /// As kept when the record was opened.
+    var counters: RoundCounters { record.counters }
+
+    /// What is to be read next: neighbouring buckets that are not done, as many as there are.
+    func next() -> BucketWalk.Step {
+        let step = walk.next(notIn: record.done, limit: BucketSet.buckets)
+        if case .run(let run) = step { stretches.begin(run) }
+        return step
+    }
+
+    /// All that is left to be read is being settled: nothing will be sent after it.
+    var isInLast: Bool { walk.isInLast }
+
+    /// A row of the run was read.
+    /// - Returns: what to say `settle` with.
+    func read(_ id: [UInt8]) -> Int {
+        guard let bucket = BucketRun.bucket(of: id) else {
+            preconditionFailure("an id of another length")
+        }
+        return stretches.read(bucket)
+    }
+
+    /// A row needs nothing more in this round.
+    func settle(_ stretch: Int) { stretches.settle(stretch) }
+
+    /// The last row of the run was read.
+    func endRun() { stretches.end() }
+
+    /// The run could not be read to its end: what is left of it is not done.
+    func breakOff() { stretches.breakOff() }
+
+    /// Writes down what is settled. Outlives the process; about once a second also the machine.
+    func keep(_ counters: RoundCounters) {
+        do throws(FileError) {
+            for run in stretches.takeDone() { try record.markDone(run) }
+            let now = ContinuousClock.now
+            guard now >= nextSync else { return }
+            nextSync = now + Self.syncInterval
+            try record.keep(counters)
+            let flush = record.flush
+            // What is not flushed, a power cut repeats: no reason to end the round.
+            Self.flushing.async { flush() }
+        } catch {
+            // Nor is this: a crash would repeat more of it.
+            if isWritable { log(.roundUnwritable) }
+            isWritable = false
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Testing
+
+@testable import WakeServer
+
+@Suite("The brake on deletions")
+struct BrakeTests {
+    /// One round: `answers` says what the service answers to each row, true for gone.
+    private func round(
+        _ answers: some Sequence<Bool>, perMille: Int = 50
+    ) -> (deleted: [Int], brake: Brake<Int>) {
+        var brake = Brake<Int>(perMille: perMille)
+        var deleted: [Int] = []
+        for (row, isGone) in answers.enumerated() {
+            if isGone {
+                deleted += brake.gone(row)
+            } else {
+                brake.accepted()
+            }
+        }
+        deleted += brake.finish()
+        #expect(brake.waiting == 0)
+        #expect(Set(deleted).count == deleted.count)
+        return (deleted, brake)
+    }
+
+    @Test("a service that says gone to everything costs no row, however many there are")
+    func everythingGone() {
+        let sizes = Array(1...2100) + [9999, 10_000, 100_000, 1_000_000]
+        for rows in sizes {
+            let (deleted, brake) = round(repeatElement(true, count: rows))
+            #expect(deleted.isEmpty)
+            #expect(brake.isTripped)
+        }
+    }
+
+    @Test("it trips at the 51st gone, not before, without waiting for the window's end")
+    func trips() {
+        var brake = Brake<Int>()
+        for row in 0..<50 {
+            #expect(brake.gone(row) == [])
+            #expect(!brake.isTripped)
+        }
+        #expect(brake.gone(50) == [])
+        #expect(brake.isTripped)
+        #expect(brake.finish() == [])
+    }
+
+    @Test("50 of 1,000 are fine, 51 are not, in the first window and in a later one")
+    func boundary() {
+        for before in [0, 1000, 5000] {
+            for place in [0, 400, 949] {
+                for gone in [50, 51] {
+                    let window = (0..<1000).map { (place..<place + gone).contains($0) }
+                    let (deleted, brake) = round(
+                        repeatElement(false, count: before) + window
+                            + repeatElement(false, count: 3000))
+                    #expect(brake.isTripped == (gone == 51))
+                    #expect(deleted.count == (gone == 51 ? 0 : 50))
+                }
+            }
+        }
+    }
+
+    @Test("5.0 % throughout is fine, one more is not")
+    func exactShare() {
+        let fine = (0..<20_000).map { $0 % 20 == 19 }
+        #expect(round(fine).deleted.count == 1000)
+        var more = fine
+        more[10_500] = true
+        let (deleted, brake) = round(more)
+        #expect(brake.isTripped)
+        // What was released before its window was closed well; nothing of the last two.
+        #expect(deleted.allSatisfy { $0 < 9000 })
+    }
+
+    @Test("honest services with 3 % gone, evenly, have all of them deleted, at any number of rows")
+    func honest() {
+        for rows in Array(34...3100) + [10_000, 54_321, 1_000_000] {
+            let answers = (0..<rows).lazy.map { $0 % 100 % 33 == 32 }
+            let (deleted, brake) = round(answers)
+            #expect(!brake.isTripped)
+            #expect(deleted.count == answers.count { $0 }, "\(rows) rows")
+        }
+    }
+
+    @Test("honest services with 1 % gone at random have all of them deleted")
+    func honestAtRandom() {
+        var random = SeededGenerator(5)
+        for _ in 0..<20 {
+            let answers = (0..<100_000).map { _ in Int.random(in: 0..<100, using: &random) == 0 }
+            let (deleted, brake) = round(answers)
+            #expect(!brake.isTripped)
+            #expect(deleted.count == answers.count { $0 })
+        }
+    }
+
+    @Test("a service that turns bad within a round costs nothing, or 50 rows at its very end")
+    func turnsBad() {
+        var random = SeededGenerator(6)
+        for _ in 0..<300 {
+            let good = Int.random(in: 0...6000, using: &random)
+            let bad = Int.random(in: 1...4000, using: &random)
+            let (deleted, brake) = round(
+                [Bool](repeating: false, count: good) + repeatElement(true, count: bad))
+            #expect(deleted.count <= (bad >= 1000 ? 0 : 50))
+            #expect(deleted.isEmpty || !brake.isTripped)
+            if bad >= 1000 { #expect(brake.isTripped) }
+        }
+    }
+
+    @Test(
+        "whatever the answers: at most 5 % of those counted are deleted, or one row",
+        arguments: [0, 50, 200] as [Int])
+    func anyAnswers(_ perMille: Int) {
+        var random = SeededGenerator(7)
+        for _ in 0..<400 {
+            // A few phases, each with a share of its own.
+            var answers: [Bool] = []
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                let share =
+                    Int.random(in: 0...1000, using: &random)
+                    / [1, 20, 40, 1000][Int.random(in: 0..<4, using: &random)]
+                for _ in 0..<Int.random(in: 0...1500, using: &random) {
+                    answers.append(Int.random(in: 0..<1000, using: &random) < share)
+                }
+            }
+            let (deleted, _) = round(answers, perMille: perMille)
+            #expect(deleted.allSatisfy { answers[$0] })
+            let allowed = answers.count * perMille / 1000
+            #expect(deleted.count <= max(allowed, perMille > 0 ? 1 : 0))
+        }
+    }
+
+    @Test("few rows: 5 % of the answers, or one row when another was accepted")
+    func few() {
+        #expect(round([true]).deleted == [])
+        #expect(round([true]).brake.isTripped)
+        #expect(round([false]).deleted == [])
+        #expect(!round([]).brake.isTripped)
+        #expect(round([true, false]).deleted == [0])
+        #expect(round([true, true, false]).deleted == [])
+        #expect(round([true, true] + repeatElement(false, count: 37)).deleted == [])
+        #expect(round([true, true] + repeatElement(false, count: 38)).deleted == [0, 1])
+        #expect(round([true, false], perMille: 0).deleted == [])
+    }
+
+    @Test("nothing is released before the window after its own has closed")
+    func holds() {
+        var brake = Brake<Int>()
+        var released: [Int] = []
+        for row in 0..<3000 {
+            if row % 100 == 0 {
+                released += brake.gone(row)
+                let settled = max(0, row / 1000 - 1) * 1000
+                #expect(released == Array(stride(from: 0, to: settled, by: 100)))
+            } else {
+                brake.accepted()
+            }
+        }
+    }
+
+    @Test("a brake that had tripped before a resume stays so")
+    func resumed() {
+        var brake = Brake<Int>(isTripped: true)
+        for row in 0..<5000 {
+            brake.accepted()
+            if row % 100 == 0 { #expect(brake.gone(row) == []) }
+        }
+        #expect(brake.finish() == [])
+        #expect(brake.isTripped)
+    }
+
+    @Test("with 1,000 per mille it never trips")
+    func off() {
+        let (deleted, brake) = round(repeatElement(true, count: 5000), perMille: 1000)
+        #expect(deleted == Array(0..<5000))
+        #expect(!brake.isTripped)
+    }
+}
