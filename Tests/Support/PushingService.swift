@@ -51,6 +51,8 @@ package final class PushingService {
                 host = localhost
                 port = \(mock.port)
                 ca = \(foreignAuthority.certificate)
+                [broadcast]
+                heartbeat = off
 
                 """)
     }
@@ -112,7 +114,7 @@ package final class PushingService {
     package struct Round: Decodable, Sendable {
         package let running: Bool
         package let round: Int
-        package let permille: Int
+        package let complete: Bool
         package let rows: Int
         package let accepted: Int
         package let gone: Int

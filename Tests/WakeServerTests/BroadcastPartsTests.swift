@@ -1,5 +1,7 @@
+import Foundation
 import Testing
 import WakeModel
+import WakePush
 
 @testable import WakeServer
 @testable import WakeStore
@@ -76,7 +78,7 @@ struct UnsettledRowsTests {
         let token = try PushToken(service: .fcm, bytes: Array("t\(number)".utf8))
         return UnsettledRows.Row(
             row: StoreRow(id: [UInt8(number & 255)], sealed: [], token: token),
-            generation: .current, gateway: gateway)
+            generation: .current, gateway: gateway, stretch: 0)
     }
 
     @Test("each is in a slot of its own, slots are used again, and the capacity holds")
@@ -98,96 +100,145 @@ struct UnsettledRowsTests {
             let slot = rows.insert(try row(number, gateway: number % 2))
             if number % 2 == 0 { kept.append(slot) }
         }
-        #expect(rows.removeAll(of: 1) == 50)
-        #expect(rows.removeAll(of: 1) == 0 && rows.removeAll(of: 7) == 0)
+        #expect(rows.removeAll(of: 1).count == 50)
+        #expect(rows.removeAll(of: 1).isEmpty && rows.removeAll(of: 7).isEmpty)
         #expect(kept.map { rows.remove($0).row.id[0] } == (0..<50).map { UInt8($0 * 2) })
         #expect(rows.count == 0)
     }
 }
 
-@Suite("The walk through the ids")
-struct IDRangeTests {
-    private func id(_ prefix: UInt16, _ rest: UInt8) -> [UInt8] {
-        [UInt8(prefix >> 8), UInt8(prefix & 255)] + [UInt8](repeating: rest, count: 30)
+/// What of a walk is done, against a plain model of it.
+@Suite("The stretches of a walk")
+struct WalkStretchesTests {
+    private static func buckets(_ runs: [BucketRun]) -> [UInt32] {
+        runs.flatMap { Array($0.first...$0.last) }
     }
 
-    private static let starts: [UInt16] = [0, 1, 255, 256, 257, 32_768, 65_534, 65_535]
+    @Test("a run without rows is done when it has been read")
+    func empty() {
+        var stretches = WalkStretches()
+        stretches.begin(BucketRun(.current, first: 5, last: 900))
+        #expect(Self.takeDone(&stretches).isEmpty)
+        stretches.end()
+        #expect(Self.takeDone(&stretches) == Array(5...900))
+    }
 
-    @Test("every id lies in exactly one stretch, wherever the walk begins", arguments: starts)
-    func once(_ start: UInt16) {
-        let parts = IDRange.wrapping(from: start)
-        #expect(parts.count == (start == 0 ? 1 : 2))
-        #expect(parts[0].contains(id(start, 0)))
-        for prefix in 0...UInt16.max {
-            let count = parts.count { $0.contains([UInt8(prefix >> 8), UInt8(prefix & 255)]) }
-            if count != 1 { Issue.record("prefix \(prefix) lies in \(count)") }
+    @Test("a bucket is done when its last row was read and all of its rows are settled")
+    func order() {
+        var stretches = WalkStretches()
+        stretches.begin(BucketRun(.current, first: 0, last: 9))
+        let first = stretches.read(3)
+        let second = stretches.read(3)
+        stretches.settle(first)
+        stretches.settle(second)
+        // More rows of bucket 3 may come.
+        #expect(Self.takeDone(&stretches).isEmpty)
+        let third = stretches.read(4)
+        #expect(Self.takeDone(&stretches) == [0, 1, 2, 3])
+        stretches.end()
+        #expect(Self.takeDone(&stretches) == [5, 6, 7, 8, 9])
+        stretches.settle(third)
+        #expect(Self.takeDone(&stretches) == [4])
+    }
+
+    @Test("what a broken-off run has not reached is not done, nor its last bucket")
+    func brokenOff() {
+        var stretches = WalkStretches()
+        stretches.begin(BucketRun(.current, first: 0, last: 9))
+        let one = stretches.read(2)
+        let other = stretches.read(6)
+        stretches.breakOff()
+        stretches.settle(other)
+        stretches.settle(one)
+        #expect(Self.takeDone(&stretches) == [0, 1, 2])
+    }
+
+    private static func takeDone(_ stretches: inout WalkStretches) -> [UInt32] {
+        buckets(stretches.takeDone())
+    }
+
+    @Test("in any walk every bucket is done once, and never before its rows", arguments: 0..<30)
+    func anyWalk(_ seed: UInt64) {
+        var random = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        func draw(_ count: Int) -> Int {
+            random ^= random << 13
+            random ^= random >> 7
+            random ^= random << 17
+            return Int(random >> 33) % count
         }
-    }
-
-    @Test("a page after `before` begins with the first id of the stretch", arguments: starts)
-    func before(_ start: UInt16) {
-        for part in IDRange.wrapping(from: start) {
-            let first = id(part.prefixes.lowerBound, 0)
-            #expect(part.before.lexicographicallyPrecedes(first))
-            // And with none of the stretch before.
-            guard part.prefixes.lowerBound > 0 else {
-                #expect(part.before.isEmpty)
-                continue
+        var stretches = WalkStretches()
+        var unsettled: [(number: Int, bucket: UInt32)] = []
+        var done: Set<UInt32> = []
+        func check() {
+            for bucket in Self.takeDone(&stretches) {
+                #expect(done.insert(bucket).inserted)
+                #expect(!unsettled.contains { $0.bucket == bucket })
             }
-            #expect(part.before == id(part.prefixes.lowerBound - 1, 255))
         }
-    }
-
-    @Test("the position grows from 0 to all prefixes along the walk", arguments: starts)
-    func position(_ start: UInt16) {
-        var positions: [Int] = []
-        for part in IDRange.wrapping(from: start) {
-            for prefix in part.prefixes { positions.append(part.position(of: id(prefix, 9))) }
+        var start: UInt32 = 0
+        while start < 3000 {
+            let run = BucketRun(.current, first: start, last: start + UInt32(draw(400)))
+            stretches.begin(run)
+            for bucket in run.first...run.last {
+                for _ in 0..<max(0, draw(6) - 3) {
+                    unsettled.append((stretches.read(bucket), bucket))
+                }
+                while !unsettled.isEmpty, draw(3) > 0 {
+                    stretches.settle(unsettled.remove(at: draw(unsettled.count)).number)
+                }
+                check()
+            }
+            stretches.end()
+            start = run.last + 1
         }
-        #expect(positions == Array(0...65_535))
+        for row in unsettled { stretches.settle(row.number) }
+        unsettled = []
+        check()
+        #expect(done == Set(0..<start))
     }
 }
 
 @Suite("A broadcast's report")
 struct BroadcastReportTests {
-    @Test("what is written is read", arguments: 0..<20)
-    func roundTrip(_ seed: Int) throws {
+    private func object(_ report: BroadcastReport) throws -> [String: Any] {
+        let value = try JSONSerialization.jsonObject(with: Data(report.encode()))
+        return try #require(value as? [String: Any])
+    }
+
+    @Test("before the first round it says that there was none")
+    func none() throws {
+        let object = try object(BroadcastReport())
+        #expect(object["round"] as? Int == 0 && object["running"] as? Bool == false)
+        #expect(object["complete"] as? Bool == false)
+        #expect((object["stopped"] as? [String: String])?.isEmpty == true)
+    }
+
+    @Test("what is written is read by another reader of JSON")
+    func encoded() throws {
         var report = BroadcastReport()
-        report.round = seed
-        report.isRunning = seed % 2 == 0
-        report.sequence = UInt64(seed) << 40
-        (report.permille, report.milliseconds) = (seed * 50, seed * 123_456_789)
-        (report.rows, report.duplicates, report.unserved) = (seed * 7, seed * 5, seed * 3)
-        (report.accepted, report.gone, report.retry) = (seed * 11, seed * 13, seed * 17)
-        report.unsent = seed * 19
-        report.isCutShort = seed % 3 == 0
-        if seed % 4 > 0 { report.stopped["apns"] = "one \"quoted\"\nhint: \\ two" }
-        if seed % 4 > 1 { report.stopped["apns-sandbox"] = "ä" }
-        #expect(try BroadcastReport(decoding: report.encode()) == report)
-    }
-
-    @Test("of another version or cut short, it is refused")
-    func refused() throws {
-        let whole = BroadcastReport.none.encode()
-        for count in 0..<whole.count {
-            #expect(throws: JSONError.self) {
-                try BroadcastReport(decoding: Array(whole[..<count]))
-            }
-        }
-        #expect(throws: JSONError.unknownMember) {
-            try BroadcastReport(decoding: Array(#"{"rows":1,"columns":2}"#.utf8))
-        }
-    }
-
-    @Test("sums are of what was done, not of where it stands")
-    func sums() {
-        var (sum, one) = (BroadcastReport(), BroadcastReport())
-        (one.rows, one.accepted, one.gone, one.retry) = (10, 4, 3, 2)
-        (one.unsent, one.duplicates, one.unserved, one.permille) = (1, 5, 6, 1000)
-        sum.add(one)
-        sum.add(one)
-        #expect(sum.rows == 20 && sum.accepted == 8 && sum.gone == 6 && sum.retry == 4)
-        #expect(sum.unsent == 2 && sum.duplicates == 10 && sum.unserved == 12)
-        #expect(sum.permille == 0 && sum.round == 0)
+        (report.round, report.sequence, report.isRunning) = (7, 1 << 40, true)
+        report.isCutShort = true
+        (report.counters.rows, report.counters.accepted) = (10, 4)
+        (report.counters.gone, report.counters.deleted) = (3, 2)
+        (report.counters.duplicates, report.counters.unserved) = (5, 6)
+        report.causes = [.throttled: 8]
+        report.braked = [.apnsSandbox]
+        report.stopped = [.apns: "one \"quoted\"\nhint: \\ two"]
+        let object = try object(report)
+        let numbers = [
+            "round": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,
+            "duplicates": 5, "unserved": 6,
+        ]
+        for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
+        #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)
+        let causes = try #require(object["causes"] as? [String: Int])
+        #expect(causes.count == RetryCause.allCases.count && causes.values.sorted().last == 8)
+        let brakes = try #require(object["brakes"] as? [String: Bool])
+        #expect(brakes.filter(\.value).keys.sorted() == ["apns-sandbox"])
+        #expect(
+            object["stopped"] as? [String: String]
+                == report.stopped.reduce(into: [:]) {
+                    $0["\($1.key.word)"] = $1.value
+                })
     }
 }
