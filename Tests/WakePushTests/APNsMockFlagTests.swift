@@ -25,7 +25,7 @@ struct APNsMockFlagTests {
     }
 
     /// Sends one request per token, one after the other; status and reason of each answer.
-    private static func answers(_ mock: APNsMock, _ tokens: [String]) throws -> [String] {
+    private static func answers(_ mock: MockPush, _ tokens: [String]) throws -> [String] {
         let client = try APNsMockClient(port: mock.port)
         return try tokens.map { token in
             client.request(fields(token: token), body: body)
@@ -39,7 +39,7 @@ struct APNsMockFlagTests {
 
     @Test("every proper request gets the answer that all are to get, and no other")
     func answerAll() async throws {
-        let mock = try await APNsMock(["--answer-all", "503:ServiceUnavailable:7"])
+        let mock = try await MockPush(["--answer-all", "503:ServiceUnavailable:7"])
         let tokens = [Self.token("01"), Self.token("02"), "nothex"]
         #expect(
             try Self.answers(mock, tokens)
@@ -48,13 +48,13 @@ struct APNsMockFlagTests {
                     "400 BadDeviceToken 2",
                 ])
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 0)
-        #expect((report["answers"] as? [String: Int]) == ["503": 2, "400": 1])
+        #expect(report.distinct == 0)
+        #expect(report.answers == ["503": 2, "400": 1])
     }
 
     @Test("tokens that begin so get their own answer, before any other that was asked for")
     func answerToken() async throws {
-        let mock = try await APNsMock([
+        let mock = try await MockPush([
             "--answer-token", "aBc:410:Unregistered", "--answer-token", "ab:429",
             "--answer", "3:500", "--answer-all", "200",
         ])
@@ -66,14 +66,14 @@ struct APNsMockFlagTests {
                     "500  1",
                 ])
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 2)
+        #expect(report.distinct == 2)
         #expect(
-            (report["faults"] as? [String: Int]) == ["200": 2, "410": 2, "429": 1, "500": 1])
+            report.faults == ["200": 2, "410": 2, "429": 1, "500": 1])
     }
 
     @Test("the same header block with another token is still looked at")
     func sameBlock() async throws {
-        let mock = try await APNsMock([])
+        let mock = try await MockPush([])
         let tokens = [
             Self.token("0a"), Self.token("0B"), Self.token("0g"), Self.token("0b"),
             Self.token("0a") + "1234", Self.token("0a") + "1235", Self.token(""),
@@ -83,16 +83,16 @@ struct APNsMockFlagTests {
                 == ["200  1", "200  1", "400 BadDeviceToken 2"]
                 + Array(repeating: "200  1", count: 4))
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 5)
-        #expect(report["duplicates"] as? Int == 1)
-        #expect((report["fields"] as? [String: Int])?["apns-topic"] == 7)
+        #expect(report.distinct == 5)
+        #expect(report.duplicates == 1)
+        #expect(report.fields["apns-topic"] == 7)
     }
 
     @Test(
-        "a provider token grows too old while it is in use", .enabled(if: JWTOpenSSL.isInstalled))
+        "a provider token grows too old while it is in use", .enabled(if: OpenSSLCommand.isInstalled))
     func ageing() async throws {
-        let pair = try JWTKeyPair()
-        let mock = try await APNsMock(["--public-key", pair.publicPath])
+        let pair = try SigningKeyPair()
+        let mock = try await MockPush(["--public-key", pair.publicPath])
         let credentials = try JWTTests.credentials(pair)
         let old = try #require(
             ProviderToken(mintedBy: credentials, at: ClockReading.system().later(-3598)))
@@ -109,12 +109,12 @@ struct APNsMockFlagTests {
         #expect(accepted > 0)
         #expect(last == "403")
         let report = try await mock.report()
-        #expect((report["refusals"] as? [String: Int]) == ["403 ExpiredProviderToken": 1])
+        #expect(report.refusals == ["403 ExpiredProviderToken": 1])
     }
 
     @Test("the connection's window stays as small as it is told to, and is enforced")
     func connectionWindow() async throws {
-        let mock = try await APNsMock(["--connection-window", "10", "--window", "1000000"])
+        let mock = try await MockPush(["--connection-window", "10", "--window", "1000000"])
         let client = try APNsMockClient(port: mock.port)
         var block: [UInt8] = []
         for (name, value) in Self.fields(token: Self.token("0a")) {
@@ -131,7 +131,7 @@ struct APNsMockFlagTests {
         client.send(Self.data([11]))
         #expect(try client.next() == .goAway(lastStream: 1))
         let report = try await mock.report()
-        #expect((report["violations"] as? [String: Int]) == ["flow control": 1])
+        #expect(report.violations == ["flow control": 1])
     }
 
     private static func data(_ counts: [Int]) -> [UInt8] {
@@ -145,7 +145,7 @@ struct APNsMockFlagTests {
 
     @Test("an answer never comes before its time")
     func latency() async throws {
-        let mock = try await APNsMock(["--latency", "60"])
+        let mock = try await MockPush(["--latency", "60"])
         let client = try APNsMockClient(port: mock.port)
         for _ in 0..<3 {
             let start = ContinuousClock.now
@@ -160,10 +160,10 @@ struct APNsMockFlagTests {
     func report() async throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/report.json"
-        let mock = try await APNsMock(["--report", path])
+        let mock = try await MockPush(["--report", path])
         _ = try Self.answers(mock, [Self.token("0a")])
         let report = try await mock.report()
-        #expect(report["distinct"] as? Int == 1)
+        #expect(report.distinct == 1)
         let kept = try String(contentsOfFile: path, encoding: .utf8)
         #expect(mock.program.output.hasSuffix(kept) && kept.hasPrefix("{"))
     }

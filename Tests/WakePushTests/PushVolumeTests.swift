@@ -37,13 +37,13 @@ struct PushVolumeTests {
 
     @Test(
         "each reaches APNs over one TLS connection, twice only after a reset or a stall",
-        .enabled(if: JWTOpenSSL.isInstalled), arguments: faults)
+        .enabled(if: OpenSSLCommand.isInstalled), arguments: faults)
     func delivered(_ fault: Fault) async throws {
-        let certificates = try APNsCertificates()
+        let certificates = try TestAuthority()
         let server = try certificates.issue(for: "localhost")
-        let pair = try JWTKeyPair()
+        let pair = try SigningKeyPair()
         let credentials = try JWTTests.credentials(pair)
-        let mock = try await APNsMock(
+        let mock = try await MockPush(
             [
                 "--certificate", server.certificate, "--key", server.key, "--public-key",
                 pair.publicPath, "--topic", credentials.topic, "--streams", "\(Self.streams)",
@@ -51,18 +51,18 @@ struct PushVolumeTests {
         var endpoint = try #require(APNsEndpoint(.apns))
         endpoint.host = "localhost"
         endpoint.port = UInt16(mock.port)
-        endpoint.authorityFile = certificates.authority
+        endpoint.authorityFile = certificates.certificate
         let volume = PushVolume(Self.count)
         let tally = try await volume.run(Self.configuration(endpoint, credentials))
         let report = try await mock.report()
         #expect(tally.failures == [])
         #expect(tally.accepted == Self.count)
-        #expect(report["distinct"] as? Int == Self.count)
-        #expect((report["violations"] as? [String: Int]) == [:])
-        #expect((report["refusals"] as? [String: Int]) == [:])
-        let faults = (report["faults"] as? [String: Int])?[fault.name] ?? 0
+        #expect(report.distinct == Self.count)
+        #expect(report.violations == [:])
+        #expect(report.refusals == [:])
+        let faults = report.faults[fault.name] ?? 0
         #expect(faults > 0 || fault.name.isEmpty)
-        let duplicates = try #require(report["duplicates"] as? Int)
+        let duplicates = report.duplicates
         #expect(duplicates <= faults * fault.duplicatesEach)
         // The engine knows which of them may have arrived.
         #expect(duplicates <= tally.unsafeRetries)
@@ -70,7 +70,7 @@ struct PushVolumeTests {
 
     @Test(
         "windows of a few bytes slow it down and lose nothing",
-        .enabled(if: JWTOpenSSL.isInstalled),
+        .enabled(if: OpenSSLCommand.isInstalled),
         arguments: [
             ["--connection-window", "31", "--window", "31"],
             ["--connection-window", "100", "--window", "7", "--streams", "50"],
@@ -78,20 +78,20 @@ struct PushVolumeTests {
     func tinyWindows(_ flags: [String]) async throws {
         // More than the 65,535 bytes that a connection begins with.
         let count = 3000
-        let mock = try await APNsMock(flags)
+        let mock = try await MockPush(flags)
         let tally = try await PushVolume(count).run(Self.plain(mock))
         let report = try await mock.report()
         #expect(tally.accepted == count && tally.unsafeRetries == 0)
-        #expect(report["distinct"] as? Int == count)
-        #expect(report["duplicates"] as? Int == 0)
-        #expect((report["violations"] as? [String: Int]) == [:])
+        #expect(report.distinct == count)
+        #expect(report.duplicates == 0)
+        #expect(report.violations == [:])
     }
 
     @Test(
         "a million take no more memory than the first two hundred thousand",
-        .enabled(if: JWTOpenSSL.isInstalled))
+        .enabled(if: OpenSSLCommand.isInstalled))
     func memory() async throws {
-        let mock = try await APNsMock([])
+        let mock = try await MockPush([])
         let volume = PushVolume(1_000_000)
         let configuration = try Self.plain(mock)
         async let end = volume.run(configuration)
@@ -101,16 +101,16 @@ struct PushVolumeTests {
         let late = try #require(ProcessMemory.anonymousBytes())
         #expect(tally.accepted == 1_000_000)
         #expect(late - early < 2 << 20)
-        #expect(try await mock.report()["distinct"] as? Int == 1_000_000)
+        #expect(try await mock.report().distinct == 1_000_000)
     }
 
     /// To a mock without TLS that verifies no provider tokens.
-    private static func plain(_ mock: APNsMock) throws -> EngineConfiguration {
+    private static func plain(_ mock: MockPush) throws -> EngineConfiguration {
         var endpoint = try #require(APNsEndpoint(.apns))
         endpoint.host = "127.0.0.1"
         endpoint.port = UInt16(mock.port)
         endpoint.isPlain = true
-        return try configuration(endpoint, JWTTests.credentials(JWTKeyPair()))
+        return try configuration(endpoint, JWTTests.credentials(SigningKeyPair()))
     }
 
     private static func configuration(
