@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A child whose output is read by lines, and whose CPU time is known once it has ended.

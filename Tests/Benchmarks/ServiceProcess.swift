@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A service started for one round: a shell command that ends in `exec`, told its directory by the
