@@ -89,7 +89,8 @@ struct APNsMockFlagTests {
     }
 
     @Test(
-        "a provider token grows too old while it is in use", .enabled(if: OpenSSLCommand.isInstalled))
+        "a provider token grows too old while it is in use",
+        .enabled(if: OpenSSLCommand.isInstalled))
     func ageing() async throws {
         let pair = try SigningKeyPair()
         let mock = try await MockPush(["--public-key", pair.publicPath])
