@@ -154,7 +154,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .unreachable:
             """
             the push service cannot be reached
-            hint: check the network, and host and port of this gateway; the next broadcast tries again
+            hint: check the network, and host and port of this gateway; the next round tries again
             """
         case .unknownHost:
             """
@@ -164,7 +164,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .pushback:
             """
             the push service refused everything as too much or broken for minutes
-            hint: nothing was deleted; the next broadcast tries again
+            hint: nothing was deleted; the next round tries again
             """
         }
     }

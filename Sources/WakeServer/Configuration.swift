@@ -106,11 +106,11 @@ extension Configuration {
         # topic = org.example.app          the app's bundle identifier
 
         [broadcast]
-        fetches-per-second = 1000     # pushes leave no faster than the feed can be fetched; 0: as fast as they can
-        # interval-seconds = 7200     everyone is woken about so often, whether or not anything was published
+        fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
+        # interval-seconds = 7200     everyone is woken about so often, published or not
         # heartbeat = off             only when something was published
-        # watch = on                  a new sequence in the feed's directory starts a broadcast by itself
-        # brake-permille = 50         when more of 1,000 push tokens are called gone, none is deleted
+        # watch = on                  a new head in the feed's directory starts a broadcast
+        # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
 
         [log]
         level = info

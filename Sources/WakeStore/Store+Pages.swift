@@ -21,8 +21,8 @@ extension Store {
         return page.map(StorePage.init)
     }
 
-    /// Registrations of both generations, from the size of the file: five rows a page, as pages fill
-    /// when ids come at random.
+    /// Registrations of both generations, from the size of the file: five rows a page, as pages
+    /// fill when ids come at random.
     package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
 
     /// Number of the current generation, counted from 1.

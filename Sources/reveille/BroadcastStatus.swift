@@ -49,9 +49,9 @@ struct BroadcastStatus: Decodable {
     var alarms: [String] {
         let alarms = brakes.filter(\.value).keys.sorted().map { service in
             """
-            \(service): more push tokens were called gone than can be believed; none was deleted for it
-            hint: see that [\(service)] is of the app whose tokens are registered; brake-permille \
-            in [broadcast] sets the share
+            \(service): more push tokens were called gone than can be believed; none was deleted
+            hint: see that its credentials are of the app whose tokens are registered; \
+            brake-permille in [broadcast] sets the share
             """
         }
         return stopped.keys.sorted().compactMap { stopped[$0] } + alarms

@@ -52,6 +52,7 @@ enum UnsafeFiles {
         "Sources/WakeSodium/Pointers.swift",
         "Sources/WakeSodium/SealedBox.swift",
         "Sources/WakeSodium/SecretBox.swift",
+        "Sources/WakeSodium/ShortHash.swift",
         "Sources/WakeSodium/Signing.swift",
         "Sources/WakeSodium/Sodium.swift",
         "Sources/WakeStore/Bell.swift",

@@ -137,6 +137,11 @@ final class EngineServer: Sendable {
         }
     }
 
+    private static func value(_ name: String, _ list: HeaderList) -> [UInt8] {
+        let index = (0..<list.count).first { list.name($0).elementsEqual(name.utf8) }
+        return index.map { Array(list.value($0)) } ?? []
+    }
+
     /// - Returns: whether the connection is over.
     private func reply(
         to frame: Frame, _ bytes: [UInt8], _ decoder: inout HPACKDecoder, _ out: inout [UInt8],
@@ -153,8 +158,8 @@ final class EngineServer: Sendable {
             } catch {
                 return true
             }
-            let path = Array(list.value(2))
-            let credential = Array(list.value(list.count - 1))
+            let path = Self.value(":path", list)
+            let credential = Self.value("authorization", list)
             seen.withLock { seen in
                 seen.paths[path, default: 0] += 1
                 seen.credentials.append(credential)

@@ -86,7 +86,8 @@ struct BucketWalkTests {
             let run = BucketRun(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
             let page = sorted.drop { !run.after.lexicographicallyPrecedes($0) }
             let prefixes = sorted.filter {
-                (run.first...run.last).contains(UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
+                (run.first...run.last).contains(
+                    UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
             }
             #expect(Array(page.prefix(prefixes.count)) == prefixes)
             #expect(prefixes.allSatisfy(run.contains))

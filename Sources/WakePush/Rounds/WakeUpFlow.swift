@@ -59,8 +59,9 @@ struct WakeUpFlow<Service: EngineService> {
         let count = min(ledger.readyCount, size - ledger.inFlight)
         if count < ledger.readyCount { window.filled() }
         // Large batches: what a batch costs is shared by its wake-ups.
-        guard !isLanding, count > 0, count == ledger.readyCount || count >= size / 4
-            || ledger.inFlight == 0
+        guard !isLanding, count > 0,
+            count == ledger.readyCount || count >= size / 4
+                || ledger.inFlight == 0
         else { return nil }
         return ledger.launch(count)
     }

@@ -1,4 +1,3 @@
-import Glibc
 import WakeModel
 import WakePush
 import WakeStore
@@ -168,7 +167,7 @@ final class BroadcastRound {
     /// Until another wake-up may leave.
     private func waitForRoom() async {
         while !inbox.isStopping {
-            if allowed == 0 { allowed = pace?.allowance(now: Self.nanoseconds()) ?? .max }
+            if allowed == 0 { allowed = pace?.allowance(now: elapsedNanoseconds) ?? .max }
             if allowed > 0, !unsettled.isFull { return }
             for place in open.indices { flush(place) }
             await settle()
@@ -179,12 +178,6 @@ final class BroadcastRound {
         guard !outgoing[place].isEmpty else { return }
         open[place]?.send(outgoing[place])
         outgoing[place].removeAll(keepingCapacity: true)
-    }
-
-    private static func nanoseconds() -> UInt64 {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
     // MARK: Settling
@@ -278,9 +271,13 @@ final class BroadcastRound {
         await store.removeIfUnchanged(rows)
     }
 
+    private var elapsedNanoseconds: UInt64 {
+        UInt64((ContinuousClock.now - start) / .nanoseconds(1))
+    }
+
     private func tell() {
-        let elapsed = UInt64((ContinuousClock.now - start) / .milliseconds(1))
-        report.counters.milliseconds = report.startCounters.milliseconds + elapsed
+        report.counters.milliseconds =
+            report.startCounters.milliseconds + elapsedNanoseconds / 1_000_000
         let rest = max(1, store.estimatedRows - previousRows)
         report.permille = Int(
             journal.progress(previousRows: previousRows, currentRows: rest) * 1000)

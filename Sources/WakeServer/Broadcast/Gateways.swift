@@ -1,5 +1,5 @@
-package import WakePush
 import WakeModel
+package import WakePush
 
 /// The gateways that a configuration asks for.
 package enum Gateways {

@@ -1,6 +1,6 @@
-/// Which of the 1,048,576 buckets of one generation are done. A bucket holds the rows whose ids begin
-/// with its 20 bits: ids are keyed hashes, so buckets are alike in size and say nothing. Of a million
-/// rows each has a bucket nearly to itself: a crash repeats what was in flight, and no more.
+/// Which of the 1,048,576 buckets of one generation are done. A bucket holds the rows whose ids
+/// begin with its 20 bits: ids are keyed hashes, so buckets are alike in size and say nothing. Of
+/// a million rows each has a bucket nearly to itself: a crash repeats what was in flight, no more.
 package struct BucketSet: Sendable, Equatable {
     /// Buckets of a generation.
     package static let buckets = 1 << bits

@@ -60,7 +60,8 @@ package struct BucketWalk: Sendable, Equatable {
         var last = first
         passed += 1
         // A piece ends where the ids do: the bucket after the last is the first.
-        while last + 1 < BucketSet.buckets, Int(last - first) + 1 < limit, passed < BucketSet.buckets,
+        while last + 1 < BucketSet.buckets, Int(last - first) + 1 < limit,
+            passed < BucketSet.buckets,
             !set.contains(last + 1)
         {
             last += 1
