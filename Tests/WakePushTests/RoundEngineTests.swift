@@ -76,12 +76,14 @@ struct RoundEngineTests {
         deinit { timer.cancel() }
     }
 
-    @Test("every wake-up is settled once and received once, over whatever faults")
-    func settled() async throws {
-        let mock = try await MockPush([
-            "--public-key", pair.publicPath, "--answer", "10:429:TooManyRequests:1", "--answer",
-            "13:503", "--refuse-every", "17", "--goaway-every", "900",
+    @Test(
+        "every wake-up is settled once and received once, over whatever faults",
+        arguments: [
+            [], ["--answer", "10:429:TooManyRequests:1"], ["--answer", "13:503"],
+            ["--refuse-every", "17"], ["--goaway-every", "1100"], ["--streams", "7"],
         ])
+    func settled(_ flags: [String]) async throws {
+        let mock = try await MockPush(["--public-key", pair.publicPath] + flags)
         let (round, listener, ticking) = try open(mock)
         for start in stride(from: 0, to: 3000, by: 500) {
             round.send(try WakeUp.numbered(start..<start + 500))
