@@ -105,6 +105,9 @@ let package = Package(
         .executableTarget(
             name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
             path: "Tests/MockPush", swiftSettings: strict),
+        .executableTarget(
+            name: "fuzz", dependencies: ["WakePush"], path: "Tests/Fuzzing",
+            swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
             resources: [.copy("Vectors")]),

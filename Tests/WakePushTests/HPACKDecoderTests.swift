@@ -108,6 +108,55 @@ struct HPACKDecoderTests {
         }
     }
 
+    /// Bit by bit, as RFC 7541 §5.2 puts it; nil for what it calls an error.
+    private func slowly(_ coded: [UInt8], _ symbols: [[UInt32]: Int]) -> [UInt8]? {
+        var plain: [UInt8] = []
+        var bits: UInt32 = 0
+        var length = 0
+        for byte in coded {
+            for shift in (0..<8).reversed() {
+                bits = bits << 1 | UInt32(byte >> UInt8(shift) & 1)
+                length += 1
+                guard let symbol = symbols[[UInt32(length), bits]] else { continue }
+                guard symbol < HuffmanCode.endOfString else { return nil }
+                plain.append(UInt8(symbol))
+                (bits, length) = (0, 0)
+            }
+        }
+        return length < 8 && bits == (1 << UInt32(length)) - 1 ? plain : nil
+    }
+
+    @Test("decoding two symbols at a time is decoding bit by bit")
+    func huffmanAgreement() {
+        var random = HPACKRandom(seed: 9)
+        let code = HuffmanCode.shared
+        let symbols = Dictionary(
+            uniqueKeysWithValues: code.codes.indices.map {
+                ([UInt32(code.lengths[$0]), code.codes[$0]], $0)
+            })
+        for round in 0..<2000 {
+            // Good strings with some bits turned, and noise.
+            var coded: [UInt8] = []
+            let text = (0..<Int.random(in: 0...30, using: &random)).map { _ in
+                UInt8.random(in: round % 3 == 0 ? 0...255 : 0x20...0x7e, using: &random)
+            }
+            Huffman.encode(text, into: &coded)
+            if round % 2 == 0, !coded.isEmpty {
+                let place = Int.random(in: 0..<coded.count, using: &random)
+                coded[place] = UInt8.random(in: .min ... .max, using: &random)
+            }
+            var plain: [UInt8]? = []
+            do {
+                var bytes: [UInt8] = [0x78]
+                try Huffman.decode(coded.span, into: &bytes)
+                plain = Array(bytes.dropFirst())
+            } catch {
+                plain = nil
+            }
+            #expect(plain == slowly(coded, symbols))
+        }
+    }
+
     @Test("random fields survive writing and reading in every representation")
     func roundTrip() throws {
         var random = HPACKRandom(seed: 2)

@@ -1,6 +1,6 @@
 /// Writes single representations of fields (RFC 7541 §6).
-enum HPACKWriter {
-    enum Indexing {
+package enum HPACKWriter {
+    package enum Indexing {
         /// Both sides remember the field (§6.2.1).
         case incremental
         /// Nobody remembers it (§6.2.2).
@@ -33,7 +33,8 @@ enum HPACKWriter {
         if staticName == nil { string(name, into: &block) }
     }
 
-    static func literal(
+    /// A literal, its name by the static table where that has it.
+    package static func literal(
         name: [UInt8], value: [UInt8], _ indexing: Indexing, into block: inout [UInt8]
     ) {
         let index = StaticTable.find(name: name, value: value).name

@@ -12,6 +12,11 @@ struct HuffmanCode: Sendable {
     let lengths: [UInt8]
     /// For the next 8 bits: symbol and length of a code of at most 8 bits, or length 0.
     let short: [(symbol: UInt8, length: UInt8)]
+    /// Bits by which `pairs` is asked: two symbols of what headers mostly consist of.
+    static let pairBits = 12
+    /// For the next 12 bits: the one or two symbols that they begin with (bits 0 to 15), how many
+    /// these are (16 and 17) and the bits they take (24 on), or 0.
+    let pairs: [UInt32]
     /// Symbols ordered by length, then value; for each length the first code and where its symbols
     /// begin.
     let ordered: [UInt16]
@@ -46,9 +51,22 @@ struct HuffmanCode: Sendable {
         self.lengths = lengths
         self.codes = codes
         self.short = short
+        pairs = (0..<1 << Self.pairBits).map { Self.pair(UInt32($0), short) }
         self.ordered = ordered
         self.firstCode = firstCode
         self.firstIndex = firstIndex
+    }
+
+    private static func pair(_ bits: UInt32, _ short: [(symbol: UInt8, length: UInt8)]) -> UInt32 {
+        let first = short[Int(bits >> 4)]
+        guard first.length > 0 else { return 0 }
+        let rest = bits << UInt32(first.length) & 0xfff
+        let second = short[Int(rest >> 4)]
+        let length = UInt32(first.length) + UInt32(second.length)
+        guard second.length > 0, length <= UInt32(pairBits) else {
+            return UInt32(first.length) << 24 | 1 << 16 | UInt32(first.symbol)
+        }
+        return length << 24 | 2 << 16 | UInt32(second.symbol) << 8 | UInt32(first.symbol)
     }
 
     private static let codeLengths: [UInt8] = [
