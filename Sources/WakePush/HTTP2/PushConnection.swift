@@ -137,12 +137,21 @@ package struct PushConnection: Sendable {
     /// What is to be sent, from `offset` on.
     package var outputBytes: (bytes: [UInt8], offset: Int) { (output, sent) }
 
+    /// Sent bytes that stay in front of unsent ones at most.
+    private static let keptBytes = 65_536
+
     /// `count` bytes have left.
     package mutating func didSend(_ count: Int) {
         precondition(count <= outputCount, "more sent than there was")
         sent += count
-        guard sent == output.count else { return }
-        output.removeAll(keepingCapacity: true)
+        if sent == output.count {
+            output.removeAll(keepingCapacity: true)
+        } else if sent >= Self.keptBytes {
+            // A peer that always leaves a little would else make this grow for ever.
+            output.removeFirst(sent)
+        } else {
+            return
+        }
         sent = 0
     }
 

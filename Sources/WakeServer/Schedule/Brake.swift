@@ -18,8 +18,9 @@
 /// - A service with at most 5 % "gone" in every window has all of them deleted, the last ones
 ///   when the round ends.
 ///
-/// Few rows: with fewer answers than a window the same share counts, 5 % of them; but one row may
-/// be deleted once another was accepted, since of 19 rows one is more than 5 % already.
+/// Few rows: a round with fewer answers than a window never fills one, and of 60 rows three are 5 %
+/// already. As many "gone" as a window may hold are fine then, if at least as many were accepted.
+/// With fewer than 20 answers nothing is an alarm, since nothing can be told from them.
 ///
 /// Windows do not slide, on purpose: of a million random answers with 3 % "gone", some 1,000 in a
 /// row hold 51 nine times in ten, one of the 1,000 windows that follow one another does so once in
@@ -84,9 +85,11 @@ package struct Brake<Item: Sendable>: Sendable {
         guard !isTripped else { return [] }
         let gone = closedGone + goneAnswers
         let all = closedAnswers + answers
-        let isLoneOne = closedAnswers == 0 && gone == 1 && all > 1 && perMille > 0
-        guard gone == 0 || isWithin(gone, of: all) || isLoneOne else {
-            trip()
+        let areFew = closedAnswers == 0 && isWithin(gone, of: window) && gone * 2 <= all
+        guard gone == 0 || isWithin(gone, of: all) || areFew else {
+            if all >= Self.fewAnswers { trip() }
+            open = []
+            closed = []
             return take()
         }
         released += closed + open
@@ -97,6 +100,9 @@ package struct Brake<Item: Sendable>: Sendable {
 
     /// Items that wait for more answers.
     package var waiting: Int { open.count + closed.count + released.count }
+
+    /// Fewer prove nothing.
+    private static var fewAnswers: Int { 20 }
 
     private mutating func closeWhenFull() {
         guard answers == window, !isTripped else { return }
