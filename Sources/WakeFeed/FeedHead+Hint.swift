@@ -10,4 +10,10 @@ extension FeedHead {
         else { return nil }
         return bytes.littleEndian(at: 24)
     }
+
+    /// The spread a head claims, without verification: for the plan of a broadcast.
+    /// - Parameter bytes: of which `sequence(ofUnverified:)` is not nil.
+    package static func spreadSeconds(ofUnverified bytes: Span<UInt8>) -> UInt32 {
+        bytes.littleEndian(at: 100)
+    }
 }

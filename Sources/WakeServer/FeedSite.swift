@@ -15,6 +15,7 @@ final class FeedSite: Sendable {
     private struct Cached {
         let identity: FileStatus.Identity
         let sequence: UInt64
+        let spreadSeconds: Int
         /// nil when the file is no head.
         let response: Response?
     }
@@ -35,6 +36,9 @@ final class FeedSite: Sendable {
 
     /// The newest sequence; 0 with no feed.
     var sequence: UInt64 { current()?.sequence ?? 0 }
+
+    /// The spread of fetches that clients are told; 0 with no feed.
+    var spreadSeconds: Int { current()?.spreadSeconds ?? 0 }
 
     /// Opens a batch by its name in a request.
     /// - Returns: nil when the name is not of a batch's form or there is none.
@@ -64,9 +68,13 @@ final class FeedSite: Sendable {
     private func read(_ path: String, _ identity: FileStatus.Identity) -> Cached {
         guard let bytes = try? Files.read(path, limit: FeedLimits.headBytes),
             let sequence = FeedHead.sequence(ofUnverified: bytes.span)
-        else { return Cached(identity: identity, sequence: 0, response: nil) }
+        else {
+            return Cached(identity: identity, sequence: 0, spreadSeconds: 0, response: nil)
+        }
+        let spread = FeedHead.spreadSeconds(ofUnverified: bytes.span)
         let response = Response(200, fields: headFields, body: .bytes(bytes))
-        return Cached(identity: identity, sequence: sequence, response: response)
+        return Cached(
+            identity: identity, sequence: sequence, spreadSeconds: Int(spread), response: response)
     }
 
     /// `00000000000000001842-9c1f0a77e3b25d41`: 20 digits, a hyphen, 16 hexadecimal digits.

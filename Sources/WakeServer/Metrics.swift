@@ -9,6 +9,7 @@ struct Metrics: Sendable {
     let store: StoreCounters
     let wakes: StreamHub
     let broadcaster: Broadcaster
+    let planner: BroadcastPlanner
     let sequence: @Sendable () -> UInt64
 
     private struct Sample {
@@ -49,6 +50,9 @@ struct Metrics: Sendable {
             gauge(
                 "broadcast_sequence", "sequence of the last broadcast",
                 Int(clamping: broadcaster.desk.history.sequence ?? 0)),
+            gauge(
+                "publish_spread_seconds", "spread of fetches that the next head should have",
+                planner.publishedSpread),
             gauge("streams", "event streams open now", wakes.count),
             counter("broadcasts", "broadcasts started", load(broadcaster.broadcasts)),
             counter(

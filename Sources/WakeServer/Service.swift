@@ -69,7 +69,8 @@ package struct Service: Sendable {
         let sequence: @Sendable () -> UInt64 = { site.sequence }
         let health = Health(store: store.counters)
         let planner = BroadcastPlanner(
-            store: store, wakes: wakes, gateways: gateways, configuration: configuration)
+            store: store, wakes: wakes, site: site, gateways: gateways,
+            configuration: configuration)
         let file = RoundFile(path: configuration.roundRecord)
         let desk = BroadcastDesk(
             path: configuration.broadcastState,
@@ -86,7 +87,7 @@ package struct Service: Sendable {
             broadcaster: broadcaster, planner: planner,
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
-                broadcaster: broadcaster, sequence: sequence),
+                broadcaster: broadcaster, planner: planner, sequence: sequence),
             health: health)
         let open = PublicRoutes(
             registration: RegistrationRoute(

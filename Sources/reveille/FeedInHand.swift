@@ -39,7 +39,15 @@ struct FeedInHand {
     var settings: FeedSettings? {
         guard let configuration else { return nil }
         let present = try? FeedDirectory(directory).head([publicKey()]).settings
-        return configuration.feedSettings(over: present ?? FeedSettings())
+        var settings = configuration.feedSettings(over: present ?? FeedSettings())
+        // A running service knows how many fetches its broadcasts bring; without one the
+        // configuration stands.
+        if let answer = try? AdminClient(address: configuration.admin).send("GET", "/v1/status"),
+            let spread = try? ServiceNumbers(answer.body)["publish_spread_seconds"]
+        {
+            settings.spreadSeconds = UInt32(clamping: spread)
+        }
+        return settings
     }
 
     /// Words a publisher's failure for the command line.

@@ -21,9 +21,10 @@ struct Pushback {
 
     mutating func refused(now: UInt64, chance: Double) {
         if since == nil { since = now }
+        // What was in flight when the pause began adds nothing to it, nor to the next.
+        guard now >= until else { return }
         inRow += 1
-        // What was in flight when the pause began adds nothing to it.
-        guard inRow >= Self.limit, now >= until else { return }
+        guard inRow >= Self.limit else { return }
         inRow = 0
         let wait = min(Self.longest, Self.first << UInt64(min(pauses, 16)))
         pauses += 1

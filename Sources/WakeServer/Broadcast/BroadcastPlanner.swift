@@ -7,13 +7,32 @@ import WakeStore
 struct BroadcastPlanner: Sendable {
     let store: Store
     let wakes: StreamHub
+    let site: FeedSite
     let gateways: [any Gateway]
     let configuration: Configuration
 
     /// What has to be done, estimated.
     var demand: BroadcastDemand {
+        // What clients were told last, not what the next publish will tell them.
         configuration.demand(
-            rows: store.estimatedRows, streams: wakes.count, gateways: gateways.map(\.limits))
+            rows: store.estimatedRows, streams: wakes.count, spreadSeconds: site.spreadSeconds,
+            gateways: gateways.map(\.limits))
+    }
+
+    /// The spread that the next head should have: the configured one, or longer when the load would
+    /// be uneven with it.
+    var publishedSpread: Int {
+        let configured = configuration.spreadSeconds
+        var demand = demand
+        demand.spreadSeconds = configured
+        guard let plan = try? BroadcastPlan(demand) else { return configured }
+        let isUneven = plan.warnings.contains { warning in
+            switch warning {
+            case .uneven, .streams: true
+            case .nearlyFull, .noGateway: false
+            }
+        }
+        return isUneven ? max(configured, plan.publishedSpread) : configured
     }
 
     func plan() -> Result<BroadcastPlan, PlanRefusal> {
@@ -42,11 +61,11 @@ struct BroadcastPlanner: Sendable {
 extension Configuration {
     /// - Parameter rows: registrations, estimated.
     package func demand(
-        rows: Int, streams: Int = 0, gateways: [GatewayLimits]
+        rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayLimits]
     ) -> BroadcastDemand {
         BroadcastDemand(
             rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
-            spreadSeconds: spreadSeconds, intervalSeconds: intervalSeconds)
+            spreadSeconds: spreadSeconds ?? self.spreadSeconds, intervalSeconds: intervalSeconds)
     }
 }
 
