@@ -96,13 +96,14 @@ final class Broadcaster: Sendable {
 
     /// Does what the schedule says until the task is cancelled.
     func run() async {
-        await withTaskGroup(of: Void.self) { [ringer] group in
-            group.addTask {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [ringer] in
                 while !Task.isCancelled {
                     try? await Task.sleep(for: .seconds(1))
                     ringer.yield()
                 }
             }
+            group.addTask { [watch, log] in await watch.run(log) }
             await resume()
             for await _ in bell {
                 await look()
@@ -117,7 +118,7 @@ final class Broadcaster: Sendable {
     // MARK: Reasons
 
     private func look() async {
-        guard let sequence = await watch.newSequence() else { return }
+        guard let sequence = watch.newSequence() else { return }
         let isNew = await desk.change { $0.headSeen(sequence: sequence, now: $1) }
         if isNew == true { log(.headSeen(sequence: sequence)) }
     }
