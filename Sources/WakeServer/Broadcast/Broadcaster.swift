@@ -172,6 +172,7 @@ final class Broadcaster: Sendable {
             await desk.change({ $0.started(sequence: sequence, now: $1) }) != nil
         else {
             log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
             return false
         }
         await work(record)
@@ -189,10 +190,10 @@ final class Broadcaster: Sendable {
             inbox.stop()
         }
         if last.isComplete {
-            await desk.change { $0.ended(now: $1) }
+            await note { $0.ended(now: $1) }
             await file.remove()
         } else {
-            await desk.change { $0.stopping(now: $1) }
+            await note { $0.stopping(now: $1) }
         }
         state.withLock { state in
             state.report = last
@@ -200,6 +201,16 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(BroadcastSummary(last)))
+    }
+
+    /// Notes what has happened, as soon as it can be written down: until then no other round begins.
+    private func note(
+        _ body: @escaping @Sendable (inout BroadcastSchedule, ClockReading) -> Void
+    ) async {
+        while await desk.change(body) == nil, !Task.isCancelled {
+            log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
+        }
     }
 
     private func workToTheEnd(
