@@ -85,7 +85,8 @@ package struct Service: Sendable {
                 heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
             resuming: file.find()?.header)
         let watch = FeedWatch(
-            site, remote: remote, isOn: configuration.watch, cacheSeconds: configuration.cacheSeconds)
+            site, remote: remote, isOn: configuration.watch,
+            cacheSeconds: configuration.cacheSeconds)
         let broadcaster = Broadcaster(
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
             desk: desk, file: file, log: log)

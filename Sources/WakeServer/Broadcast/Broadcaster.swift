@@ -203,7 +203,7 @@ final class Broadcaster: Sendable {
         log(.broadcastEnded(BroadcastSummary(last)))
     }
 
-    /// Notes what has happened, as soon as it can be written down: until then no other round begins.
+    /// Notes what has happened, as soon as it can be written down: until then no round begins.
     private func note(
         _ body: @escaping @Sendable (inout BroadcastSchedule, ClockReading) -> Void
     ) async {
