@@ -153,6 +153,9 @@ extension Configuration {
         return try RemoteHead(watchedFeed, key: watchKey)
     }
 
+    /// Looks at the settings only; fetches nothing.
+    package func checkWatch() throws(WatchError) { _ = try remoteHead() }
+
     /// Where the round in work stands, beside the database.
     var roundRecord: String { data + "/round" }
 

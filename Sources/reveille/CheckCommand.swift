@@ -39,11 +39,30 @@ enum CheckCommand {
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
         row("wakes", "event streams, at most \(configuration.streams)")
+        row("broadcasts", broadcasts(configuration), fault: fault(watchOf: configuration))
         row("apns", Gateways.apns(configuration), fault: fault(gatewaysOf: configuration))
         row("fcm, webpush", "off: no gateway in this version; registrations are kept for them")
         row("log", configuration.logLevel.rawValue)
         row("policy", PrivacyPolicy.hash)
         return faults == 0 ? .success : .configuration
+    }
+
+    private static func broadcasts(_ configuration: Configuration) -> String {
+        let heartbeat = configuration.heartbeat ? "every" : "no heartbeat, over within"
+        let fetches = configuration.fetchesPerSecond
+        let watch = configuration.watchedFeed == nil ? "its own feed" : "a feed elsewhere"
+        return "\(heartbeat) \(configuration.intervalSeconds) s, "
+            + (fetches > 0 ? "for \(fetches) fetches a second" : "as fast as pushes can go")
+            + (configuration.watch ? ", watching \(watch)" : "")
+    }
+
+    private static func fault(watchOf configuration: Configuration) -> String? {
+        do throws(WatchError) {
+            try configuration.checkWatch()
+            return nil
+        } catch {
+            return error.message.split(separator: "\n").joined(separator: "; ")
+        }
     }
 
     /// Reads key files; a wrong one is told here and not by the first broadcast.

@@ -50,9 +50,10 @@ struct BroadcastPlanner: Sendable {
         settings.lifetime = configuration.intervalSeconds
         settings.brakePerMille = configuration.brakePerMille
         guard demand.fetchesPerSecond > 0 else { return settings }
-        if case .success(let plan) = plan() { settings.pace = plan.pace }
-        if settings.pace == nil {
-            settings.pace = Pace(pushes: max(1, Int(demand.usableFetches)), over: 1)
+        if case .success(let plan) = plan(), plan.pushes > 0 {
+            settings.limit(pushes: plan.pushes, over: plan.duration)
+        } else {
+            settings.limit(pushes: max(1, Int(demand.usableFetches)), over: 1)
         }
         return settings
     }

@@ -149,9 +149,9 @@ final class BroadcastRound {
             report.counters.duplicates += 1
             return journal.settle(stretch)
         }
-        await waitForRoom()
+        // Nothing that cannot leave waits for its turn.
+        if open[place] != nil { await waitForRoom() }
         if inbox.isStopping { return }
-        // Looked at after the wait.
         guard open[place] != nil else {
             report.counters.unsent += 1
             return journal.settle(stretch)

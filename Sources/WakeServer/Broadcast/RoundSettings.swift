@@ -5,11 +5,19 @@ struct RoundSettings: Sendable {
     /// "Gone" of 1,000 answers that are believed, see ``Brake``.
     var brakePerMille = 50
     /// What lets pushes leave; nil: as fast as the gateways take them.
-    var pace: Pace?
+    private(set) var pace: Pace?
     /// For what is in flight when the program stops.
     var landing = Duration.seconds(3)
 
-    /// Between two looks at what is to do: often enough that a pace is even and that little is in
-    /// flight at once.
-    var tick: Duration { pace == nil ? .milliseconds(50) : .milliseconds(2) }
+    /// Between two looks at what is to do.
+    private(set) var tick = Duration.milliseconds(Pace.burstMilliseconds)
+
+    /// Lets no more than so many pushes leave, 1 or more, over so many seconds.
+    mutating func limit(pushes: Int, over seconds: Int) {
+        pace = Pace(pushes: pushes, over: seconds)
+        // Few at a time: the pace is even, and little is in flight at once. But a look costs as much
+        // as some pushes.
+        let milliseconds = 8000 * seconds / pushes
+        tick = .milliseconds(max(2, min(milliseconds, Pace.burstMilliseconds)))
+    }
 }
