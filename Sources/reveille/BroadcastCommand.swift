@@ -29,6 +29,7 @@ enum BroadcastCommand {
         if invocation.flag("--dry-run") { return try plan(configuration) }
         let round = try send(configuration, force: invocation.flag("--force"))
         guard let round, !invocation.flag("--no-wait") else { return .success }
+        for line in try planLines(configuration) { Console().error(line) }
         return try await watch(round, configuration)
     }
 
@@ -99,6 +100,16 @@ enum BroadcastCommand {
         let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
         Console().out(String(decoding: answer.body, as: UTF8.self), terminator: "")
         return .success
+    }
+
+    /// What whoever watches wants to know beforehand: how long it will take, and warnings.
+    private static func planLines(
+        _ configuration: Configuration
+    ) throws(CommandFailure) -> [String] {
+        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+        guard answer.status == 200 else { return [] }
+        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").map(String.init)
+            .filter { $0.hasPrefix("pushes leave in") || $0.hasPrefix("warning:") }
     }
 
     /// nil when the plan fits.

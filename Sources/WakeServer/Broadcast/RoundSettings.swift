@@ -15,8 +15,8 @@ struct RoundSettings: Sendable {
     /// Lets no more than so many pushes leave, 1 or more, over so many seconds.
     mutating func limit(pushes: Int, over seconds: Int) {
         pace = Pace(pushes: pushes, over: seconds)
-        // Few at a time: the pace is even, and little is in flight at once. But a look costs as much
-        // as some pushes.
+        // Few at a time: the pace is even, and little is in flight at once. But a look costs as
+        // much as some pushes.
         let milliseconds = 8000 * seconds / pushes
         tick = .milliseconds(max(2, min(milliseconds, Pace.burstMilliseconds)))
     }
