@@ -62,8 +62,8 @@ let package = Package(
         .target(
             name: "WakeServer",
             dependencies: [
-                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeSodium",
-                "WakeFiles", "CLinux",
+                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed",
+                "WakeSodium", "WakeFiles", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [.embedInCode("Resources/privacy.json")],

@@ -59,8 +59,12 @@ package struct Configuration: Sendable, Equatable {
     package var fetchesPerSecond = 1000
     /// "Gone" of 1,000 answers that are believed.
     package var brakePerMille = 50
-    /// Whether a new sequence in the feed's directory starts a broadcast by itself.
+    /// Whether a new sequence of the feed starts a broadcast by itself.
     package var watch = false
+    /// The address of a feed that lies elsewhere; nil: this service's directory is watched.
+    package var watchedFeed: String?
+    /// Its public key, base64url.
+    package var watchKey = ""
 
     // [log]
     package var logLevel = LogLevel.info
@@ -109,7 +113,7 @@ extension Configuration {
         fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
         # interval-seconds = 7200     everyone is woken about so often, published or not
         # heartbeat = off             only when something was published
-        # watch = on                  a new head in the feed's directory starts a broadcast
+        # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
         # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
 
         [log]

@@ -41,7 +41,18 @@ extension ConfigurationParser {
         "broadcast.heartbeat": switched(\.heartbeat),
         "broadcast.fetches-per-second": integer(\.fetchesPerSecond, 0...10_000_000),
         "broadcast.brake-permille": integer(\.brakePerMille, 0...1000),
-        "broadcast.watch": switched(\.watch),
+        "broadcast.watch": Key(expected: "on, off, or the https:// address of a feed") {
+            configuration, value, _ in
+            let isAddress = value.hasPrefix("https://") || value.hasPrefix("http://")
+            guard value == "on" || value == "off" || isAddress else { return false }
+            configuration.watch = value != "off"
+            configuration.watchedFeed = isAddress ? value : nil
+            return true
+        },
+        "broadcast.watch-key": Key(expected: "a feed's public key") { configuration, value, _ in
+            configuration.watchKey = value
+            return true
+        },
         "log.level": Key(expected: "error, info or debug") { configuration, value, _ in
             guard let level = LogLevel(rawValue: value) else { return false }
             configuration.logLevel = level

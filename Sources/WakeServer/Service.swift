@@ -24,6 +24,12 @@ package struct Service: Sendable {
         } catch {
             throw .gateway(error)
         }
+        let remote: RemoteHead?
+        do throws(WatchError) {
+            remote = try configuration.remoteHead()
+        } catch {
+            throw .watch(error)
+        }
         let store: Store
         let start = ContinuousClock.now
         do throws(StoreOpenError) {
@@ -36,7 +42,7 @@ package struct Service: Sendable {
         log(.storeOpened(milliseconds: Int(opening)))
         do throws(HTTPServerError) {
             (server, broadcaster) = try Self.bind(
-                configuration, store: store, gateways: gateways, log: log)
+                configuration, store: store, gateways: gateways, log: log, remote: remote)
         } catch {
             await store.close()
             throw .http(error)
@@ -60,7 +66,8 @@ package struct Service: Sendable {
     }
 
     private static func bind(
-        _ configuration: Configuration, store: Store, gateways: [any Gateway], log: Log
+        _ configuration: Configuration, store: Store, gateways: [any Gateway], log: Log,
+        remote: RemoteHead?
     ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
@@ -78,7 +85,8 @@ package struct Service: Sendable {
                 heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
             resuming: file.find()?.header)
         let watch = FeedWatch(
-            site, isOn: configuration.watch, cacheSeconds: configuration.cacheSeconds)
+            site, remote: remote, isOn: configuration.watch,
+            cacheSeconds: configuration.cacheSeconds)
         let broadcaster = Broadcaster(
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
             desk: desk, file: file, log: log)
@@ -114,6 +122,7 @@ package struct Service: Sendable {
 /// Why the daemon could not start.
 package enum ServiceError: Error {
     case gateway(GatewayError)
+    case watch(WatchError)
     case store(StoreOpenError)
     case http(HTTPServerError)
 }
@@ -137,6 +146,12 @@ extension Configuration {
 
     /// The broadcaster's state, beside the database.
     var broadcastState: String { data + "/broadcast" }
+
+    /// The feed elsewhere that is watched, if one is.
+    func remoteHead() throws(WatchError) -> RemoteHead? {
+        guard let watchedFeed else { return nil }
+        return try RemoteHead(watchedFeed, key: watchKey)
+    }
 
     /// Where the round in work stands, beside the database.
     var roundRecord: String { data + "/round" }

@@ -33,6 +33,7 @@ enum ServeCommand {
     ) -> CommandFailure {
         switch error {
         case .gateway(let error): CommandFailure(error.message, status: .configuration)
+        case .watch(let error): CommandFailure(error.message, status: .configuration)
         case .store(let error): CommandFailure(error.message(configuration.store))
         case .http(.addressInUse(let listener)):
             CommandFailure(

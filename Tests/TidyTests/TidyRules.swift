@@ -15,8 +15,8 @@ enum TidyRules {
             "WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux",
         ],
         "WakeServer": [
-            "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeSodium", "WakeFiles",
-            "CLinux",
+            "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed", "WakeSodium",
+            "WakeFiles", "CLinux",
         ],
         "WakeClient": [
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles",

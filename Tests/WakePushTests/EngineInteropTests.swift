@@ -54,7 +54,8 @@ struct EngineInteropTests {
             const http2 = require('http2'), fs = require('fs');
             const seen = new Map(); let wrong = 0;
             const server = http2.createSecureServer({
-                key: fs.readFileSync('\(identity.key)'), cert: fs.readFileSync('\(identity.chain)') });
+                key: fs.readFileSync('\(identity.key)'),
+                cert: fs.readFileSync('\(identity.chain)') });
             server.on('stream', (stream, head) => {
                 let body = '';
                 stream.on('data', part => body += part);

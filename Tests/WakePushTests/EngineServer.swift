@@ -25,6 +25,8 @@ final class EngineServer: Sendable {
         var speaksHTTP2 = true
         /// Nothing newer than TLS 1.2.
         var isOld = false
+        /// Takes little at a time: the far end must wait.
+        var isNarrow = false
         /// Holds both files: it lives as long as they are needed.
         var folder: TemporaryDirectory?
     }

@@ -40,6 +40,23 @@ struct EngineTLSTests {
         #expect(run.answered.count == 100)
     }
 
+    @Test("a server that reads slowly gets every push once", .timeLimit(.minutes(1)))
+    func narrow() async throws {
+        let certificates = try EngineCertificates()
+        var narrow = try certificates.issue("narrow")
+        narrow.isNarrow = true
+        let server = try EngineServer(tls: narrow)
+        defer { server.stop() }
+        var configuration = EngineTests.configuration(
+            server.port, transport: .tls(authorityFile: narrow.chain), host: "localhost")
+        // More in flight than the kernel keeps for a socket: records wait in memory, too.
+        configuration.limits.streams = 3000
+        configuration.shape.path += String(repeating: "0", count: 4000)
+        let run = try await EngineTests.push(6000, configuration)
+        #expect(run.answered.count == 6000 && run.unsafeRetries == 0)
+        #expect(server.paths.count == 6000 && server.paths.values.allSatisfy { $0 == 1 })
+    }
+
     @Test("without an authority file the system's authorities are trusted", .timeLimit(.minutes(1)))
     func systemTrust() async throws {
         // SSL_CTX_set_default_verify_paths(3): the variable stands for the system's file. It is set

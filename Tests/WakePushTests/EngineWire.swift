@@ -13,6 +13,10 @@ final class EngineWire {
     init?(_ socket: Int32, _ tls: EngineServer.TLS?) {
         self.socket = socket
         guard let tls else { return }
+        if tls.isNarrow {
+            var bytes: Int32 = 262_144
+            unsafe setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, 4)
+        }
         var library = unsafe crt_ssl(table: nil)
         guard unsafe crt_ssl_load(nil, &library) == CRT_LOADED,
             let context = unsafe crt_ssl_context_new(library, true),

@@ -68,8 +68,8 @@ bool crt_ssl_is_h2(crt_ssl ssl, void *connection);
 /// where no poll sees it, until the answer is CRT_SSL_WANTS_READ.
 int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count);
 /// SSL_write(3): bytes taken, above 0 and maybe fewer than asked, or a `crt_ssl_result`. A client's
-/// bytes leave in as few system calls as possible; what the socket did not take waits in memory, and
-/// no more is taken before it has left.
+/// bytes leave in as few system calls as possible; what the socket did not take waits in memory,
+/// and no more is taken before it has left.
 int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count);
 /// Sends what waits in memory: 1 once nothing does, otherwise a `crt_ssl_result`.
 int crt_ssl_flush(crt_ssl ssl, void *connection);

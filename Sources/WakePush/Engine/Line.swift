@@ -1,3 +1,5 @@
+import CLinux
+
 /// One of the engine's connections over time: connecting, open, lost, connecting again. Lives on
 /// the engine's thread.
 final class Line {
@@ -44,6 +46,15 @@ final class Line {
     var nextAttempt: UInt64? {
         if case .idle = stage { return backoff.nextAttempt(chance: chance) }
         return nil
+    }
+
+    /// Takes note of an event (epoll(7)). An edge is told once, and with all that holds then.
+    func note(_ bits: UInt32) {
+        // A handshake may wait for either, whichever way it goes; and failures are met by both.
+        let both = linux_error.rawValue | linux_hangup.rawValue
+        let isAny = !isOpen || bits & both != 0
+        if isAny || bits & (linux_in.rawValue | linux_read_hangup.rawValue) != 0 { mayRead = true }
+        if isAny || bits & linux_out.rawValue != 0 { mayWrite = true }
     }
 
     /// Reads what is there, in moderation: other lines wait too.

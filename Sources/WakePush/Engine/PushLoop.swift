@@ -46,9 +46,7 @@ final class PushLoop {
             let count = mailbox.poller.wait(into: &events, milliseconds: timeout)
             let now = configuration.clock.milliseconds()
             for event in events[..<count] where event.token < UInt64(lines.count) {
-                let line = lines[Int(event.token)]
-                line.mayRead = true
-                line.mayWrite = true
+                lines[Int(event.token)].note(event.bits)
             }
             for command in mailbox.take() { obey(command, now) }
             for line in lines { turn(line, now) }

@@ -101,6 +101,8 @@ final class BroadcastRound {
                 guard await read(run) else { return }
             case .settle:
                 await settleAll()
+                // What could not be read to its end the first time.
+                journal.again()
             case .end:
                 report.isComplete = true
                 return

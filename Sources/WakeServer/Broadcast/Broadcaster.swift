@@ -96,13 +96,14 @@ final class Broadcaster: Sendable {
 
     /// Does what the schedule says until the task is cancelled.
     func run() async {
-        await withTaskGroup(of: Void.self) { [ringer] group in
-            group.addTask {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [ringer] in
                 while !Task.isCancelled {
                     try? await Task.sleep(for: .seconds(1))
                     ringer.yield()
                 }
             }
+            group.addTask { [watch, log] in await watch.run(log) }
             await resume()
             for await _ in bell {
                 await look()
@@ -117,7 +118,7 @@ final class Broadcaster: Sendable {
     // MARK: Reasons
 
     private func look() async {
-        guard let sequence = await watch.newSequence() else { return }
+        guard let sequence = watch.newSequence() else { return }
         let isNew = await desk.change { $0.headSeen(sequence: sequence, now: $1) }
         if isNew == true { log(.headSeen(sequence: sequence)) }
     }
@@ -171,6 +172,7 @@ final class Broadcaster: Sendable {
             await desk.change({ $0.started(sequence: sequence, now: $1) }) != nil
         else {
             log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
             return false
         }
         await work(record)
@@ -188,10 +190,10 @@ final class Broadcaster: Sendable {
             inbox.stop()
         }
         if last.isComplete {
-            await desk.change { $0.ended(now: $1) }
+            await note { $0.ended(now: $1) }
             await file.remove()
         } else {
-            await desk.change { $0.stopping(now: $1) }
+            await note { $0.stopping(now: $1) }
         }
         state.withLock { state in
             state.report = last
@@ -199,6 +201,16 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(BroadcastSummary(last)))
+    }
+
+    /// Notes what has happened, as soon as it can be written down: until then no round begins.
+    private func note(
+        _ body: @escaping @Sendable (inout BroadcastSchedule, ClockReading) -> Void
+    ) async {
+        while await desk.change(body) == nil, !Task.isCancelled {
+            log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
+        }
     }
 
     private func workToTheEnd(

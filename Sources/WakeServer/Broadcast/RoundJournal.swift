@@ -38,6 +38,9 @@ final class RoundJournal {
         return step
     }
 
+    /// Begins anew with what is not done; once nothing of it is being settled.
+    func again() { walk.again() }
+
     /// All that is left to be read is being settled: nothing will be sent after it.
     var isInLast: Bool { walk.isInLast }
 
