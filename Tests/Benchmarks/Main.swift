@@ -14,6 +14,9 @@ enum Main {
             name: "registrations", what: "durable registrations a second, beside a bare loop",
             run: { await RegistrationsBenchmark.run($0) }),
         Command(
+            name: "broadcast", what: "registrations a second while everyone is woken",
+            run: { await BroadcastLoadBenchmark.run($0) }),
+        Command(
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
         Command(

@@ -27,6 +27,8 @@ final class BroadcastRound {
     private var report: BroadcastReport
     private let start = ContinuousClock.now
     private var nextTick = ContinuousClock.now
+    /// Told to stop: until then a bucket that has begun is sent to its end.
+    private var patience: ContinuousClock.Instant?
     /// Read of the previous generation so far.
     private var previousRows = 0
 
@@ -80,15 +82,15 @@ final class BroadcastRound {
                 }
             }
             await walk()
-            if inbox.isStopping { await land() }
+            if !report.isComplete { await land() }
             group.cancelAll()
         }
         for gateway in open { gateway?.stop() }
         for place in brakes.indices { gone += brakes[place].finish() }
         noteBrakes()
         await removeGone()
-        journal.keep(report.counters)
         tell()
+        journal.close(report.counters)
         return report
     }
 
@@ -101,8 +103,6 @@ final class BroadcastRound {
                 guard await read(run) else { return }
             case .settle:
                 await settleAll()
-                // What could not be read to its end the first time.
-                journal.again()
             case .end:
                 report.isComplete = true
                 return
@@ -113,7 +113,8 @@ final class BroadcastRound {
     /// - Returns: false when the round is over.
     private func read(_ run: BucketRun) async -> Bool {
         var last = run.after
-        while true {
+        var isLeft = false
+        while !isLeft {
             guard
                 let page = await store.page(
                     of: run.generation, after: last, limit: Limits.walkRows)
@@ -121,12 +122,12 @@ final class BroadcastRound {
                 report.isCutShort = true
                 break
             }
-            for row in page.rows where run.contains(row.id) && !inbox.isStopping {
-                await send(row, run.generation)
+            for row in page.rows where !isLeft && run.contains(row.id) {
+                isLeft = await !send(row, run.generation)
             }
             for place in open.indices { flush(place) }
             await settleWhatCame()
-            if inbox.isStopping { break }
+            if isLeft { break }
             guard let end = page.last, run.contains(end) else {
                 journal.endRun()
                 return true
@@ -137,43 +138,69 @@ final class BroadcastRound {
         return false
     }
 
-    private func send(_ row: StoreRow, _ generation: Generation) async {
+    /// - Returns: false when it was left for the next run of the program.
+    private func send(_ row: StoreRow, _ generation: Generation) async -> Bool {
+        let isBegun = journal.continues(row.id)
+        let stretch = journal.read(row.id)
+        guard isStill(isBegun: isBegun) else { return false }
         report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
-        let stretch = journal.read(row.id)
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
             report.counters.unserved += 1
-            return journal.settle(stretch)
+            journal.settle(stretch)
+            return true
         }
         guard seen.insert(row.token) else {
             report.counters.duplicates += 1
-            return journal.settle(stretch)
+            journal.settle(stretch)
+            return true
         }
         // Nothing that cannot leave waits for its turn.
-        if open[place] != nil { await waitForRoom() }
-        if inbox.isStopping { return }
+        if open[place] != nil {
+            guard await waitForRoom(isBegun: isBegun) else {
+                report.counters.rows -= 1
+                return false
+            }
+        }
+        // Looked at after the wait: the gateway may have stopped meanwhile.
         guard open[place] != nil else {
             report.counters.unsent += 1
-            return journal.settle(stretch)
+            journal.settle(stretch)
+            return true
         }
         allowed -= 1
         let slot = unsettled.insert(
             UnsettledRows.Row(
                 row: row, generation: generation, gateway: place, stretch: stretch))
         outgoing[place].append(WakeUp(reference: slot, token: row.token))
-        guard outgoing[place].count >= Self.parcel else { return }
+        guard outgoing[place].count >= Self.parcel else { return true }
         flush(place)
         await settleWhatCame()
+        return true
+    }
+
+    /// Whether rows are still to be sent. Once told to stop, only those of a bucket that has begun:
+    /// all of it would be sent again.
+    private func isStill(isBegun: Bool) -> Bool {
+        guard inbox.isStopping else { return true }
+        let now = ContinuousClock.now
+        let patience = patience ?? now + settings.landing
+        self.patience = patience
+        return isBegun && now < patience
     }
 
     /// Until another wake-up may leave.
-    private func waitForRoom() async {
-        while !inbox.isStopping {
+    /// - Returns: false when none may any more.
+    private func waitForRoom(isBegun: Bool) async -> Bool {
+        while isStill(isBegun: isBegun) {
+            // The few that end a bucket need not keep the pace.
+            if allowed <= 0, inbox.isStopping { allowed = 1 }
             if allowed == 0 { allowed = pace?.allowance(now: elapsedNanoseconds) ?? .max }
-            if allowed > 0, !unsettled.isFull { return }
+            if allowed > 0, !unsettled.isFull { return true }
             for place in open.indices { flush(place) }
             await settle()
         }
+        return false
     }
 
     private func flush(_ place: Int) {

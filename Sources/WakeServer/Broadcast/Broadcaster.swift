@@ -24,6 +24,8 @@ final class Broadcaster: Sendable {
         var report = BroadcastReport()
         /// Of all rounds of this run of the service that have ended.
         var ended = RoundCounters()
+        /// Of the head that the schedule was told of.
+        var noticed: UInt64?
     }
 
     private let wakes: StreamHub
@@ -118,9 +120,14 @@ final class Broadcaster: Sendable {
     // MARK: Reasons
 
     private func look() async {
-        guard let sequence = watch.newSequence() else { return }
+        guard let sequence = watch.newSequence(),
+            state.withLock({ $0.noticed != sequence })
+        else { return }
         let isNew = await desk.change { $0.headSeen(sequence: sequence, now: $1) }
-        if isNew == true { log(.headSeen(sequence: sequence)) }
+        // Written down once: not every second, and not while it waits for its hour.
+        guard let isNew else { return }
+        state.withLock { $0.noticed = sequence }
+        if isNew { log(.headSeen(sequence: sequence)) }
     }
 
     /// - Returns: how many event streams were open.
@@ -138,6 +145,9 @@ final class Broadcaster: Sendable {
 
     /// A round that the run before could not end goes on.
     private func resume() async {
+        // What the schedule made of its history: a heartbeat that was drawn is not drawn again at
+        // the next start, and a crash counts as one more round.
+        await note { _, _ in }
         let history = desk.history
         guard history.isRunning else { return await file.remove() }
         guard let record = file.find(), record.header.round == history.round,
@@ -154,14 +164,16 @@ final class Broadcaster: Sendable {
     /// - Returns: false when it has to wait.
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = watch.sequence()
-        // Those who were asked for have told the event streams already.
-        if reasons != .asked { tellStreams(sequence, reasons) }
-        if gateways.isEmpty {
-            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
-        }
-        if case .failure(let refusal) = planner.plan() {
-            log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
-            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
+        var refusal: PlanRefusal?
+        if !gateways.isEmpty, case .failure(let reason) = planner.plan() { refusal = reason }
+        if gateways.isEmpty || refusal != nil {
+            let isKept = await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
+            guard isKept else { return false }
+            tellStreamsUnlessAsked(sequence, reasons)
+            if let refusal {
+                log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
+            }
+            return true
         }
         var random = SystemRandomNumberGenerator()
         let header = RoundHeader(
@@ -175,8 +187,15 @@ final class Broadcaster: Sendable {
             try? await Task.sleep(for: .seconds(30))
             return false
         }
+        tellStreamsUnlessAsked(sequence, reasons)
         await work(record)
         return true
+    }
+
+    /// Once it is written down: what cannot be is tried again and again. Who asked has told the
+    /// event streams already.
+    private func tellStreamsUnlessAsked(_ sequence: UInt64, _ reasons: BroadcastReasons) {
+        if reasons != .asked { tellStreams(sequence, reasons) }
     }
 
     /// Works on a round until it has ended, or the program stops.
@@ -230,6 +249,8 @@ final class Broadcaster: Sendable {
             // A store that cannot be read now may be read again.
             guard report.isCutShort, !inbox.isStopping else { return report }
             report.isCutShort = false
+            (report.startCounters, report.startPermille) = (report.counters, report.permille)
+            journal.again()
             try? await Task.sleep(for: .seconds(5))
         }
     }

@@ -38,9 +38,6 @@ final class RoundJournal {
         return step
     }
 
-    /// Begins anew with what is not done; once nothing of it is being settled.
-    func again() { walk.again() }
-
     /// All that is left to be read is being settled: nothing will be sent after it.
     var isInLast: Bool { walk.isInLast }
 
@@ -53,6 +50,11 @@ final class RoundJournal {
         return stretches.read(bucket)
     }
 
+    /// Whether the last row that was read is of the same bucket.
+    func continues(_ id: [UInt8]) -> Bool {
+        BucketRun.bucket(of: id).map(stretches.continues) ?? false
+    }
+
     /// A row needs nothing more in this round.
     func settle(_ stretch: Int) { stretches.settle(stretch) }
 
@@ -62,19 +64,42 @@ final class RoundJournal {
     /// The run could not be read to its end: what is left of it is not done.
     func breakOff() { stretches.breakOff() }
 
+    /// Goes back to what is not done, after a run that was broken off. Rows that were not settled by
+    /// now are read again: nobody may settle them any more.
+    func again() {
+        stretches = WalkStretches()
+        walk.again()
+    }
+
     /// Writes down what is settled. Outlives the process; about once a second also the machine.
     func keep(_ counters: RoundCounters) {
+        keepDone()
+        let now = ContinuousClock.now
+        guard now >= nextSync else { return }
+        nextSync = now + Self.syncInterval
+        attempt { (record) throws(FileError) in try record.keep(counters) }
+        let flush = record.flush
+        // What is not flushed, a power cut repeats: no reason to end the round.
+        Self.flushing.async { flush() }
+    }
+
+    /// The same when nothing will follow for now: the counters are those of this moment.
+    func close(_ counters: RoundCounters) {
+        keepDone()
+        attempt { (record) throws(FileError) in try record.keep(counters) }
+    }
+
+    private func keepDone() {
+        for run in stretches.takeDone() {
+            attempt { (record) throws(FileError) in try record.markDone(run) }
+        }
+    }
+
+    /// What cannot be written is done all the same: a crash would repeat it, the round goes on.
+    private func attempt(_ write: (inout RoundRecord) throws(FileError) -> Void) {
         do throws(FileError) {
-            for run in stretches.takeDone() { try record.markDone(run) }
-            let now = ContinuousClock.now
-            guard now >= nextSync else { return }
-            nextSync = now + Self.syncInterval
-            try record.keep(counters)
-            let flush = record.flush
-            // What is not flushed, a power cut repeats: no reason to end the round.
-            Self.flushing.async { flush() }
+            try write(&record)
         } catch {
-            // Nor is this: a crash would repeat more of it.
             if isWritable { log(.roundUnwritable) }
             isWritable = false
         }

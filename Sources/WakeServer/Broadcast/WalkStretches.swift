@@ -58,9 +58,16 @@ struct WalkStretches {
         self.run = nil
     }
 
-    /// The run cannot be read any further: buckets that no row has reached are not done.
+    /// Whether the last row that was read is of this bucket, too.
+    func continues(_ bucket: UInt32) -> Bool {
+        guard let run else { return false }
+        return bucket < next && bucket >= run.first
+    }
+
+    /// The run is not read any further: buckets that no row has reached are not done, nor is the
+    /// last, which may have more rows than were read. What was read can still be settled; then a
+    /// walk of its own begins.
     mutating func breakOff() {
-        // The last bucket may have more rows than were read.
         run = nil
     }
 
