@@ -1,3 +1,4 @@
+private import Foundation
 private import Glibc
 private import Synchronization
 private import TestSupport
@@ -91,8 +92,8 @@ private final class LogWatch: Sendable {
     private let state = Mutex(State())
 
     init(_ path: String) {
-        Task { [weak self] in
-            while let self, !self.look(path) { try? await Task.sleep(for: .milliseconds(10)) }
+        Thread.detachNewThread { [weak self] in
+            while let self, !self.look(path) { poll(nil, 0, 10) }
         }
     }
 

@@ -64,8 +64,8 @@ final class RoundJournal {
     /// The run could not be read to its end: what is left of it is not done.
     func breakOff() { stretches.breakOff() }
 
-    /// Goes back to what is not done, after a run that was broken off. Rows that were not settled by
-    /// now are read again: nobody may settle them any more.
+    /// Goes back to what is not done, after a run that was broken off. Rows that were not settled
+    /// by now are read again: nobody may settle them any more.
     func again() {
         stretches = WalkStretches()
         walk.again()
