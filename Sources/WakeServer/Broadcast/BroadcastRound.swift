@@ -138,23 +138,22 @@ final class BroadcastRound {
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async {
-        report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
         let stretch = journal.read(row.id)
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
             report.counters.unserved += 1
-            return journal.settle(stretch)
+            return settled(stretch)
         }
         guard seen.insert(row.token) else {
             report.counters.duplicates += 1
-            return journal.settle(stretch)
+            return settled(stretch)
         }
         await waitForRoom()
         if inbox.isStopping { return }
         // Looked at after the wait.
         guard open[place] != nil else {
             report.counters.unsent += 1
-            return journal.settle(stretch)
+            return settled(stretch)
         }
         allowed -= 1
         let slot = unsettled.insert(
@@ -233,7 +232,7 @@ final class BroadcastRound {
             outgoing[note.gateway] = []
             for row in unsettled.removeAll(of: note.gateway) {
                 report.counters.unsent += 1
-                journal.settle(row.stretch)
+                settled(row.stretch)
             }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
@@ -242,7 +241,7 @@ final class BroadcastRound {
     }
 
     private func settle(_ row: UnsettledRows.Row, _ delivery: Delivery) {
-        journal.settle(row.stretch)
+        settled(row.stretch)
         switch delivery {
         case .accepted:
             report.counters.accepted += 1
@@ -254,6 +253,12 @@ final class BroadcastRound {
             report.counters.gone += 1
             gone += brakes[row.gateway].gone(row)
         }
+    }
+
+    /// Counted now and not when it was read: what a stop leaves unsettled is read again.
+    private func settled(_ stretch: Int) {
+        report.counters.rows += 1
+        journal.settle(stretch)
     }
 
     private func noteBrakes() {

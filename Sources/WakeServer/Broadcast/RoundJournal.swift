@@ -65,11 +65,13 @@ final class RoundJournal {
     /// Writes down what is settled. Outlives the process; about once a second also the machine.
     func keep(_ counters: RoundCounters) {
         do throws(FileError) {
-            for run in stretches.takeDone() { try record.markDone(run) }
+            let done = stretches.takeDone()
+            for run in done { try record.markDone(run) }
             let now = ContinuousClock.now
+            // Beside the buckets they count, or a restart would tell less than was done.
+            if !done.isEmpty || now >= nextSync { try record.keep(counters) }
             guard now >= nextSync else { return }
             nextSync = now + Self.syncInterval
-            try record.keep(counters)
             let flush = record.flush
             // What is not flushed, a power cut repeats: no reason to end the round.
             Self.flushing.async { flush() }
