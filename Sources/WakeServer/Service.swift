@@ -153,6 +153,16 @@ extension Configuration {
         return try RemoteHead(watchedFeed, key: watchKey)
     }
 
+    /// What keeps a feed elsewhere from being watched; nil when nothing does.
+    package var watchProblem: WatchError? {
+        do throws(WatchError) {
+            _ = try remoteHead()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Where the round in work stands, beside the database.
     var roundRecord: String { data + "/round" }
 

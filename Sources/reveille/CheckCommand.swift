@@ -38,6 +38,10 @@ enum CheckCommand {
             "feed timing",
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
+        row(
+            "watch",
+            configuration.watch ? configuration.watchedFeed ?? "the feed's directory" : "off",
+            fault: configuration.watchProblem.map { line($0.message) })
         row("wakes", "event streams, at most \(configuration.streams)")
         row("apns", Gateways.apns(configuration), fault: fault(gatewaysOf: configuration))
         row("fcm, webpush", "off: no gateway in this version; registrations are kept for them")
@@ -52,8 +56,12 @@ enum CheckCommand {
             _ = try Gateways.make(configuration)
             return nil
         } catch {
-            return error.message.split(separator: "\n").joined(separator: "; ")
+            return line(error.message)
         }
+    }
+
+    private static func line(_ message: String) -> String {
+        message.split(separator: "\n").joined(separator: "; ")
     }
 
     private static func text(_ address: Configuration.Address) -> String {
