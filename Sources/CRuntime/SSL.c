@@ -72,11 +72,13 @@ enum {
     SSL_FILETYPE_PEM = 1,
     SSL_ERROR_WANT_READ = 2,
     SSL_ERROR_WANT_WRITE = 3,
+    SSL_ERROR_SYSCALL = 5,
     SSL_ERROR_ZERO_RETURN = 6,
     SSL_TLSEXT_ERR_OK = 0,
     SSL_TLSEXT_ERR_ALERT_FATAL = 2,
     SSL_TLSEXT_ERR_NOACK = 3,
 };
+static const uint64_t SSL_OP_IGNORE_UNEXPECTED_EOF = 1ull << 7;
 static const uint64_t SSL_OP_NO_RENEGOTIATION = 1ull << 30;
 
 // RFC 7301 §3.1: each name with its length in front.
@@ -176,7 +178,9 @@ void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
     table->ctx_set_ciphersuites(
         context,
         "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
-    table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION);
+    // A peer that hangs up without a goodbye has hung up: HTTP/2 frames say themselves where they
+    // end, so nothing can be cut off unseen.
+    table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     return context;
 }
 
@@ -269,6 +273,8 @@ static int outcome(const crt_ssl_table *table, const connection_state *state, in
     switch (table->get_error(state->ssl, result)) {
     case SSL_ERROR_WANT_READ: return CRT_SSL_WANTS_READ;
     case SSL_ERROR_WANT_WRITE: return CRT_SSL_WANTS_WRITE;
+    // SSL_get_error(3): the socket's own end, such as a reset.
+    case SSL_ERROR_SYSCALL:
     case SSL_ERROR_ZERO_RETURN: return CRT_SSL_CLOSED;
     default: return CRT_SSL_FAILED;
     }

@@ -153,8 +153,15 @@ extension Configuration {
         return try RemoteHead(watchedFeed, key: watchKey)
     }
 
-    /// Looks at the settings only; fetches nothing.
-    package func checkWatch() throws(WatchError) { _ = try remoteHead() }
+    /// What keeps a feed elsewhere from being watched; nil when nothing does.
+    package var watchProblem: WatchError? {
+        do throws(WatchError) {
+            _ = try remoteHead()
+            return nil
+        } catch {
+            return error
+        }
+    }
 
     /// Where the round in work stands, beside the database.
     var roundRecord: String { data + "/round" }

@@ -57,6 +57,10 @@ enum BroadcastCommand {
         case 409:
             if let refusal = try refusedPlan(configuration) { throw refusal }
             throw notNewer
+        case 503:
+            throw CommandFailure(
+                "the service cannot write down the broadcast: nothing was sent",
+                hint: "see that its data directory is writable and not full")
         default:
             throw CommandFailure("the service refused with status \(answer.status)")
         }

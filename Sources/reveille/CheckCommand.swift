@@ -38,8 +38,12 @@ enum CheckCommand {
             "feed timing",
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
+        row(
+            "watch",
+            configuration.watch ? configuration.watchedFeed ?? "the feed's directory" : "off",
+            fault: configuration.watchProblem.map { line($0.message) })
         row("wakes", "event streams, at most \(configuration.streams)")
-        row("broadcasts", broadcasts(configuration), fault: fault(watchOf: configuration))
+        row("broadcasts", broadcasts(configuration))
         row("apns", Gateways.apns(configuration), fault: fault(gatewaysOf: configuration))
         row("fcm, webpush", "off: no gateway in this version; registrations are kept for them")
         row("log", configuration.logLevel.rawValue)
@@ -50,19 +54,8 @@ enum CheckCommand {
     private static func broadcasts(_ configuration: Configuration) -> String {
         let heartbeat = configuration.heartbeat ? "every" : "no heartbeat, over within"
         let fetches = configuration.fetchesPerSecond
-        let watch = configuration.watchedFeed == nil ? "its own feed" : "a feed elsewhere"
         return "\(heartbeat) \(configuration.intervalSeconds) s, "
             + (fetches > 0 ? "for \(fetches) fetches a second" : "as fast as pushes can go")
-            + (configuration.watch ? ", watching \(watch)" : "")
-    }
-
-    private static func fault(watchOf configuration: Configuration) -> String? {
-        do throws(WatchError) {
-            try configuration.checkWatch()
-            return nil
-        } catch {
-            return error.message.split(separator: "\n").joined(separator: "; ")
-        }
     }
 
     /// Reads key files; a wrong one is told here and not by the first broadcast.
@@ -71,8 +64,12 @@ enum CheckCommand {
             _ = try Gateways.make(configuration)
             return nil
         } catch {
-            return error.message.split(separator: "\n").joined(separator: "; ")
+            return line(error.message)
         }
+    }
+
+    private static func line(_ message: String) -> String {
+        message.split(separator: "\n").joined(separator: "; ")
     }
 
     private static func text(_ address: Configuration.Address) -> String {

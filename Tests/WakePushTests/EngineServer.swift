@@ -19,6 +19,16 @@ final class EngineServer: Sendable {
         case stall
     }
 
+    /// How a connection ends before TLS has begun.
+    enum HangUp: CaseIterable {
+        /// With what the client sent unread: a reset.
+        case reset
+        /// With everything read: an orderly end.
+        case end
+        /// With a TLS alert, internal_error (RFC 8446 §6).
+        case alert
+    }
+
     struct TLS {
         var chain: String
         var key: String
@@ -46,19 +56,22 @@ final class EngineServer: Sendable {
     private let tls: TLS?
     /// So many connections are closed as soon as they are made.
     private let dropped: Int
+    /// These end before TLS, the first being number 1.
+    private let hangUps: (connections: ClosedRange<Int>, how: HangUp)?
     private let seen = Mutex(Seen())
     private let sockets = Mutex<Set<Int32>>([])
 
     /// - Parameter answer: is given the number of the request, from 1 on over all connections.
     init(
         settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil, port: UInt16 = 0,
-        dropped: Int = 0,
+        dropped: Int = 0, hangUps: (connections: ClosedRange<Int>, how: HangUp)? = nil,
         answer: @escaping @Sendable (Int) -> Reply = { _ in .status(200) }
     ) throws {
         listener = unsafe linux_listen_tcp("127.0.0.1", port, 16)
         precondition(listener >= 0, "loopback can be listened on")
         self.port = UInt16(linux_bound_port(listener))
         self.dropped = dropped
+        self.hangUps = hangUps
         self.settings = settings
         self.tls = tls
         self.answer = answer
@@ -110,6 +123,9 @@ final class EngineServer: Sendable {
             _ = sockets.withLock { $0.remove(socket) }
             _ = close(socket)
         }
+        if let hangUps, hangUps.connections.contains(number) {
+            return Self.hangUp(socket, hangUps.how)
+        }
         guard let wire = EngineWire(socket, tls), number > dropped else { return }
         var bytes: [UInt8] = []
         var out: [UInt8] = []
@@ -137,6 +153,17 @@ final class EngineServer: Sendable {
             bytes.removeFirst(position)
             guard wire.write(out), !isOver else { return }
         }
+    }
+
+    private static func hangUp(_ socket: Int32, _ how: HangUp) {
+        var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&ready, 1, 10_000)
+        guard how != .reset else { return }
+        var hello = [UInt8](repeating: 0, count: 16_384)
+        _ = unsafe recv(socket, &hello, hello.count, 0)
+        guard how == .alert else { return }
+        let alert: [UInt8] = [21, 3, 3, 0, 2, 2, 80]
+        _ = unsafe send(socket, alert, alert.count, Int32(MSG_NOSIGNAL))
     }
 
     private static func value(_ name: String, _ list: HeaderList) -> [UInt8] {

@@ -18,7 +18,7 @@ enum crt_ssl_result {
     CRT_SSL_WANTS_READ = -1,
     /// Call again, with the same bytes, when the socket is writable.
     CRT_SSL_WANTS_WRITE = -2,
-    /// The peer has said that no more will come.
+    /// The peer has said that no more will come, or has hung up.
     CRT_SSL_CLOSED = -3,
     /// The connection is of no more use.
     CRT_SSL_FAILED = -4,

@@ -48,7 +48,10 @@ package struct APNsConfiguration: Sendable, Equatable {
         self.init(
             key: try required("key"), keyID: try required("key-id"),
             teamID: try required("team-id"), topic: try required("topic"))
-        host = section["host"]
+        if let text = section["host"] {
+            guard Self.isHost(text) else { throw .badValue("host") }
+            host = text
+        }
         authorityFile = section["ca"]
         if let text = section["port"] {
             guard let port = UInt16(text), port > 0 else { throw .badValue("port") }
@@ -69,6 +72,28 @@ package struct APNsConfiguration: Sendable, Equatable {
         if isPlain, !["127.0.0.1", "::1", "localhost"].contains(host) {
             throw .plainToElsewhere
         }
+    }
+
+    /// A name or a numeric address, without a scheme or a port.
+    private static func isHost(_ text: String) -> Bool {
+        let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
+        // RFC 4291 §2.2: an address of version 6 has two colons at least.
+        return colons != 1
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"): true
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): true
+                default: byte == UInt8(ascii: ":")
+                }
+            }
+    }
+
+    /// Reads the authorities to trust; a file that holds none is said now and not by a round.
+    package func checkAuthorities() throws(PushEngineError) {
+        guard !isPlain else { return }
+        _ = try TLSContext(authorityFile: authorityFile)
     }
 
     /// Reads the key file.

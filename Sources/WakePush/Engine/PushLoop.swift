@@ -190,6 +190,8 @@ final class PushLoop {
     private func failed(_ line: Line, _ failure: PushFailure?) {
         line.backoff.failed()
         guard let failure, !lines.contains(where: \.isOpen) else { return }
+        // What has worked in this round is set up well: only the certificate is not waited for.
+        if case .certificate = failure {} else if opened > 0 { return }
         queue.fail(failure, into: &outcomes)
     }
 

@@ -143,29 +143,25 @@ final class BroadcastRound {
         let isBegun = journal.continues(row.id)
         let stretch = journal.read(row.id)
         guard isStill(isBegun: isBegun) else { return false }
-        report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
             report.counters.unserved += 1
-            journal.settle(stretch)
+            settled(stretch)
             return true
         }
         guard seen.insert(row.token) else {
             report.counters.duplicates += 1
-            journal.settle(stretch)
+            settled(stretch)
             return true
         }
         // Nothing that cannot leave waits for its turn.
         if open[place] != nil {
-            guard await waitForRoom(isBegun: isBegun) else {
-                report.counters.rows -= 1
-                return false
-            }
+            guard await waitForRoom(isBegun: isBegun) else { return false }
         }
         // Looked at after the wait: the gateway may have stopped meanwhile.
         guard open[place] != nil else {
             report.counters.unsent += 1
-            journal.settle(stretch)
+            settled(stretch)
             return true
         }
         allowed -= 1
@@ -260,7 +256,7 @@ final class BroadcastRound {
             outgoing[note.gateway] = []
             for row in unsettled.removeAll(of: note.gateway) {
                 report.counters.unsent += 1
-                journal.settle(row.stretch)
+                settled(row.stretch)
             }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
@@ -269,7 +265,7 @@ final class BroadcastRound {
     }
 
     private func settle(_ row: UnsettledRows.Row, _ delivery: Delivery) {
-        journal.settle(row.stretch)
+        settled(row.stretch)
         switch delivery {
         case .accepted:
             report.counters.accepted += 1
@@ -281,6 +277,12 @@ final class BroadcastRound {
             report.counters.gone += 1
             gone += brakes[row.gateway].gone(row)
         }
+    }
+
+    /// Counted now and not when it was read: what a stop leaves unsettled is read again.
+    private func settled(_ stretch: Int) {
+        report.counters.rows += 1
+        journal.settle(stretch)
     }
 
     private func noteBrakes() {

@@ -31,6 +31,11 @@ package enum Gateways {
         } catch {
             throw GatewayError(message: error.message)
         }
+        do throws(PushEngineError) {
+            try apns.checkAuthorities()
+        } catch {
+            throw GatewayError(message: "[apns] ca: " + error.words)
+        }
         let team: APNsTeam
         do throws(ProviderTokenError) {
             team = try APNsTeam(credentials, tokenFile: configuration.providerToken)

@@ -73,11 +73,13 @@ final class RoundJournal {
 
     /// Writes down what is settled. Outlives the process; about once a second also the machine.
     func keep(_ counters: RoundCounters) {
-        keepDone()
+        let hasMarked = keepDone()
         let now = ContinuousClock.now
+        guard hasMarked || now >= nextSync else { return }
+        // Beside the buckets they count, or a restart would tell less than was done.
+        attempt { (record) throws(FileError) in try record.keep(counters) }
         guard now >= nextSync else { return }
         nextSync = now + Self.syncInterval
-        attempt { (record) throws(FileError) in try record.keep(counters) }
         let flush = record.flush
         // What is not flushed, a power cut repeats: no reason to end the round.
         Self.flushing.async { flush() }
@@ -89,10 +91,14 @@ final class RoundJournal {
         attempt { (record) throws(FileError) in try record.keep(counters) }
     }
 
-    private func keepDone() {
-        for run in stretches.takeDone() {
+    /// - Returns: whether there was anything to mark.
+    @discardableResult
+    private func keepDone() -> Bool {
+        let done = stretches.takeDone()
+        for run in done {
             attempt { (record) throws(FileError) in try record.markDone(run) }
         }
+        return !done.isEmpty
     }
 
     /// What cannot be written is done all the same: a crash would repeat it, the round goes on.
