@@ -7,17 +7,17 @@ private import TestSupport
 enum BroadcastLoadBenchmark {
     private static let help = """
         usage: bench broadcast [--rows 1000000] [--fetches 12000] [--rounds 3]
-                               [--operations 40000] [--connections 64]
+                               [--gone 64] [--operations 40000] [--connections 64]
 
         Fills a store with numbered push tokens, and registers fresh ones over HTTP: with
         nothing else to do, and while the service sends a wake-up to everyone, to a mock push
         service on the same machine. --fetches is the budget that paces the pushes; 0: as many
-        as the machine can. Every 64th push token is called gone.
+        as the machine can. Every --gone-th push token is called gone and deleted; 0: none.
         """
 
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options(
-            arguments, known: ["rows", "fetches", "rounds", "operations", "connections"])
+            arguments, known: ["rows", "fetches", "rounds", "gone", "operations", "connections"])
         guard options.unknown == nil else {
             print(help)
             return options.unknown == "--help" ? 0 : 2
@@ -31,8 +31,10 @@ enum BroadcastLoadBenchmark {
     }
 
     private static func compare(_ options: Options) async throws -> Int32 {
-        // Every 64th is called gone, so that the round deletes as well.
-        let place = try await PushingService(.init("--answer", "64:410:Unregistered"))
+        let gone = options.number("gone", default: 64)
+        var choices = PushingService.Choices()
+        if gone > 0 { choices.flags = ["--answer", "\(gone):410:Unregistered"] }
+        let place = try await PushingService(choices)
         let rows = options.number("rows", default: 1_000_000)
         let fetches = options.number("fetches", default: 12_000)
         print("filling \(rows) rows")

@@ -37,6 +37,10 @@ final class BroadcastRound {
     /// Wake-ups handed to a gateway at once; after each it is looked what came back, so that little
     /// is known to have been sent and not written down.
     private static let parcel = 128
+    /// Registrations deleted at once: each such commit is flushed and empties the log, which
+    /// registrations would feel ten times a second. What a crash leaves is deleted by the next
+    /// round.
+    private static let deletes = 256
 
     /// - Parameters:
     ///   - report: with the round's number and what it had done before a restart.
@@ -239,7 +243,7 @@ final class BroadcastRound {
         }
         for note in inbox.take() { take(note) }
         noteBrakes()
-        await removeGone()
+        if gone.count >= Self.deletes { await removeGone() }
         journal.keep(report.counters)
         tell()
     }
