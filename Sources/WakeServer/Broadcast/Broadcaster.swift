@@ -154,14 +154,10 @@ final class Broadcaster: Sendable {
     /// - Returns: false when it has to wait.
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = watch.sequence()
-        // Those who were asked for have told the event streams already.
-        if reasons != .asked { tellStreams(sequence, reasons) }
-        if gateways.isEmpty {
-            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
-        }
+        if gateways.isEmpty { return await tellStreamsAlone(sequence, reasons) }
         if case .failure(let refusal) = planner.plan() {
             log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
-            return await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
+            return await tellStreamsAlone(sequence, reasons)
         }
         var random = SystemRandomNumberGenerator()
         let header = RoundHeader(
@@ -175,8 +171,26 @@ final class Broadcaster: Sendable {
             try? await Task.sleep(for: .seconds(30))
             return false
         }
+        tellUnlessTold(sequence, reasons)
         await work(record)
         return true
+    }
+
+    /// - Returns: false when it could not be written down: then nobody was told.
+    private func tellStreamsAlone(_ sequence: UInt64, _ reasons: BroadcastReasons) async -> Bool {
+        guard await desk.change({ $0.toldStreams(sequence: sequence, now: $1) }) != nil else {
+            log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
+            return false
+        }
+        tellUnlessTold(sequence, reasons)
+        return true
+    }
+
+    /// Only once it is written down that they are: what fails is tried again, and again.
+    private func tellUnlessTold(_ sequence: UInt64, _ reasons: BroadcastReasons) {
+        // Those who were asked for have told the event streams already.
+        if reasons != .asked { tellStreams(sequence, reasons) }
     }
 
     /// Works on a round until it has ended, or the program stops.
