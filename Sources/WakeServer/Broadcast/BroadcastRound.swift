@@ -87,7 +87,7 @@ final class BroadcastRound {
         for place in brakes.indices { gone += brakes[place].finish() }
         noteBrakes()
         await removeGone()
-        journal.keep(report.counters)
+        journal.keep(keptCounters)
         tell()
         return report
     }
@@ -138,22 +138,26 @@ final class BroadcastRound {
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async {
+        report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
         let stretch = journal.read(row.id)
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
             report.counters.unserved += 1
-            return settled(stretch)
+            return journal.settle(stretch)
         }
         guard seen.insert(row.token) else {
             report.counters.duplicates += 1
-            return settled(stretch)
+            return journal.settle(stretch)
         }
         await waitForRoom()
-        if inbox.isStopping { return }
+        if inbox.isStopping {
+            report.counters.rows -= 1
+            return
+        }
         // Looked at after the wait.
         guard open[place] != nil else {
             report.counters.unsent += 1
-            return settled(stretch)
+            return journal.settle(stretch)
         }
         allowed -= 1
         let slot = unsettled.insert(
@@ -189,7 +193,7 @@ final class BroadcastRound {
             if journal.isInLast { gateway?.finish() } else { gateway?.drain() }
         }
         while unsettled.count > 0, !inbox.isStopping { await settle() }
-        journal.keep(report.counters)
+        journal.keep(keptCounters)
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
@@ -216,7 +220,7 @@ final class BroadcastRound {
         for note in inbox.take() { take(note) }
         noteBrakes()
         await removeGone()
-        journal.keep(report.counters)
+        journal.keep(keptCounters)
         tell()
     }
 
@@ -232,7 +236,7 @@ final class BroadcastRound {
             outgoing[note.gateway] = []
             for row in unsettled.removeAll(of: note.gateway) {
                 report.counters.unsent += 1
-                settled(row.stretch)
+                journal.settle(row.stretch)
             }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
@@ -241,7 +245,7 @@ final class BroadcastRound {
     }
 
     private func settle(_ row: UnsettledRows.Row, _ delivery: Delivery) {
-        settled(row.stretch)
+        journal.settle(row.stretch)
         switch delivery {
         case .accepted:
             report.counters.accepted += 1
@@ -255,10 +259,11 @@ final class BroadcastRound {
         }
     }
 
-    /// Counted now and not when it was read: what a stop leaves unsettled is read again.
-    private func settled(_ stretch: Int) {
-        report.counters.rows += 1
-        journal.settle(stretch)
+    /// As written down: what a stop leaves unsettled is read, and counted, again.
+    private var keptCounters: RoundCounters {
+        var counters = report.counters
+        counters.rows -= min(counters.rows, UInt64(unsettled.count))
+        return counters
     }
 
     private func noteBrakes() {
