@@ -94,7 +94,7 @@ final class BroadcastRound {
         noteBrakes()
         await removeGone()
         tell()
-        journal.close(report.counters)
+        journal.close(keptCounters)
         return report
     }
 
@@ -147,25 +147,29 @@ final class BroadcastRound {
         let isBegun = journal.continues(row.id)
         let stretch = journal.read(row.id)
         guard isStill(isBegun: isBegun) else { return false }
+        report.counters.rows += 1
         if generation == .previous { previousRows += 1 }
         guard let place = gateways.firstIndex(where: { $0.service == row.token.service }) else {
             report.counters.unserved += 1
-            settled(stretch)
+            journal.settle(stretch)
             return true
         }
         guard seen.insert(row.token) else {
             report.counters.duplicates += 1
-            settled(stretch)
+            journal.settle(stretch)
             return true
         }
         // Nothing that cannot leave waits for its turn.
         if open[place] != nil {
-            guard await waitForRoom(isBegun: isBegun) else { return false }
+            guard await waitForRoom(isBegun: isBegun) else {
+                report.counters.rows -= 1
+                return false
+            }
         }
         // Looked at after the wait: the gateway may have stopped meanwhile.
         guard open[place] != nil else {
             report.counters.unsent += 1
-            settled(stretch)
+            journal.settle(stretch)
             return true
         }
         allowed -= 1
@@ -217,7 +221,7 @@ final class BroadcastRound {
             if journal.isInLast { gateway?.finish() } else { gateway?.drain() }
         }
         while unsettled.count > 0, !inbox.isStopping { await settle() }
-        journal.keep(report.counters)
+        journal.keep(keptCounters)
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
@@ -244,7 +248,7 @@ final class BroadcastRound {
         for note in inbox.take() { take(note) }
         noteBrakes()
         if gone.count >= Self.deletes { await removeGone() }
-        journal.keep(report.counters)
+        journal.keep(keptCounters)
         tell()
     }
 
@@ -260,7 +264,7 @@ final class BroadcastRound {
             outgoing[note.gateway] = []
             for row in unsettled.removeAll(of: note.gateway) {
                 report.counters.unsent += 1
-                settled(row.stretch)
+                journal.settle(row.stretch)
             }
             let service = gateways[note.gateway].service
             log(.gatewayStopped(service, failure))
@@ -269,7 +273,7 @@ final class BroadcastRound {
     }
 
     private func settle(_ row: UnsettledRows.Row, _ delivery: Delivery) {
-        settled(row.stretch)
+        journal.settle(row.stretch)
         switch delivery {
         case .accepted:
             report.counters.accepted += 1
@@ -283,10 +287,11 @@ final class BroadcastRound {
         }
     }
 
-    /// Counted now and not when it was read: what a stop leaves unsettled is read again.
-    private func settled(_ stretch: Int) {
-        report.counters.rows += 1
-        journal.settle(stretch)
+    /// As written down: what a stop leaves unsettled is read, and counted, again.
+    private var keptCounters: RoundCounters {
+        var counters = report.counters
+        counters.rows -= min(counters.rows, UInt64(unsettled.count))
+        return counters
     }
 
     private func noteBrakes() {

@@ -164,16 +164,10 @@ final class Broadcaster: Sendable {
     /// - Returns: false when it has to wait.
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = watch.sequence()
-        var refusal: PlanRefusal?
-        if !gateways.isEmpty, case .failure(let reason) = planner.plan() { refusal = reason }
-        if gateways.isEmpty || refusal != nil {
-            let isKept = await desk.change { $0.toldStreams(sequence: sequence, now: $1) } != nil
-            guard isKept else { return false }
-            tellStreamsUnlessAsked(sequence, reasons)
-            if let refusal {
-                log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
-            }
-            return true
+        if gateways.isEmpty { return await tellStreamsAlone(sequence, reasons) }
+        if case .failure(let refusal) = planner.plan() {
+            log(.planRefused(needed: refusal.neededSeconds, interval: refusal.intervalSeconds))
+            return await tellStreamsAlone(sequence, reasons)
         }
         var random = SystemRandomNumberGenerator()
         let header = RoundHeader(
@@ -187,14 +181,25 @@ final class Broadcaster: Sendable {
             try? await Task.sleep(for: .seconds(30))
             return false
         }
-        tellStreamsUnlessAsked(sequence, reasons)
+        tellUnlessTold(sequence, reasons)
         await work(record)
         return true
     }
 
-    /// Once it is written down: what cannot be is tried again and again. Who asked has told the
-    /// event streams already.
-    private func tellStreamsUnlessAsked(_ sequence: UInt64, _ reasons: BroadcastReasons) {
+    /// - Returns: false when it could not be written down: then nobody was told.
+    private func tellStreamsAlone(_ sequence: UInt64, _ reasons: BroadcastReasons) async -> Bool {
+        guard await desk.change({ $0.toldStreams(sequence: sequence, now: $1) }) != nil else {
+            log(.roundUnwritable)
+            try? await Task.sleep(for: .seconds(30))
+            return false
+        }
+        tellUnlessTold(sequence, reasons)
+        return true
+    }
+
+    /// Only once it is written down that they are: what fails is tried again, and again.
+    private func tellUnlessTold(_ sequence: UInt64, _ reasons: BroadcastReasons) {
+        // Those who were asked for have told the event streams already.
         if reasons != .asked { tellStreams(sequence, reasons) }
     }
 

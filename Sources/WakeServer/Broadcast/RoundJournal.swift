@@ -10,10 +10,13 @@ final class RoundJournal {
     private var stretches = WalkStretches()
     private let log: Log
     private var isWritable = true
+    private var nextKeep = ContinuousClock.now
     private var nextSync = ContinuousClock.now
     /// Flushing blocks: never on a thread that others share.
     private static let flushing = DispatchQueue(label: "round-record")
 
+    /// What the counters may lag behind the buckets they count.
+    private static let keepInterval = Duration.milliseconds(20)
     /// A power cut repeats at most so much.
     private static let syncInterval = Duration.seconds(1)
 
@@ -73,10 +76,10 @@ final class RoundJournal {
 
     /// Writes down what is settled. Outlives the process; about once a second also the machine.
     func keep(_ counters: RoundCounters) {
-        let hasMarked = keepDone()
+        keepDone()
         let now = ContinuousClock.now
-        guard hasMarked || now >= nextSync else { return }
-        // Beside the buckets they count, or a restart would tell less than was done.
+        guard now >= nextKeep else { return }
+        nextKeep = now + Self.keepInterval
         attempt { (record) throws(FileError) in try record.keep(counters) }
         guard now >= nextSync else { return }
         nextSync = now + Self.syncInterval
@@ -91,14 +94,10 @@ final class RoundJournal {
         attempt { (record) throws(FileError) in try record.keep(counters) }
     }
 
-    /// - Returns: whether there was anything to mark.
-    @discardableResult
-    private func keepDone() -> Bool {
-        let done = stretches.takeDone()
-        for run in done {
+    private func keepDone() {
+        for run in stretches.takeDone() {
             attempt { (record) throws(FileError) in try record.markDone(run) }
         }
-        return !done.isEmpty
     }
 
     /// What cannot be written is done all the same: a crash would repeat it, the round goes on.
