@@ -18,6 +18,7 @@ struct crt_crypto_table {
     void (*key_free)(void *key);
     int (*key_is_a)(const void *key, const char *name);
     int (*key_group_name)(const void *key, char *name, size_t size, size_t *count);
+    int (*key_bits)(const void *key);
     void *(*digest_new)(void);
     void (*digest_free)(void *digest);
     const void *(*sha256)(void);
@@ -46,6 +47,7 @@ static crt_status resolve(void *library, crt_crypto_table *table) {
         // New in 3.0: an older library fails here.
         {"EVP_PKEY_is_a", (void **)&table->key_is_a},
         {"EVP_PKEY_get_group_name", (void **)&table->key_group_name},
+        {"EVP_PKEY_get_bits", (void **)&table->key_bits},
         {"EVP_MD_CTX_new", (void **)&table->digest_new},
         {"EVP_MD_CTX_free", (void **)&table->digest_free},
         {"EVP_sha256", (void **)&table->sha256},
@@ -91,8 +93,17 @@ static bool is_p256(const crt_crypto_table *table, const void *key) {
         && strcmp(group, "prime256v1") == 0;
 }
 
+static crt_key_status judge(const crt_crypto_table *table, crt_key_kind kind, const void *key) {
+    if (kind == CRT_KEY_P256) return is_p256(table, key) ? CRT_KEY_READ : CRT_KEY_OTHER_KIND;
+    // Not "RSA-PSS": such a key refuses the padding of RS256 (EVP_PKEY-RSA(7)).
+    if (table->key_is_a(key, "RSA") != 1) return CRT_KEY_OTHER_KIND;
+    int bits = table->key_bits(key);
+    return bits >= 2048 && bits <= 8 * CRT_SIGNATURE_BYTES ? CRT_KEY_READ : CRT_KEY_OTHER_SIZE;
+}
+
 static crt_key_status read_key(
-    crt_crypto crypto, const uint8_t *pem, size_t count, bool is_private, void **key) {
+    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, bool is_private,
+    void **key) {
     const crt_crypto_table *table = crypto.table;
     *key = NULL;
     if (count == 0 || count > INT_MAX) return CRT_KEY_MALFORMED;
@@ -104,23 +115,24 @@ static crt_key_status read_key(
     // What went wrong is left in the thread's queue, where it would confuse later TLS calls.
     table->clear_errors();
     if (!read) return CRT_KEY_MALFORMED;
-    if (!is_p256(table, read)) {
+    crt_key_status status = judge(table, kind, read);
+    table->clear_errors();
+    if (status == CRT_KEY_READ) {
+        *key = read;
+    } else {
         table->key_free(read);
-        table->clear_errors();
-        return CRT_KEY_OTHER_KIND;
     }
-    *key = read;
-    return CRT_KEY_READ;
+    return status;
 }
 
 crt_key_status crt_crypto_private_key(
-    crt_crypto crypto, const uint8_t *pem, size_t count, void **key) {
-    return read_key(crypto, pem, count, true, key);
+    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, void **key) {
+    return read_key(crypto, kind, pem, count, true, key);
 }
 
 crt_key_status crt_crypto_public_key(
-    crt_crypto crypto, const uint8_t *pem, size_t count, void **key) {
-    return read_key(crypto, pem, count, false, key);
+    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, void **key) {
+    return read_key(crypto, kind, pem, count, false, key);
 }
 
 void crt_crypto_key_free(crt_crypto crypto, void *key) { crypto.table->key_free(key); }

@@ -9,6 +9,8 @@ package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
     case feed
     /// The anonymous event stream of wake-ups.
     case stream
+    /// What a service asks of a push service beside its wake-ups, such as an access token.
+    case gateway
 
     /// The user name shown to a SOCKS proxy: another user, another circuit (tor(1),
     /// IsolateSOCKSAuth).
@@ -17,6 +19,7 @@ package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
         case .registration: "registration"
         case .feed: "feed"
         case .stream: "stream"
+        case .gateway: "gateway"
         }
     }
 }

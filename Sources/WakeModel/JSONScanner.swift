@@ -52,6 +52,64 @@ package struct JSONScanner {
         try expect(UInt8(ascii: "}"))
     }
 
+    /// Reads an array; `element` must read each value, or pass over it.
+    package mutating func array(
+        _ element: (inout JSONScanner) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        try expect(UInt8(ascii: "["))
+        depth += 1
+        defer { depth -= 1 }
+        guard depth <= depthLimit else { throw .tooDeep }
+        skipSpace()
+        if take(UInt8(ascii: "]")) { return }
+        repeat {
+            skipSpace()
+            try element(&self)
+            skipSpace()
+        } while take(UInt8(ascii: ","))
+        try expect(UInt8(ascii: "]"))
+    }
+
+    /// Passes over one value of any kind that is not needed; what it nests counts as depth.
+    package mutating func skip() throws(JSONError) {
+        guard position < bytes.count else { throw .malformed }
+        switch bytes[position] {
+        case UInt8(ascii: "{"):
+            try object { scanner, _ throws(JSONError) in try scanner.skip() }
+        case UInt8(ascii: "["):
+            try array { scanner throws(JSONError) in try scanner.skip() }
+        case UInt8(ascii: "\""): _ = try string()
+        case UInt8(ascii: "-"), 0x30...0x39: try skipNumber()
+        default:
+            guard takeWord("true") || takeWord("false") || takeWord("null") else {
+                throw .malformed
+            }
+        }
+    }
+
+    /// RFC 8259 §6
+    private mutating func skipNumber() throws(JSONError) {
+        _ = take(UInt8(ascii: "-"))
+        let start = position
+        guard skipDigits() > 0, bytes[start] != 0x30 || position == start + 1 else {
+            throw .malformed
+        }
+        if take(UInt8(ascii: ".")) {
+            guard skipDigits() > 0 else { throw .malformed }
+        }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            guard skipDigits() > 0 else { throw .malformed }
+        }
+    }
+
+    /// - Returns: how many there were.
+    private mutating func skipDigits() -> Int {
+        let start = position
+        while position < bytes.count, (0x30...0x39).contains(bytes[position]) { position += 1 }
+        return position - start
+    }
+
     package mutating func bool() throws(JSONError) -> Bool {
         if takeWord("true") { return true }
         if takeWord("false") { return false }

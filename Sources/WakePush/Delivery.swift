@@ -59,6 +59,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
     package var word: StaticString {
         switch self {
         case .misconfigured(.apns(let fault)): fault.word
+        case .misconfigured(.fcm(let fault)): fault.word
         case .misconfigured(.connection(let fault, _)): fault.word
         case .misconfigured(.providerToken): "provider-token"
         case .misconfigured(.engine(let error, _)): error.word
@@ -70,6 +71,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
 /// What the operator has to put right, by gateway.
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
+    case fcm(FCMFault)
     /// No connection that may be trusted comes about.
     case connection(ConnectionFault, PushService)
     /// The provider token can be neither read, made nor kept.
@@ -80,6 +82,7 @@ package enum Misconfiguration: Sendable, Hashable {
     package var message: String {
         switch self {
         case .apns(let fault): fault.message
+        case .fcm(let fault): fault.message
         case .connection(let fault, let service): "\(service.word): \(fault.words)"
         case .providerToken(let error): error.message
         case .engine(let error, let service): "\(service.word): \(error.words)"
@@ -140,12 +143,15 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     case unknownHost
     /// It answers nothing but that it cannot, for minutes.
     case pushback
+    /// Nothing gives out an access token, for minutes.
+    case noAccessToken
 
     package var word: StaticString {
         switch self {
         case .unreachable: "unreachable"
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
+        case .noAccessToken: "no-access-token"
         }
     }
 
@@ -165,6 +171,11 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
             """
             the push service refused everything as too much or broken for minutes
             hint: nothing was deleted; the next round tries again
+            """
+        case .noAccessToken:
+            """
+            no access token could be had for minutes
+            hint: check the network, and token_uri in the file of key; the next round tries again
             """
         }
     }

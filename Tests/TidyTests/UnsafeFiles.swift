@@ -39,6 +39,7 @@ enum UnsafeFiles {
         "Sources/WakePush/HTTP2/Bytes+Wire.swift",
         "Sources/WakePush/Signing/CryptoLibrary.swift",
         "Sources/WakePush/Signing/P256Key.swift",
+        "Sources/WakePush/Signing/RSAKey.swift",
         "Sources/WakePush/Transport/PlainStream.swift",
         "Sources/WakePush/Transport/SocketAddress.swift",
         "Sources/WakePush/Transport/TLSContext.swift",

@@ -74,7 +74,7 @@ struct ProxyTests {
             }
         }
         await fetcher.close()
-        let expected = ["registration", "feed", "stream"].map {
+        let expected = ["registration", "feed", "stream", "gateway"].map {
             Visit(user: $0, password: "profile:1@x/", host: "abcdefghij.onion", port: 81)
         }
         #expect(visits.all == expected)

@@ -10,6 +10,8 @@ import TestSupport
 final class EngineServer: Sendable {
     enum Reply {
         case status(UInt16)
+        /// With a body, and `retry-after` in seconds unless 0.
+        case answer(UInt16, retryAfter: Int = 0, body: [UInt8])
         case reset(UInt32)
         /// Nothing, ever.
         case silence
@@ -45,6 +47,7 @@ final class EngineServer: Sendable {
         var requests = 0
         var paths: [[UInt8]: Int] = [:]
         var credentials: [[UInt8]] = []
+        var bodies: [[UInt8]] = []
         var connections = 0
         var bytes = 0
     }
@@ -52,7 +55,7 @@ final class EngineServer: Sendable {
     let port: UInt16
     private let listener: Int32
     private let settings: [(id: UInt16, value: UInt32)]
-    private let answer: @Sendable (Int) -> Reply
+    private let answer: @Sendable (Int, [UInt8]) -> Reply
     private let tls: TLS?
     /// So many connections are closed as soon as they are made.
     private let dropped: Int
@@ -62,10 +65,20 @@ final class EngineServer: Sendable {
     private let sockets = Mutex<Set<Int32>>([])
 
     /// - Parameter answer: is given the number of the request, from 1 on over all connections.
-    init(
+    convenience init(
         settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil, port: UInt16 = 0,
         dropped: Int = 0, hangUps: (connections: ClosedRange<Int>, how: HangUp)? = nil,
         answer: @escaping @Sendable (Int) -> Reply = { _ in .status(200) }
+    ) throws {
+        try self.init(settings: settings, tls: tls, port: port, dropped: dropped) { number, _ in
+            answer(number)
+        }
+    }
+
+    /// - Parameter reply: is given the request's body as well.
+    init(
+        settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil, port: UInt16 = 0,
+        dropped: Int = 0, reply: @escaping @Sendable (Int, [UInt8]) -> Reply
     ) throws {
         listener = unsafe linux_listen_tcp("127.0.0.1", port, 16)
         precondition(listener >= 0, "loopback can be listened on")
@@ -74,7 +87,7 @@ final class EngineServer: Sendable {
         self.hangUps = hangUps
         self.settings = settings
         self.tls = tls
-        self.answer = answer
+        answer = reply
         try EngineThread.start { [self] in accept() }
     }
 
@@ -82,6 +95,8 @@ final class EngineServer: Sendable {
     var paths: [[UInt8]: Int] { seen.withLock { $0.paths } }
     /// The value of `authorization` in each request.
     var credentials: [[UInt8]] { seen.withLock { $0.credentials } }
+    /// Of each request, in the order in which they ended.
+    var bodies: [[UInt8]] { seen.withLock { $0.bodies } }
     /// Everything that clients sent, after TLS.
     var bytes: Int { seen.withLock { $0.bytes } }
     var connections: Int { seen.withLock { $0.connections } }
@@ -132,6 +147,7 @@ final class EngineServer: Sendable {
         FrameWriter.settings(settings, into: &out)
         guard wire.write(out) else { return }
         var decoder = HPACKDecoder()
+        var open: [UInt32: [UInt8]] = [:]
         var hasPreface = false
         while let more = wire.read() {
             bytes += more
@@ -147,7 +163,7 @@ final class EngineServer: Sendable {
             while !isOver,
                 case .complete(let frame, let end) = FrameReader.read(bytes.span, at: position)
             {
-                isOver = reply(to: frame, bytes, &decoder, &out, on: socket)
+                isOver = reply(to: frame, bytes, &decoder, &open, &out, on: socket)
                 position = end
             }
             bytes.removeFirst(position)
@@ -173,8 +189,8 @@ final class EngineServer: Sendable {
 
     /// - Returns: whether the connection is over.
     private func reply(
-        to frame: Frame, _ bytes: [UInt8], _ decoder: inout HPACKDecoder, _ out: inout [UInt8],
-        on socket: Int32
+        to frame: Frame, _ bytes: [UInt8], _ decoder: inout HPACKDecoder,
+        _ open: inout [UInt32: [UInt8]], _ out: inout [UInt8], on socket: Int32
     ) -> Bool {
         var ended: UInt32?
         switch frame {
@@ -194,7 +210,8 @@ final class EngineServer: Sendable {
                 seen.credentials.append(credential)
             }
             if ends { ended = stream }
-        case .data(let stream, _, let flow, let ends):
+        case .data(let stream, let payload, let flow, let ends):
+            open[stream, default: []] += bytes[payload]
             if flow > 0 {
                 FrameWriter.windowUpdate(stream: 0, increment: UInt32(flow), into: &out)
                 if !ends {
@@ -206,15 +223,35 @@ final class EngineServer: Sendable {
         default: break
         }
         guard let stream = ended else { return false }
+        let body = open.removeValue(forKey: stream) ?? []
         let number = seen.withLock { seen in
             seen.requests += 1
+            seen.bodies.append(body)
             return seen.requests
         }
-        switch answer(number) {
+        return act(answer(number, body), stream, &out, on: socket)
+    }
+
+    /// - Returns: whether the connection is over.
+    private func act(
+        _ reply: Reply, _ stream: UInt32, _ out: inout [UInt8], on socket: Int32
+    ) -> Bool {
+        switch reply {
         case .status(let status):
             var block: [UInt8] = []
             HPACKWriter.literalOrIndex(":status", String(status), into: &block)
             FrameWriter.headers(stream: stream, block: block, ends: true, into: &out)
+        case .answer(let status, let retryAfter, let body):
+            var block: [UInt8] = []
+            HPACKWriter.literalOrIndex(":status", String(status), into: &block)
+            if retryAfter > 0 {
+                HPACKWriter.literalOrIndex("retry-after", String(retryAfter), into: &block)
+            }
+            FrameWriter.headers(stream: stream, block: block, ends: false, into: &out)
+            FrameWriter.head(
+                length: body.count, kind: FrameKind.data, flags: FrameFlag.endStream,
+                stream: stream, into: &out)
+            out += body
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &out)
         case .silence: break
         case .stall:

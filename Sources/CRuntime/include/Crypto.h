@@ -1,6 +1,7 @@
-// The few functions of libcrypto that sign and verify with ECDSA on P-256 and SHA-256 (ES256 of
-// RFC 7518 §3.4), declared here so that no -dev package is needed. Names are those of OpenSSL 3's
-// documented ABI (soname 3); see the man page of each.
+// The few functions of libcrypto that sign and verify with SHA-256 and either ECDSA on P-256 (ES256
+// of RFC 7518 §3.4) or RSA with PKCS #1 padding (RS256, §3.3), declared here so that no -dev
+// package is needed. Names are those of OpenSSL 3's documented ABI (soname 3); see the man page of
+// each.
 #pragma once
 
 #include <stdbool.h>
@@ -19,36 +20,48 @@ typedef struct __attribute__((swift_attr("@Sendable"))) crt_crypto {
     const crt_crypto_table *_Nullable table;
 } crt_crypto;
 
+/// Which keys are accepted.
+typedef enum crt_key_kind {
+    CRT_KEY_P256 = 0,
+    /// RSA of 2048 bits or more (RFC 7518 §3.3), for any padding.
+    CRT_KEY_RSA = 1,
+} crt_key_kind;
+
 /// Whether a key could be read, and if not, why.
 typedef enum crt_key_status {
     CRT_KEY_READ = 0,
     /// Not PEM, not a key of the asked-for half, or protected by a password.
     CRT_KEY_MALFORMED = 1,
-    /// A key, but not an elliptic-curve key on P-256.
+    /// A key, but not of the kind that was asked for.
     CRT_KEY_OTHER_KIND = 2,
     CRT_KEY_NO_MEMORY = 3,
+    /// An RSA key of fewer than 2048 bits, or of more than CRT_SIGNATURE_BYTES.
+    CRT_KEY_OTHER_SIZE = 4,
 } crt_key_status;
 
-/// The longest DER signature of ECDSA on P-256: two integers of at most 33 bytes.
-enum { CRT_SIGNATURE_BYTES = 72 };
+/// The longest signature: of RSA with 8192 bits. DER of ECDSA on P-256 has 72 bytes at most.
+enum { CRT_SIGNATURE_BYTES = 1024 };
 
 /// Loads libcrypto once per `name` and process, from any thread. NULL: `libcrypto.so.3`.
 crt_status crt_crypto_load(const char *_Nullable name, crt_crypto *_Nonnull crypto);
 
-/// Reads an unencrypted PEM private key (PKCS #8, RFC 5208) on P-256. Never asks for a password.
+/// Reads an unencrypted PEM private key (PKCS #8, RFC 5208). Never asks for a password.
 crt_key_status crt_crypto_private_key(
-    crt_crypto crypto, const uint8_t *pem, size_t count, void *_Nullable *_Nonnull key);
-/// Reads a PEM public key (SubjectPublicKeyInfo, RFC 5280 §4.1) on P-256.
+    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count,
+    void *_Nullable *_Nonnull key);
+/// Reads a PEM public key (SubjectPublicKeyInfo, RFC 5280 §4.1).
 crt_key_status crt_crypto_public_key(
-    crt_crypto crypto, const uint8_t *pem, size_t count, void *_Nullable *_Nonnull key);
+    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count,
+    void *_Nullable *_Nonnull key);
 /// Frees a key; a private one is wiped (EVP_PKEY_free(3), OPENSSL_clear_free(3)).
 void crt_crypto_key_free(crt_crypto crypto, void *key);
 
 /// Signs SHA-256 of `message` into `signature`, which holds CRT_SIGNATURE_BYTES: the bytes written,
-/// DER, or 0. A key may sign on several threads at once.
+/// or 0. ECDSA signatures are DER, those of RSA as long as the key (RFC 8017 §8.2). A key may sign
+/// on several threads at once.
 size_t crt_crypto_sign(
     crt_crypto crypto, void *key, const uint8_t *message, size_t count, uint8_t *signature);
-/// Whether `signature`, DER, is that of SHA-256 of `message`. `key` may be either half.
+/// Whether `signature`, as above, is that of SHA-256 of `message`. `key` may be either half.
 bool crt_crypto_verify(
     crt_crypto crypto, void *key, const uint8_t *message, size_t count, const uint8_t *signature,
     size_t signature_count);

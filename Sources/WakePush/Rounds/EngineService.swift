@@ -26,6 +26,18 @@ protocol EngineService: Sendable {
 
     /// What answers said of the credential in use.
     func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure)
+
+    /// Wake-ups that the push service takes in a minute; nil when it names no number.
+    static var perMinute: Int? { get }
+
+    /// Seconds to wait at least before a wake-up is tried again.
+    static func leastWait(after cause: RetryCause) -> Int
+}
+
+extension EngineService {
+    static var perMinute: Int? { nil }
+
+    static func leastWait(after cause: RetryCause) -> Int { 0 }
 }
 
 /// A value of `authorization`, or a pause.

@@ -17,6 +17,7 @@ struct WakeUpFlow<Service: EngineService> {
     private let service: PushService
     private var ledger = WakeUpLedger()
     private var pushback = Pushback()
+    private var pace = Service.perMinute.map { QuotaPace(perMinute: $0) }
     private var evidence: [UInt32: ConnectionEvidence<Entry>] = [:]
     private var hasAccepted = false
     /// What the gateway is at fault for if nothing at all is accepted.
@@ -56,13 +57,15 @@ struct WakeUpFlow<Service: EngineService> {
     mutating func next(now: UInt64) -> (batch: UInt32, entries: ArraySlice<Entry>)? {
         ledger.advance(now: now)
         let size = min(window.size, pushback.allowance(now: now) ?? window.size)
-        let count = min(ledger.readyCount, size - ledger.inFlight)
-        if count < ledger.readyCount { window.filled() }
+        let room = min(ledger.readyCount, size - ledger.inFlight)
+        if room < ledger.readyCount { window.filled() }
+        let count = min(room, pace?.allowance(now: now) ?? room)
+        let enough = min(size / 4, pace.map { $0.burst / 2 } ?? size)
         // Large batches: what a batch costs is shared by its wake-ups.
         guard !isLanding, count > 0,
-            count == ledger.readyCount || count >= size / 4
-                || ledger.inFlight == 0
+            count == ledger.readyCount || count >= enough || ledger.inFlight == 0
         else { return nil }
+        pace?.spend(count)
         return ledger.launch(count)
     }
 
@@ -143,6 +146,8 @@ struct WakeUpFlow<Service: EngineService> {
         case .retry(let cause):
             note(cause, wait, &step)
             // A definite answer: a moment later the same question would get the same one.
+            var wait = wait
+            wait.retryAfter = max(wait.retryAfter, Service.leastWait(after: cause))
             if cause != .unknownRefusal, tryAgain(entry, wait) {
                 step.retried += 1
                 return

@@ -34,8 +34,10 @@ package enum SigningError: Error, Sendable, Hashable {
     case libraryMissing(LibraryFault)
     /// Not a PEM key of the half that is needed, or protected by a password.
     case keyMalformed
-    /// A key, but not one on the curve P-256.
+    /// A key, but not one on the curve P-256, or not one of RSA, whichever is needed.
     case keyOfOtherKind
+    /// An RSA key of fewer than 2048 bits (RFC 7518 §3.3), or of more than 8192.
+    case keyOfOtherSize
     case outOfMemory
 
     /// Two lines: what is wrong, and what to do.
@@ -55,6 +57,9 @@ package enum SigningError: Error, Sendable, Hashable {
         case .keyOfOtherKind:
             "the key is not an elliptic-curve key on P-256\n"
                 + "hint: use the .p8 file as downloaded from the push service"
+        case .keyOfOtherSize:
+            "the key has fewer than 2048 bits, or more than 8192\n"
+                + "hint: use the key file as downloaded from the push service"
         case .outOfMemory: "out of memory for a key"
         }
     }

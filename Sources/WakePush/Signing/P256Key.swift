@@ -21,9 +21,11 @@ package final class P256Key: Sendable {
             guard let start = buffer.baseAddress else { return CRT_KEY_MALFORMED }
             return switch half {
             case .privateKey:
-                unsafe crt_crypto_private_key(library.library, start, buffer.count, &key)
+                unsafe crt_crypto_private_key(
+                    library.library, CRT_KEY_P256, start, buffer.count, &key)
             case .publicKey:
-                unsafe crt_crypto_public_key(library.library, start, buffer.count, &key)
+                unsafe crt_crypto_public_key(
+                    library.library, CRT_KEY_P256, start, buffer.count, &key)
             }
         }
         switch status {

@@ -28,7 +28,8 @@ final class World: Sendable {
         network = SimulatedNetwork(time) { [feed, service] request in
             switch request.purpose {
             case .feed: feed.route(request)
-            case .registration: service.route(request)
+            // A client has no gateways: such a request is answered like any that is unknown.
+            case .registration, .gateway: service.route(request)
             case .stream:
                 .init(body: Self.event((try? feed.head.sequence) ?? 0), contentType: .eventStream)
             }

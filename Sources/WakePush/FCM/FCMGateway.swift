@@ -1,0 +1,66 @@
+package import WakeModel
+
+/// Wakes push tokens of FCM.
+package struct FCMGateway: Gateway, EngineService {
+    package let connections: Int
+    private let endpoint: FCMEndpoint
+    private let account: FCMAccount
+
+    package init(_ configuration: FCMConfiguration, account: FCMAccount) {
+        endpoint = configuration.endpoint
+        connections = configuration.connections
+        self.account = account
+    }
+
+    package var service: PushService { .fcm }
+
+    package var window: Int { 2 * connections * ConnectionLimits().streams }
+
+    package func open(
+        lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
+    ) -> any GatewayRound {
+        EngineRound(self, lifetime: lifetime, report: report)
+    }
+
+    // MARK: For the engine
+
+    /// Those of today have 140 to 170.
+    static var tokenBytes: Int { 168 }
+
+    /// The quota of a project unless Google grants more (firebase.google.com, "FCM throttling and
+    /// quotas").
+    static var perMinute: Int? { 600_000 }
+
+    static func leastWait(after cause: RetryCause) -> Int {
+        cause == .throttled ? FCMAnswers.throttledSeconds : 0
+    }
+
+    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
+        try account.credential(at: now)
+    }
+
+    func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure) {
+        try account.note(news, at: now)
+    }
+
+    func engine(
+        authorization: [UInt8], lifetime: Int, now: ClockReading
+    ) -> EngineConfiguration {
+        let request = FCMRequest(endpoint, projectID: account.projectID, lifetime: lifetime)
+        var configuration = endpoint.engine(request.shape(authorization: authorization))
+        configuration.connections = connections
+        return configuration
+    }
+
+    func append(_ token: PushToken, to batch: inout PushBatch) {
+        token.bytes.withSpan { bytes in
+            var text = FCMRequest.escaped(bytes)
+            batch.append(text)
+            wipe(&text)
+        }
+    }
+
+    static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
+        FCMAnswers.verdict(status: status, body: body)
+    }
+}
