@@ -70,7 +70,9 @@ final class EngineServer: Sendable {
         dropped: Int = 0, hangUps: (connections: ClosedRange<Int>, how: HangUp)? = nil,
         answer: @escaping @Sendable (Int) -> Reply = { _ in .status(200) }
     ) throws {
-        try self.init(settings: settings, tls: tls, port: port, dropped: dropped) { number, _ in
+        try self.init(
+            settings: settings, tls: tls, port: port, dropped: dropped, hangUps: hangUps
+        ) { number, _ in
             answer(number)
         }
     }
@@ -78,7 +80,8 @@ final class EngineServer: Sendable {
     /// - Parameter reply: is given the request's body as well.
     init(
         settings: [(id: UInt16, value: UInt32)] = [], tls: TLS? = nil, port: UInt16 = 0,
-        dropped: Int = 0, reply: @escaping @Sendable (Int, [UInt8]) -> Reply
+        dropped: Int = 0, hangUps: (connections: ClosedRange<Int>, how: HangUp)? = nil,
+        reply: @escaping @Sendable (Int, [UInt8]) -> Reply
     ) throws {
         listener = unsafe linux_listen_tcp("127.0.0.1", port, 16)
         precondition(listener >= 0, "loopback can be listened on")
