@@ -79,7 +79,7 @@ enum BroadcastCommand {
                 console.endProgress()
                 return try tell(status)
             }
-            if status.round == round { console.progress(status.line) }
+            if status.round == round { console.progress(status.progress) }
             try? await Task.sleep(for: .milliseconds(200))
         }
     }

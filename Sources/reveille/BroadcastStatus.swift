@@ -10,6 +10,7 @@ struct BroadcastStatus: Decodable {
     let accepted: Int
     let gone: Int
     let deleted: Int
+    let retried: Int
     let abandoned: Int
     let duplicates: Int
     let unsent: Int
@@ -30,6 +31,11 @@ struct BroadcastStatus: Decodable {
         } catch {
             throw CommandFailure("the service's answer is not of this version")
         }
+    }
+
+    /// The line, and what it would not tell: that everything was refused up to now.
+    var progress: String {
+        accepted == 0 && retried >= 64 ? line + "  refused so far" : line
     }
 
     /// One line: what became of everybody.
