@@ -29,7 +29,7 @@ package struct ConfigurationParser {
 
     /// What only the whole file can tell.
     private mutating func finish() throws(ConfigurationError) {
-        do throws(APNsConfigurationError) {
+        do throws(GatewaySectionFault) {
             configuration.apns = try APNsConfiguration(section: configuration.apnsSection)
         } catch {
             throw ConfigurationError(line: apnsLine, reason: .apns(error))
@@ -96,7 +96,7 @@ package struct ConfigurationError: Error, Equatable {
         case unknownKey(String, section: String, meant: String?)
         case keyTwice(String)
         case badValue(String, expected: String)
-        case apns(APNsConfigurationError)
+        case apns(GatewaySectionFault)
     }
 
     package let line: Int
@@ -114,7 +114,7 @@ package struct ConfigurationError: Error, Equatable {
                 + (meant.map { "; did you mean \($0)?" } ?? "")
         case .keyTwice(let key): "line \(line): \(key) is set twice"
         case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
-        case .apns(let error): "line \(line): \(error.message)"
+        case .apns(let error): "line \(line): \(APNsConfiguration.message(error))"
         }
     }
 }

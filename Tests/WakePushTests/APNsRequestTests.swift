@@ -64,15 +64,16 @@ struct APNsRequestTests {
     func missing(_ key: String) {
         var section = Self.section
         section[key] = nil
-        #expect(throws: APNsConfigurationError.missing(key)) {
+        #expect(throws: GatewaySectionFault.missing(key)) {
             try APNsConfiguration(section: section)
         }
-        #expect(APNsConfigurationError.missing(key).message.contains("[apns] lacks \(key)\nhint:"))
+        let message = APNsConfiguration.message(.missing(key))
+        #expect(message.contains("[apns] lacks \(key)\nhint:"))
     }
 
     @Test("bad ports, bad switches and clear text to elsewhere are refused")
     func badValues() {
-        let cases: [([String: String], APNsConfigurationError)] = [
+        let cases: [([String: String], GatewaySectionFault)] = [
             (["port": "0"], .badValue("port")), (["port": "65536"], .badValue("port")),
             (["plain": "yes"], .badValue("plain")), (["plain": "on"], .plainToElsewhere),
             (["plain": "on", "host": "10.0.0.1"], .plainToElsewhere),
@@ -81,7 +82,7 @@ struct APNsRequestTests {
             #expect(throws: error) {
                 try APNsConfiguration(section: Self.section.merging(more) { $1 })
             }
-            #expect(error.message.contains("\nhint: "))
+            #expect(APNsConfiguration.message(error).contains("\nhint: "))
         }
     }
 }

@@ -90,7 +90,7 @@ struct FCMRequestTests {
     func configuration() throws {
         #expect(try FCMConfiguration(section: [:]) == nil)
         let configuration = try #require(try FCMConfiguration(section: ["key": "/k.json"]))
-        #expect(configuration.endpoint == FCMEndpoint() && configuration.connections == 1)
+        #expect(configuration.endpoint == FCMEndpoint() && configuration.reach.connections == 1)
         #expect(configuration.endpoint.authority == "fcm.googleapis.com")
         let moved = [
             "key": "/k.json", "host": "127.0.0.1", "port": "9", "ca": "/ca", "plain": "on",
@@ -99,15 +99,16 @@ struct FCMRequestTests {
         #expect(Set(moved.keys) == Set(FCMConfiguration.words.map(\.key)))
         let other = try #require(try FCMConfiguration(section: moved))
         #expect(other.endpoint.authority == "127.0.0.1:9" && other.endpoint.isPlain)
-        #expect(other.endpoint.authorityFile == "/ca" && other.connections == 4)
+        #expect(other.endpoint.authorityFile == "/ca" && other.reach.connections == 4)
         #expect(Self.shape(other.endpoint).scheme == "http")
     }
 
     @Test("missing and bad values, and clear text to elsewhere, are refused by their key")
     func badValues() {
-        let cases: [([String: String], FCMConfigurationError)] = [
+        let cases: [([String: String], GatewaySectionFault)] = [
             (["host": "a"], .missing("key")), (["key": ""], .missing("key")),
             (["key": "k", "port": "0"], .badValue("port")),
+            (["key": "k", "host": "https://a"], .badValue("host")),
             (["key": "k", "port": "65536"], .badValue("port")),
             (["key": "k", "connections": "0"], .badValue("connections")),
             (["key": "k", "connections": "65"], .badValue("connections")),
@@ -117,7 +118,8 @@ struct FCMRequestTests {
         ]
         for (section, error) in cases {
             #expect(throws: error) { try FCMConfiguration(section: section) }
-            #expect(error.message.hasPrefix("[fcm] ") && error.message.contains("\nhint: "))
+            let message = FCMConfiguration.message(error)
+            #expect(message.hasPrefix("[fcm] ") && message.contains("\nhint: "))
         }
     }
 }

@@ -47,9 +47,9 @@ struct RoundEngineTests {
         var configuration = APNsConfiguration(
             key: pair.privatePath, keyID: "ABC123DEFG", teamID: "TEAM123456",
             topic: "org.example.app")
-        configuration.host = "127.0.0.1"
-        configuration.port = UInt16(mock.port)
-        configuration.isPlain = true
+        configuration.reach.host = "127.0.0.1"
+        configuration.reach.port = UInt16(mock.port)
+        configuration.reach.isPlain = true
         let team = try APNsTeam(
             configuration.credentials(), tokenFile: directory.path + "/apns-token")
         return try #require(APNsGateway(.apns, configuration, team: team))

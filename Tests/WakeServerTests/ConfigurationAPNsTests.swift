@@ -33,19 +33,20 @@ struct ConfigurationAPNsTests {
         let apns = try #require(try parse(Self.whole).apns)
         #expect(apns.key == "/base/keys/AuthKey.p8")
         #expect(apns.keyID == "ABC123DEFG" && apns.teamID == "TEAM123456")
-        #expect(apns.topic == "org.example.app" && apns.connections == 1 && !apns.isPlain)
-        #expect(apns.host == nil && apns.port == nil && apns.authorityFile == nil)
+        #expect(
+            apns.topic == "org.example.app" && apns.reach.connections == 1 && !apns.reach.isPlain)
+        #expect(apns.reach.host == nil && apns.reach.port == nil && apns.reach.authorityFile == nil)
     }
 
     @Test("the other keys are read as well")
     func others() throws {
         let text = Self.whole + "host = localhost\nport = 8443\nca = ca.pem\nconnections = 64\n"
         let apns = try #require(try parse(text).apns)
-        #expect(apns.host == "localhost" && apns.port == 8443)
-        #expect(apns.authorityFile == "/base/ca.pem" && apns.connections == 64)
+        #expect(apns.reach.host == "localhost" && apns.reach.port == 8443)
+        #expect(apns.reach.authorityFile == "/base/ca.pem" && apns.reach.connections == 64)
         let plain = try #require(try parse(Self.whole + "host = 127.0.0.1\nplain = on\n").apns)
-        #expect(plain.isPlain)
-        #expect(try parse(Self.whole + "plain = off\n").apns?.isPlain == false)
+        #expect(plain.reach.isPlain)
+        #expect(try parse(Self.whole + "plain = off\n").apns?.reach.isPlain == false)
     }
 
     @Test(
@@ -64,7 +65,9 @@ struct ConfigurationAPNsTests {
     @Test(
         "a value that is none is named, with what it takes",
         arguments: [
-            ("port", "0", "a port"), ("port", "65536", "a port"), ("port", "https", "a port"),
+            ("port", "0", "a number from 1 to 65535"),
+            ("port", "65536", "a number from 1 to 65535"),
+            ("port", "https", "a number from 1 to 65535"),
             ("connections", "0", "a whole number from 1 to 64"),
             ("connections", "65", "a whole number from 1 to 64"),
             ("connections", "-1", "a whole number from 1 to 64"),

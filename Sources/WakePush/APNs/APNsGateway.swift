@@ -13,7 +13,7 @@ package struct APNsGateway: Gateway, EngineService {
         self.service = service
         self.endpoint = endpoint
         self.team = team
-        connections = configuration.connections
+        connections = configuration.reach.connections
     }
 
     package var window: Int { 2 * connections * ConnectionLimits().streams }

@@ -8,7 +8,7 @@ package struct FCMGateway: Gateway, EngineService {
 
     package init(_ configuration: FCMConfiguration, account: FCMAccount) {
         endpoint = configuration.endpoint
-        connections = configuration.connections
+        connections = configuration.reach.connections
         self.account = account
     }
 

@@ -8,14 +8,14 @@ package enum Gateways {
         guard let apns = configuration.apns else {
             return "off: no section [apns]; registrations are kept for it"
         }
-        let place = apns.host.map { ", at \($0)" } ?? ""
-        return "on, topic \(apns.topic), connections \(apns.connections)\(place)"
+        let place = apns.reach.host.map { ", at \($0)" } ?? ""
+        return "on, topic \(apns.topic), connections \(apns.reach.connections)\(place)"
     }
 
     /// How fast the gateways of a configuration are, without making them. Without any, as fast as
     /// one of APNs would be: for plans on paper.
     package static func limits(_ configuration: Configuration) -> [GatewayLimits] {
-        [GatewayLimits(.apns, connections: configuration.apns?.connections ?? 1)]
+        [GatewayLimits(.apns, connections: configuration.apns?.reach.connections ?? 1)]
     }
 
     /// Reads credentials and kept tokens; sends nothing.
@@ -32,7 +32,7 @@ package enum Gateways {
             throw GatewayError(message: error.message)
         }
         do throws(PushEngineError) {
-            try apns.checkAuthorities()
+            try apns.reach.checkAuthorities()
         } catch {
             throw GatewayError(message: "[apns] ca: " + error.words)
         }
