@@ -56,8 +56,6 @@ typedef enum crt_curl_option {
 typedef enum crt_curl_multi_option {
     CURLMOPT_PIPELINING = 3,
     CURLMOPT_MAXCONNECTS = 6,
-    CURLMOPT_MAX_TOTAL_CONNECTIONS = 13,
-    CURLMOPT_MAX_CONCURRENT_STREAMS = 16,
 } crt_curl_multi_option;
 
 /// Values of some options.
