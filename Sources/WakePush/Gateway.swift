@@ -12,6 +12,9 @@ package protocol Gateway: Sendable {
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
+    /// Whether it would wake this push token: what a registration is refused for otherwise.
+    func admits(_ token: PushToken) -> Bool
+
     /// Begins a round; costs nothing until something is sent.
     /// - Parameters:
     ///   - lifetime: seconds the push service keeps a wake-up for a device that is off.
@@ -20,6 +23,10 @@ package protocol Gateway: Sendable {
     func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
     ) -> any GatewayRound
+}
+
+extension Gateway {
+    package func admits(_ token: PushToken) -> Bool { true }
 }
 
 /// One gateway at work in one round.

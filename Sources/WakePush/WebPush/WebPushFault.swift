@@ -11,8 +11,6 @@ package enum WebPushFault: Sendable, Hashable {
     case untrusted
     /// Every host has an address that is not public.
     case addressesRefused
-    /// libcrypto is out of memory.
-    case cannotSign
 
     /// A word for logs and metrics.
     package var word: StaticString {
@@ -22,7 +20,6 @@ package enum WebPushFault: Sendable, Hashable {
         case .endpointsUnknown: "endpoints-unknown"
         case .untrusted: "untrusted"
         case .addressesRefused: "addresses-refused"
-        case .cannotSign: "cannot-sign"
         }
     }
 
@@ -62,11 +59,6 @@ package enum WebPushFault: Sendable, Hashable {
                 "every push service has an address that is not public; nothing was sent",
                 "check this machine's name service, or name in [webpush] networks the network "
                     + "that a push service of your own is in"
-            )
-        case .cannotSign:
-            (
-                "out of memory while signing for the push services",
-                "nothing was deleted; the next round tries again"
             )
         }
     }
