@@ -101,7 +101,7 @@ let package = Package(
         tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
         tests(
             "WakePushTests",
-            ["WakePush", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+            ["WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
         .executableTarget(
             name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
             path: "Tests/MockPush", swiftSettings: strict),
