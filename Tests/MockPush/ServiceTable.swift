@@ -29,6 +29,12 @@ struct ServiceTable {
                 guard let options = WebPushOptions(arguments) else { return nil }
                 return Served(service: WebPushDesk(options), report: options.common.report)
             },
+            Row(
+                name: "relay", usage: head("relay", RelayOptions.about) + RelayOptions.usage
+            ) { arguments in
+                guard let options = RelayOptions(arguments) else { return nil }
+                return Served(service: RelayDesk(options), report: options.common.report)
+            },
         ]
     }
 
