@@ -157,6 +157,7 @@ final class HTTP1Speech: Speech {
             case .wait: return
             case .head:
                 HTTP1Head.write(sending.answer, closes: closes, into: &line.output)
+                desk.tally.answers[sending.answer.status, default: 0] += 1
                 sending.sentHead(now: now)
                 outgoing = sending
                 if !sending.answer.hasBody { end(line) }
@@ -183,7 +184,6 @@ final class HTTP1Speech: Speech {
     }
 
     private func end(_ line: Conversation) {
-        desk.tally.answers[outgoing?.answer.status ?? 0, default: 0] += 1
         outgoing = nil
         phase = .head
         if closes {

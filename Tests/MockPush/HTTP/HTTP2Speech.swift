@@ -273,6 +273,7 @@ final class HTTP2Speech: Speech {
                 let block = Self.block(outgoing.answer)
                 FrameWriter.headers(
                     stream: number, block: block, ends: ends, into: &line.output)
+                desk.tally.answers[outgoing.answer.status, default: 0] += 1
                 outgoing.sentHead(now: now)
                 streams[number]?.outgoing = outgoing
                 if ends { finish(number) }
@@ -293,8 +294,7 @@ final class HTTP2Speech: Speech {
     }
 
     private func finish(_ number: UInt32) {
-        let status = streams.removeValue(forKey: number)?.outgoing?.answer.status ?? 0
-        desk.tally.answers[status, default: 0] += 1
+        streams[number] = nil
         answering.remove(number)
     }
 
