@@ -140,7 +140,8 @@ struct VAPIDTests {
             assert jwt.get_unverified_header(fields["t"]) == {"typ": "JWT", "alg": "ES256"}
             """
         #expect(try PyJWT.run(script, [header]) == 0)
-        let other = try VAPIDKey(file: try SigningKeyPair().privatePath)
+        let foreign = try SigningKeyPair()
+        let other = try VAPIDKey(file: foreign.privatePath)
         #expect(try PyJWT.run(script, [header, other.publicText]) != 0)
     }
 
@@ -170,7 +171,10 @@ struct VAPIDTokensTests {
     private let key: VAPIDKey
     private let start = ClockReading(wall: 1_700_000_000, uptime: 50_000, boot: [1])
 
-    init() throws { key = try VAPIDKey(file: try SigningKeyPair().privatePath) }
+    init() throws {
+        let pair = try SigningKeyPair()
+        key = try VAPIDKey(file: pair.privatePath)
+    }
 
     private func origin(_ number: Int = 0) -> [UInt8] { Array("https://p\(number).org".utf8) }
 

@@ -62,7 +62,7 @@ struct WebPushWorld {
     }
 
     /// Sends to its end what is there, at most so many unsettled at once, as a broadcast does.
-    mutating func run(_ wakeUps: [WakeUp], capacity: Int = .max, until end: UInt64 = .max) {
+    mutating func run(_ wakeUps: [WakeUp], capacity: Int = .max, until end: UInt64 = 7_200_000) {
         var next = 0
         while failure == nil, now < end {
             let room = min(128, capacity - (next - settled.count), wakeUps.count - next)

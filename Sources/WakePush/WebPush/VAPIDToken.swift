@@ -29,9 +29,10 @@ package struct VAPIDToken: Sendable, Equatable {
     /// - Parameter host: in lower case.
     package static func origin(host: [UInt8]) -> [UInt8] { Array("https://".utf8) + host }
 
-    /// The value of `Authorization` (RFC 8292 §3): the token, and the key that signed it.
+    /// The value of `Authorization` (RFC 8292 §3): the token, and the key that signed it. No space
+    /// after the comma, which may be there or not (RFC 9110 §5.6.1): some readers trip over it.
     package func authorization(_ key: VAPIDKey) -> [UInt8] {
-        text.withSpan { Array("vapid t=".utf8) + $0.array } + Array(", k=\(key.publicText)".utf8)
+        text.withSpan { Array("vapid t=".utf8) + $0.array } + Array(",k=\(key.publicText)".utf8)
     }
 
     /// RFC 7515 §5.1: header and claims, each base64url, with a full stop between.

@@ -22,9 +22,11 @@ extension WebPushFlow {
 
     /// One more of those that have accepted nothing may send.
     mutating func letUnprovenOn() {
-        guard let host = unproven.takeFirst() else { return }
-        hosts[host].isListed = false
-        list(host)
+        while let host = unproven.takeFirst() {
+            hosts[host].isListed = false
+            list(host)
+            if hosts[host].isListed { return }
+        }
     }
 
     /// Makes ready what was waiting for a time.
@@ -35,6 +37,9 @@ extension WebPushFlow {
             hosts[host].advance(now: now)
             list(host)
         }
+        // Whose turn had come may have had nothing to send then: nobody waits for that.
+        let room = bounds.unproven - unprovenInFlight
+        for _ in 0..<max(0, room) { letUnprovenOn() }
     }
 
     // MARK: Addresses

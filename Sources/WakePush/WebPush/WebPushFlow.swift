@@ -25,6 +25,9 @@ struct WebPushFlow {
         var held = 512
         /// Hosts remembered.
         var hosts = 16_384
+
+        /// Requests on their way to hosts that have accepted nothing.
+        var unproven: Int { max(1, total / 2) }
     }
 
     /// A wake-up that is to be sent.
@@ -142,7 +145,7 @@ struct WebPushFlow {
                 break
             }
             guard let addresses = addresses(of: host, now: now) else { continue }
-            if !hosts[host].hasAccepted, unprovenInFlight >= max(1, bounds.total / 2) {
+            if !hosts[host].hasAccepted, unprovenInFlight >= bounds.unproven {
                 hosts[host].isListed = true
                 unproven.append(host)
                 continue
