@@ -18,7 +18,7 @@ struct WebPushGatewayTests {
 
     @Test(
         "requests are field by field as documented, over HTTP/2 and HTTP/1.1",
-        arguments: [[], ["--without-http2", "yes"]])
+        arguments: [[], ["--without-h2", "yes"]])
     func fields(_ flags: [String]) async throws {
         let mock = try await MockWebPush(Self.strict + ["--body", "empty"] + flags)
         let test = try WebPushRoundUnderTest(mock)
@@ -131,7 +131,8 @@ struct WebPushGatewayTests {
     @Test("a certificate that is not trusted gets nothing but a handshake")
     func untrusted() async throws {
         let mock = try await MockWebPush()
-        let test = try WebPushRoundUnderTest(mock, ["ca": try TestAuthority().certificate])
+        let foreign = try TestAuthority()
+        let test = try WebPushRoundUnderTest(mock, ["ca": foreign.certificate])
         test.round.send(try WebPushRoundUnderTest.wakeUps(0..<1))
         test.round.finish()
         _ = try await test.settled(1)
