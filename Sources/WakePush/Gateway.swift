@@ -12,7 +12,11 @@ package protocol Gateway: Sendable {
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
-    /// Whether it would wake this push token: what a registration is refused for otherwise.
+    /// Wake-ups that the push service takes in a minute; nil when it names no number.
+    var perMinute: Int? { get }
+
+    /// Whether a push token of `service` may be registered at all: one that would never be sent
+    /// anything is refused when it comes, not forgotten later. Quick; asked of Web Push only.
     func admits(_ token: PushToken) -> Bool
 
     /// Begins a round; costs nothing until something is sent.
@@ -26,6 +30,8 @@ package protocol Gateway: Sendable {
 }
 
 extension Gateway {
+    package var perMinute: Int? { nil }
+
     package func admits(_ token: PushToken) -> Bool { true }
 }
 
