@@ -23,10 +23,12 @@ struct FetchQueueTests {
         #expect(drain(&queue) == [1, 11, 21, 2, 12])
         #expect(queue.running == 5)
         queue.ended(a)
-        // One place is free, and it is the turn of the host that waits longest.
+        // The place that is free stays with its host.
+        #expect(drain(&queue) == [3])
+        queue.ended(c)
         #expect(drain(&queue) == [22])
         queue.ended(c)
-        #expect(drain(&queue) == [3])
+        #expect(drain(&queue) == [])
         queue.ended(a)
         queue.ended(a)
         #expect(drain(&queue) == [4])
@@ -35,6 +37,26 @@ struct FetchQueueTests {
             _ = drain(&queue)
         }
         #expect(queue.isEmpty)
+    }
+
+    @Test("where there are more hosts than room, a host keeps its place for a while, not for ever")
+    func streaks() {
+        var queue = FetchQueue<UInt64>(total: 2, perHost: 2)
+        for id in 0..<1000 { queue.add(UInt64(id), id: UInt64(id), to: a, probes: false) }
+        #expect(drain(&queue).count == 2)
+        queue.add(5000, id: 5000, to: b, probes: false)
+        queue.add(6000, id: 6000, to: c, probes: false)
+        var order: [UInt64] = []
+        for _ in 0..<200 {
+            let isOther = (order.last ?? 0) >= 5000
+            queue.ended(isOther ? (order.last == 5000 ? b : c) : a)
+            order += drain(&queue)
+        }
+        let (first, second) = (order.firstIndex(of: 5000), order.firstIndex(of: 6000))
+        #expect(first == FetchQueue<UInt64>.streak)
+        #expect((second ?? 0) > FetchQueue<UInt64>.streak)
+        #expect((second ?? .max) < 150)
+        #expect(order.count == 200)
     }
 
     @Test("a host at its bound holds up no other")
