@@ -59,11 +59,11 @@ struct MockFCMGatewayTests {
         #expect(report.refusals.isEmpty && report.violations.isEmpty)
         #expect(report.issued == 1 && report.mostExchanges == 1)
         #expect(report.fields["authorization"] == 500)
-        // The exchange carries a length and a host of its own, and nothing says who asks.
+        // The exchange carries a host, a length and the program's name, and nothing says who asks.
         #expect(
             Set(report.fields.keys).isSubset(of: [
                 "authorization", "content-type", "content-length", "host", "accept",
-                "accept-encoding",
+                "user-agent",
             ]))
     }
 

@@ -88,8 +88,9 @@ struct MockRelayTests {
         #expect(head["Transfer-Encoding"] == "chunked")
         var text = ""
         while true {
+            // A line's end is one character in Swift.
             guard let size = try? client.receive(through: "\r\n"),
-                let count = Int(size.dropLast(2), radix: 16)
+                let count = Int(size.dropLast(1), radix: 16)
             else { return nil }
             text += String(
                 decoding: try client.receive(exactly: count + 2).dropLast(2), as: UTF8.self)
@@ -121,7 +122,7 @@ struct MockRelayTests {
 
     /// What is done to a request, and the code of the answer.
     private static func refused(
-        _ code: String, _ status: Int = 401, _ call: MockCall, _ mock: MockRelay
+        _ code: String, status: Int = 401, _ call: MockCall, _ mock: MockRelay
     ) throws {
         let answer = try call.answer(from: mock.port)
         #expect(answer.status == status)
@@ -133,7 +134,7 @@ struct MockRelayTests {
     func refusals() async throws {
         let mock = try await Self.mock()
         let good = try Parts().call()
-        #expect(try good.answer(from: mock.port).status == 200)
+        #expect(try Self.lines(good, mock)?.count == 4)
         try Self.refused("signature_replayed", good, mock)
         for name in ["Signature", "Signature-Input"] {
             try Self.refused("signature_missing", good.with(name, nil), mock)
@@ -154,7 +155,7 @@ struct MockRelayTests {
         }
         parts = Parts()
         parts.key = SigningKey(seed: [UInt8](repeating: 8, count: 32).span)
-        try Self.refused("installation_unknown", 403, try parts.call(), mock)
+        try Self.refused("installation_unknown", status: 403, try parts.call(), mock)
         parts = Parts()
         parts.tag = "other"
         try Self.refused("signature_malformed", try parts.call(), mock)
@@ -226,7 +227,7 @@ struct MockRelayTests {
         let busy = try await Self.mock("--answer-first", "1:429:relay_busy:5")
         let answer = try Parts().call().answer(from: busy.port)
         #expect(answer.status == 429 && answer["Retry-After"] == "5")
-        #expect(try Parts().call().answer(from: busy.port).status == 200)
+        #expect(try Self.lines(try Parts().call(), busy)?.count == 4)
         #expect(try await busy.report().violations == ["sooner than Retry-After": 1])
 
         let dead = try await Self.mock("--dead", "yes")
