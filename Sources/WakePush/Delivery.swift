@@ -60,6 +60,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
         switch self {
         case .misconfigured(.apns(let fault)): fault.word
         case .misconfigured(.fcm(let fault)): fault.word
+        case .misconfigured(.relay(let fault, _)): fault.word
         case .misconfigured(.connection(let fault, _)): fault.word
         case .misconfigured(.providerToken): "provider-token"
         case .misconfigured(.engine(let error, _)): error.word
@@ -72,6 +73,8 @@ package enum GatewayFailure: Error, Sendable, Hashable {
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
     case fcm(FCMFault)
+    /// The relay that these push tokens go through.
+    case relay(RelayFault, PushService)
     /// No connection that may be trusted comes about.
     case connection(ConnectionFault, PushService)
     /// The provider token can be neither read, made nor kept.
@@ -83,6 +86,7 @@ package enum Misconfiguration: Sendable, Hashable {
         switch self {
         case .apns(let fault): fault.message
         case .fcm(let fault): fault.message
+        case .relay(let fault, let service): "\(service.word): \(fault.words)"
         case .connection(let fault, let service): "\(service.word): \(fault.words)"
         case .providerToken(let error): error.message
         case .engine(let error, let service): "\(service.word): \(error.words)"
@@ -145,6 +149,8 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     case pushback
     /// Nothing gives out an access token, for minutes.
     case noAccessToken
+    /// The relay's own gateway cannot be used now.
+    case relayStopped
 
     package var word: StaticString {
         switch self {
@@ -152,6 +158,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
+        case .relayStopped: "relay-stopped"
         }
     }
 
@@ -159,13 +166,14 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         switch self {
         case .unreachable:
             """
-            the push service cannot be reached
-            hint: check the network, and host and port of this gateway; the next round tries again
+            the push service or relay cannot be reached
+            hint: check the network, and host and port, or via, of this gateway; the next round \
+            tries again
             """
         case .unknownHost:
             """
             the host name of the push service does not resolve
-            hint: check this machine's name service and host of this gateway
+            hint: check this machine's name service, and host, or via, of this gateway
             """
         case .pushback:
             """
@@ -176,6 +184,11 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
             """
             no access token could be had for minutes
             hint: check the network, and token_uri in the file of key; the next round tries again
+            """
+        case .relayStopped:
+            """
+            the relay's own gateway to this push service cannot be used now
+            hint: nothing was deleted; the next round tries again; if it stays, ask the relay's owner
             """
         }
     }

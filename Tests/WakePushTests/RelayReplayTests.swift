@@ -82,7 +82,7 @@ struct RelayReplayTests {
             default: now += Int.random(in: 0..<3, using: &generator)
             }
             let isOld = Bool.random(using: &generator)
-            let request =
+            let request: (created: Int, nonce: SignatureNonce) =
                 isOld && !sent.isEmpty
                 ? sent[Int.random(in: 0..<sent.count, using: &generator)]
                 : (now + Int.random(in: -70...10), SignatureNonce(using: &generator))

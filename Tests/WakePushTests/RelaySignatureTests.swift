@@ -63,8 +63,9 @@ struct RelaySignatureTests {
             VerifyingKey(text: "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"))
         let verifies = key.verifies(signature.span, of: base.span)
         #expect(verifies)
-        let seed = try #require(
-            Base64URL.decode(Array("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU".utf8).span))
+        let seedText = Array("n4Ni-HpISpVObnQMW0wOhCKROaIKqKtW_2ZYb2p9KcU".utf8)
+        let decoded = Base64URL.decode(seedText.span)
+        let seed = try #require(decoded)
         let signed = SigningKey(seed: seed.span).sign(base.span)
         #expect(signed == signature)
     }

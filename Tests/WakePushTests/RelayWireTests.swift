@@ -120,11 +120,12 @@ struct RelayWireTests {
             text(.delivery(wake: 2, .retry(.throttled)))
                 == "{\"wake\":2,\"delivery\":\"retry\",\"cause\":\"throttled\"}\n")
         #expect(text(.done(3)) == "{\"done\":3}\n")
-        let failure = GatewayFailure.misconfigured(.apns(.badTopic))
+        let failure = GatewayFailure.misconfigured(.apns(.tokensOfOtherTopic))
         let stopped = RelayLine.stopped(.apns, failure)
         #expect(
             String(decoding: stopped, as: UTF8.self)
-                == "{\"service\":\"apns\",\"stopped\":\"misconfigured\",\"cause\":\"bad-topic\"}\n")
+                == #"{"service":"apns","stopped":"misconfigured","cause":"tokens-of-other-topic"}"#
+                + "\n")
         #expect(RelayLine(stopped.dropLast()) == .stopped(.apns, .misconfigured))
     }
 
