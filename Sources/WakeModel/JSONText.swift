@@ -60,6 +60,15 @@ package struct JSONText {
         member(name, raw: String(value))
     }
 
+    /// A name that is put together; not of what came over the wire.
+    package mutating func member(named name: String, number value: some BinaryInteger) {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(UInt8(ascii: "\""))
+        for byte in name.utf8 { append(byte) }
+        bytes.append(contentsOf: "\":\(value)".utf8)
+        needsComma = true
+    }
+
     /// Adds a value that is JSON already.
     package mutating func member(_ name: StaticString, raw value: String) {
         self.name(name)

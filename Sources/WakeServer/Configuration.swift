@@ -51,6 +51,11 @@ package struct Configuration: Sendable, Equatable {
     var apnsSection: [String: String] = [:]
     package var apns: APNsConfiguration?
 
+    // [relay]
+    /// The section as it was written; empty when there is none.
+    var relaySection: [String: String] = [:]
+    package var relay: RelaySettings?
+
     // [broadcast]
     /// Seconds between two heartbeats, and in which a broadcast must fit.
     package var intervalSeconds = 7200
@@ -115,6 +120,10 @@ extension Configuration {
         # heartbeat = off             only when something was published
         # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
         # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
+
+        # [relay]                         passes on wake-ups of installations that `relay allow` named
+        # authority = wake.example.org     this service's host name, as installations address it
+        # wakes-per-minute = 60000         for each of them
 
         [log]
         level = info

@@ -10,6 +10,7 @@ package struct ConfigurationParser {
     private var line = 0
     /// Where the section [apns] begins.
     private var apnsLine = 0
+    private var relayLine = 0
     private var seen: Set<String> = []
 
     /// - Parameter directory: where relative paths start: the directory of the file.
@@ -34,6 +35,12 @@ package struct ConfigurationParser {
         } catch {
             throw ConfigurationError(line: apnsLine, reason: .apns(error))
         }
+        do throws(GatewaySectionFault) {
+            configuration.relay = try RelaySettings(
+                section: configuration.relaySection, directory: directory)
+        } catch {
+            throw ConfigurationError(line: relayLine, reason: .relay(error))
+        }
     }
 
     private init(directory: String) {
@@ -51,6 +58,7 @@ package struct ConfigurationParser {
                 throw error(.unknownSection(section))
             }
             if section == "apns" { apnsLine = self.line }
+            if section == "relay" { relayLine = self.line }
             return
         }
         guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
@@ -97,6 +105,7 @@ package struct ConfigurationError: Error, Equatable {
         case keyTwice(String)
         case badValue(String, expected: String)
         case apns(GatewaySectionFault)
+        case relay(GatewaySectionFault)
     }
 
     package let line: Int
@@ -115,6 +124,8 @@ package struct ConfigurationError: Error, Equatable {
         case .keyTwice(let key): "line \(line): \(key) is set twice"
         case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
         case .apns(let error): "line \(line): \(APNsConfiguration.message(error))"
+        case .relay(let error):
+            "line \(line): \(error.message(section: "relay", words: RelaySettings.words))"
         }
     }
 }
