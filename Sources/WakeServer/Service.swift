@@ -77,6 +77,8 @@ package struct Service: Sendable {
         let file = InstallationFile(path: settings.installations, log: log)
         if let count = file.count { log(.relayOn(installations: count)) }
         let gate = RelayGate(settings, file: file)
+        // Never those that go through a relay themselves: two could ask each other for ever.
+        let gateways = gateways.filter { !($0 is RelayGateway) }
         return RelayRoute(gate: gate, desk: RelayDesk(gate: gate, gateways: gateways, log: log))
     }
 

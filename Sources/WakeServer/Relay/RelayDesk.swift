@@ -38,12 +38,12 @@ final class RelayDesk: Sendable {
     }
 
     /// Says why a request is not served.
-    func refuse(_ exchange: Exchange, _ refusal: RelayRefusal) {
+    func refuse(_ exchange: Exchange, _ refusal: RelayProblem) {
         exchange.respond(answer(to: refusal))
     }
 
     /// The answer to a request that is not served, once.
-    func answer(to refusal: RelayRefusal) -> Response {
+    func answer(to refusal: RelayProblem) -> Response {
         counters.refuse(refusal.problem)
         log(.relayRefused(refusal.problem))
         return refusal.response

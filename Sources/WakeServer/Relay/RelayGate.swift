@@ -46,7 +46,7 @@ final class RelayGate: Sendable {
     }
 
     /// Judges the head of a request. Changes nothing: the body may never come.
-    func judge(_ request: Request) throws(RelayRefusal) -> Visit {
+    func judge(_ request: Request) throws(RelayProblem) -> Visit {
         let signed: RelayRequest
         do throws(SignatureFault) {
             signed = try RelayRequest(
@@ -79,10 +79,10 @@ final class RelayGate: Sendable {
     }
 
     /// Takes in a request whose body is verified: from now on `leave` is due.
-    func enter(_ visit: Visit) throws(RelayRefusal) {
+    func enter(_ visit: Visit) throws(RelayProblem) {
         let parameters = visit.request.signature.parameters
         let (now, wall) = (clock.milliseconds(), clock.wall())
-        let refusal = state.withLock { state -> RelayRefusal? in
+        let refusal = state.withLock { state -> RelayProblem? in
             if state.visitors[visit.key] == nil { Self.forget(&state, now, wall) }
             var visitor =
                 state.visitors[visit.key]
@@ -106,7 +106,7 @@ final class RelayGate: Sendable {
     }
 
     /// Takes so many wake-ups out of the installation's budget.
-    func spend(_ count: Int, _ visit: Visit) throws(RelayRefusal) {
+    func spend(_ count: Int, _ visit: Visit) throws(RelayProblem) {
         let now = clock.milliseconds()
         let seconds = state.withLock { state in
             state.visitors[visit.key]?.budget.take(count, now: now)

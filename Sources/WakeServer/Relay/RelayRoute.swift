@@ -13,7 +13,7 @@ struct RelayRoute: Sendable {
         guard request.method == .post else {
             return exchange.respond(.methodNotAllowed(allow: "POST"))
         }
-        do throws(RelayRefusal) {
+        do throws(RelayProblem) {
             let visit = try gate.judge(request)
             desk.take(request, exchange, visit)
         } catch {
@@ -28,7 +28,7 @@ struct RelayRoute: Sendable {
             path: RelayRequest.path, bytes: RelayRequest.maximumBytes,
             atOnce: Limits.relayLargeBodies
         ) { [gate, desk] request in
-            do throws(RelayRefusal) {
+            do throws(RelayProblem) {
                 _ = try gate.judge(request)
                 return nil
             } catch {

@@ -43,7 +43,7 @@ struct RelayWork {
         for request in contents.lost { forget(request) }
         for (round, report) in contents.reports { note(report, of: round) }
         for job in contents.jobs {
-            do throws(RelayRefusal) {
+            do throws(RelayProblem) {
                 try begin(job)
             } catch {
                 desk.refuse(job.exchange, error)
@@ -67,7 +67,7 @@ struct RelayWork {
 
     // MARK: Requests
 
-    private mutating func begin(_ job: RelayInbox.Job) throws(RelayRefusal) {
+    private mutating func begin(_ job: RelayInbox.Job) throws(RelayProblem) {
         let visit = job.visit
         var body = Array(job.request.body)
         defer { wipe(&body) }
@@ -77,7 +77,7 @@ struct RelayWork {
             throw .signature(error)
         }
         try gate.enter(visit)
-        do throws(RelayRefusal) {
+        do throws(RelayProblem) {
             guard clients.count < Limits.relayRequests else { throw .busy(seconds: 1) }
             let batch = try Self.batch(body)
             try gate.spend(batch.tokens.count, visit)
@@ -88,7 +88,7 @@ struct RelayWork {
         }
     }
 
-    private static func batch(_ body: [UInt8]) throws(RelayRefusal) -> RelayBatch {
+    private static func batch(_ body: [UInt8]) throws(RelayProblem) -> RelayBatch {
         do throws(RelayBatchError) {
             return try RelayBatch(body: body)
         } catch {
@@ -147,21 +147,25 @@ struct RelayWork {
     private mutating func speak() {
         for speech in book.takeSpeeches() {
             guard let client = clients[speech.request] else { continue }
+            if let counts = speech.end { note(counts) }
             guard client.answer.send(speech.lines) == .taken else {
                 // Longer than any answer can be, or nobody is there: either way it ends here.
                 client.answer.cut()
                 forget(speech.request)
                 continue
             }
-            guard let counts = speech.end else { continue }
+            guard speech.end != nil else { continue }
             client.answer.finish()
-            counters.count(counts)
-            log(
-                .relayBatch(
-                    accepted: counts.accepted, gone: counts.gone, retried: counts.retried,
-                    stopped: counts.stopped))
             forget(speech.request)
         }
+    }
+
+    private func note(_ counts: RelayBook.Counts) {
+        counters.count(counts)
+        log(
+            .relayBatch(
+                accepted: counts.accepted, gone: counts.gone, retried: counts.retried,
+                stopped: counts.stopped))
     }
 
     /// The request is over, or its client gone: whatever its wake-ups come to is dropped.

@@ -5,15 +5,18 @@ import WakePush
 struct WakeBudget: Equatable {
     private let perMinute: Int
     private let most: Int
-    /// Thousandths of wake-ups, so that nothing is lost to rounding.
+    /// In parts of a wake-up: a millisecond earns `perMinute` of them, so that nothing is rounded.
     private var left: Int
     private var counted: UInt64
+
+    /// Of a wake-up: the milliseconds of a minute.
+    private static let parts = 60_000
 
     /// - Parameter now: milliseconds of a clock that never goes back.
     init(perMinute: Int, now: UInt64) {
         precondition(perMinute > 0)
         self.perMinute = perMinute
-        most = max(perMinute, RelayBatch.maximumWakes) * 1000
+        most = max(perMinute, RelayBatch.maximumWakes) * Self.parts
         left = most
         counted = now
     }
@@ -21,19 +24,16 @@ struct WakeBudget: Equatable {
     /// Takes `count`, at most a batch, or nothing.
     /// - Returns: nil when it was taken, else seconds until it could be.
     mutating func take(_ count: Int, now: UInt64) -> Int? {
-        let elapsed = Int(min(now - counted, 3_600_000))
-        // A thousandth of a wake-up a millisecond is 60 a minute.
-        let earned = elapsed * perMinute / 60
-        if earned > 0 || left == most {
-            left = min(most, left + earned)
-            counted = now
-        }
-        let missing = count * 1000 - left
+        // After so long even the smallest budget is full.
+        let elapsed = Int(min(now - counted, UInt64(most)))
+        left = elapsed > (most - left) / perMinute ? most : left + elapsed * perMinute
+        counted = now
+        let missing = count * Self.parts - left
         guard missing > 0 else {
-            left -= count * 1000
+            left -= count * Self.parts
             return nil
         }
-        let perSecond = perMinute * 1000 / 60
-        return max(1, (missing + perSecond - 1) / max(1, perSecond))
+        let perSecond = perMinute * 1000
+        return (missing + perSecond - 1) / perSecond
     }
 }

@@ -1,8 +1,6 @@
-import TestSupport
-
 extension LoopbackClient {
     /// The next chunk of a body (RFC 9112 §7.1), read strictly; empty for the last one.
-    func receiveChunk() throws -> [UInt8] {
+    package func receiveChunk() throws -> [UInt8] {
         let line = try receive(through: "\r\n").dropLast()
         guard let size = Int(line, radix: 16), String(size, radix: 16) == line else {
             throw Failure.notHTTP
@@ -13,7 +11,7 @@ extension LoopbackClient {
     }
 
     /// All chunks up to the last one.
-    func receiveChunks() throws -> [UInt8] {
+    package func receiveChunks() throws -> [UInt8] {
         var all: [UInt8] = []
         while true {
             let chunk = try receiveChunk()

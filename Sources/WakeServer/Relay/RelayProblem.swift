@@ -3,7 +3,7 @@ import WakeModel
 import WakePush
 
 /// Why a request to the relay is not served.
-enum RelayRefusal: Error, Equatable, Sendable {
+enum RelayProblem: Error, Equatable, Sendable {
     case signature(SignatureFault)
     /// Never allowed, or revoked: the same answer.
     case installationUnknown
