@@ -117,7 +117,8 @@ package struct Service: Sendable {
             health: health)
         let open = PublicRoutes(
             registration: RegistrationRoute(
-                store: store, watch: StoreWatch(store.counters, log: log)),
+                store: store, watch: StoreWatch(store.counters, log: log),
+                admission: Admission(gateways)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
             relay: relay, wakes: wakes, sequence: sequence, health: health)
         let server = try HTTPServer(
