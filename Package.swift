@@ -103,7 +103,10 @@ let package = Package(
             "WakePushTests",
             ["WakePush", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
         .executableTarget(
-            name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
+            name: "mock-push",
+            dependencies: [
+                "WakePush", "WakeModel", "WakeSodium", "CSodium", "CRuntime", "CLinux",
+            ],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
             name: "fuzz", dependencies: ["WakePush"], path: "Tests/Fuzzing",

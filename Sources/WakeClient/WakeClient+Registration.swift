@@ -116,7 +116,8 @@ extension WakeClient {
             answer = Reconciler.answer(
                 status: response.status, retryAfter: response.retryAfter)
             if answer != .acknowledged {
-                failure = .httpStatus(response.status, retryAfter: response.retryAfter)
+                failure = ClientError(
+                    registrationStatus: response.status, retryAfter: response.retryAfter)
             }
         } catch {
             // Whether the service got it is unknown; the next attempt carries the same token.

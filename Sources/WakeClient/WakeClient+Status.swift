@@ -44,7 +44,8 @@ extension RegistrationState {
         }
         let failure =
             failure
-            ?? (wish.refusedStatus == 0 ? nil : .httpStatus(wish.refusedStatus, retryAfter: nil))
+            ?? (wish.refusedStatus == 0
+                ? nil : ClientError(registrationStatus: wish.refusedStatus, retryAfter: nil))
         self =
             switch wish.kind {
             case .absent: .unregistering(failure: failure)

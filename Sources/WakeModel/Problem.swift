@@ -11,6 +11,8 @@ package enum Problem: Sendable, CaseIterable {
     case serviceUnknown
     case pushTokenMalformed
     case pushTokenTooLong
+    case serviceOff
+    case pushHostNotAllowed
     case queryNotAllowed
     case notFound
     case methodNotAllowed
@@ -29,6 +31,8 @@ package enum Problem: Sendable, CaseIterable {
             .serviceUnknown, .pushTokenMalformed, .queryNotAllowed:
             400
         case .pushTokenTooLong: 413
+        // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
+        case .serviceOff, .pushHostNotAllowed: 422
         case .notFound: 404
         case .methodNotAllowed: 405
         case .rangeNotSatisfiable: 416
@@ -50,6 +54,8 @@ package enum Problem: Sendable, CaseIterable {
         case .serviceUnknown: "service_unknown"
         case .pushTokenMalformed: "push_token_malformed"
         case .pushTokenTooLong: "push_token_too_long"
+        case .serviceOff: "service_off"
+        case .pushHostNotAllowed: "push_host_not_allowed"
         case .queryNotAllowed: "query_not_allowed"
         case .notFound: "not_found"
         case .methodNotAllowed: "method_not_allowed"
@@ -76,6 +82,8 @@ package enum Problem: Sendable, CaseIterable {
         case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
         case .pushTokenMalformed: "the push token is not of the form its service issues"
         case .pushTokenTooLong: "the push token is longer than 508 bytes"
+        case .serviceOff: "this installation sends nothing through that push service"
+        case .pushHostNotAllowed: "this installation sends nothing to the host of that endpoint"
         case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"

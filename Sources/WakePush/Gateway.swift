@@ -12,6 +12,13 @@ package protocol Gateway: Sendable {
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
+    /// Wake-ups that the push service takes in a minute; nil when it names no number.
+    var perMinute: Int? { get }
+
+    /// Whether a push token of `service` may be registered at all: one that would never be sent
+    /// anything is refused when it comes, not forgotten later. Quick; asked of Web Push only.
+    func admits(_ token: PushToken) -> Bool
+
     /// Begins a round; costs nothing until something is sent.
     /// - Parameters:
     ///   - lifetime: seconds the push service keeps a wake-up for a device that is off.
@@ -20,6 +27,12 @@ package protocol Gateway: Sendable {
     func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
     ) -> any GatewayRound
+}
+
+extension Gateway {
+    package var perMinute: Int? { nil }
+
+    package func admits(_ token: PushToken) -> Bool { true }
 }
 
 /// One gateway at work in one round.

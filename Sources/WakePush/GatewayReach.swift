@@ -67,7 +67,8 @@ package struct GatewayReach: Sendable, Equatable {
 
     /// Reads the authorities to trust; a file that holds none is said now and not by a round.
     package func checkAuthorities() throws(PushEngineError) {
-        guard !isPlain else { return }
+        // Not only for the gateway itself: access tokens come from elsewhere.
+        guard !isPlain || authorityFile != nil else { return }
         _ = try TLSContext(authorityFile: authorityFile)
     }
 }
@@ -86,7 +87,7 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
     ///   - section: its name.
     ///   - words: its keys, with what they take.
     package func message(
-        section: StaticString, words: [(key: String, takes: String)]
+        section: String, words: [(key: String, takes: String)]
     ) -> String {
         func takes(_ key: String) -> String {
             words.first { $0.key == key }?.takes ?? "a value"

@@ -46,10 +46,11 @@ package struct Configuration: Sendable, Equatable {
     /// Seconds between a client's polls.
     package var pollSeconds = 14_400
 
-    // [apns]
-    /// The section as it was written; empty when there is none.
-    var apnsSection: [String: String] = [:]
+    // The sections of `GatewaySection.all`; nil when there is none.
     package var apns: APNsConfiguration?
+    package var fcm: FCMConfiguration?
+    /// By name, their keys and values as they were written.
+    var gatewaySections: [String: [String: String]] = [:]
 
     // [broadcast]
     /// Seconds between two heartbeats, and in which a broadcast must fit.
@@ -108,6 +109,10 @@ extension Configuration {
         # key-id = ABC123DEFG
         # team-id = TEAM123456
         # topic = org.example.app          the app's bundle identifier
+
+        # [fcm]
+        # key = service-account.json       as downloaded from the Firebase console, mode 0600
+        # per-minute = 600000              the project's quota, unless Google granted another
 
         [broadcast]
         fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go

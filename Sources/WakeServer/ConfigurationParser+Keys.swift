@@ -1,5 +1,3 @@
-private import WakePush
-
 extension ConfigurationParser {
     /// One key of the file: how its value is set, and what it takes, for messages.
     struct Key: Sendable {
@@ -9,7 +7,7 @@ extension ConfigurationParser {
     }
 
     /// Every key of the file. A new setting is one line here and one in `Configuration`.
-    static let keys = general.merging(apns) { general, _ in general }
+    static let keys = general.merging(gateways) { general, _ in general }
 
     private static let general: [String: Key] = [
         "http.listen": address(\.listen),
@@ -60,16 +58,18 @@ extension ConfigurationParser {
         },
     ]
 
-    /// Checked as a whole at the end of the file: most of these need the others.
-    private static let apns: [String: Key] = Dictionary(
-        uniqueKeysWithValues: APNsConfiguration.words.map { word in
-            let isPath = word.key == "key" || word.key == "ca"
-            let key = Key(expected: word.takes) { configuration, value, directory in
-                configuration.apnsSection[word.key] =
-                    isPath ? absolute(value, directory) : value
-                return true
+    /// Checked as a whole at the end of the file: most of these need the others of their section.
+    private static let gateways: [String: Key] = Dictionary(
+        uniqueKeysWithValues: GatewaySection.all.flatMap { section in
+            section.words.map { word in
+                let isPath = section.paths.contains(word.key)
+                let key = Key(expected: word.takes) { configuration, value, directory in
+                    configuration.gatewaySections[section.name, default: [:]][word.key] =
+                        isPath ? absolute(value, directory) : value
+                    return true
+                }
+                return ("\(section.name).\(word.key)", key)
             }
-            return ("apns." + word.key, key)
         })
 
     private typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable

@@ -8,8 +8,8 @@ package struct ConfigurationParser {
     private let directory: String
     private var section = ""
     private var line = 0
-    /// Where the section [apns] begins.
-    private var apnsLine = 0
+    /// Where each section begins; when it begins again, there.
+    private var sectionLines: [String: Int] = [:]
     private var seen: Set<String> = []
 
     /// - Parameter directory: where relative paths start: the directory of the file.
@@ -29,10 +29,15 @@ package struct ConfigurationParser {
 
     /// What only the whole file can tell.
     private mutating func finish() throws(ConfigurationError) {
-        do throws(GatewaySectionFault) {
-            configuration.apns = try APNsConfiguration(section: configuration.apnsSection)
-        } catch {
-            throw ConfigurationError(line: apnsLine, reason: .apns(error))
+        for section in GatewaySection.all {
+            do throws(GatewaySectionFault) {
+                let written = configuration.gatewaySections[section.name] ?? [:]
+                try section.read(written, &configuration)
+            } catch {
+                throw ConfigurationError(
+                    line: sectionLines[section.name] ?? 0,
+                    reason: .gateway(section: section.name, error))
+            }
         }
     }
 
@@ -50,7 +55,7 @@ package struct ConfigurationParser {
             guard Self.keys.keys.contains(where: { $0.hasPrefix(section + ".") }) else {
                 throw error(.unknownSection(section))
             }
-            if section == "apns" { apnsLine = self.line }
+            sectionLines[section] = self.line
             return
         }
         guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
@@ -96,7 +101,7 @@ package struct ConfigurationError: Error, Equatable {
         case unknownKey(String, section: String, meant: String?)
         case keyTwice(String)
         case badValue(String, expected: String)
-        case apns(GatewaySectionFault)
+        case gateway(section: String, GatewaySectionFault)
     }
 
     package let line: Int
@@ -114,7 +119,8 @@ package struct ConfigurationError: Error, Equatable {
                 + (meant.map { "; did you mean \($0)?" } ?? "")
         case .keyTwice(let key): "line \(line): \(key) is set twice"
         case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
-        case .apns(let error): "line \(line): \(APNsConfiguration.message(error))"
+        case .gateway(let name, let fault):
+            "line \(line): \(GatewaySection.named(name)?.message(fault) ?? "[\(name)]")"
         }
     }
 }

@@ -6,6 +6,7 @@ import WakeStore
 struct RegistrationRoute: Sendable {
     let store: Store
     let watch: StoreWatch
+    let admission: Admission
 
     func handle(_ request: Request, _ exchange: Exchange) {
         switch request.method {
@@ -22,6 +23,9 @@ struct RegistrationRoute: Sendable {
         defer { wipe(&body) }
         do throws(RegistrationBodyError) {
             let pushToken = try RegistrationBody.decode(body)
+            if let problem = admission.problem(with: pushToken) {
+                return exchange.respond(Answers.problem(problem))
+            }
             submit(.register(token, pushToken), exchange) { _ in Answers.done }
         } catch {
             exchange.respond(Answers.problem(Problem(error)))

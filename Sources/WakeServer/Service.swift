@@ -99,7 +99,8 @@ package struct Service: Sendable {
             health: health)
         let open = PublicRoutes(
             registration: RegistrationRoute(
-                store: store, watch: StoreWatch(store.counters, log: log)),
+                store: store, watch: StoreWatch(store.counters, log: log),
+                admission: Admission(gateways)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
             wakes: wakes, sequence: sequence, health: health)
         let server = try HTTPServer(

@@ -14,7 +14,7 @@ extension CommandFailure {
         case .tooLarge, .badSignature, .wrongFeed, .fork, .corruptBatch, .protocolViolation:
             .badData
         case .state, .diskFull, .secrets: .ioError
-        case .configuration: .configuration
+        case .configuration, .notServed: .configuration
         case .notRegistered, .stillRegistered: .failure
         }
     }
@@ -37,6 +37,7 @@ extension CommandFailure {
         case .configuration(let fault): configuration(fault)
         case .protocolViolation: "the server does not follow the protocol"
         case .notRegistered: "nothing is registered"
+        case .notServed: "the service sends nothing to such a push token"
         case .stillRegistered: "the service may still hold a registration"
         case .secrets: "the secrets cannot be read"
         case .cancelled: "interrupted"
@@ -63,13 +64,16 @@ extension CommandFailure {
         }
     }
 
-    private static func hint(_ error: ClientError) -> String? {
+    static func hint(_ error: ClientError) -> String? {
         switch error {
         case .badSignature: "a captive portal's page looks like this; try again elsewhere"
         case .fork: "compare fingerprints with others; evidence is in the state directory"
         case .state(.exposed): "chmod 700 the directory, chmod 600 the files, no symbolic links"
         case .configuration(.serviceMissing): "init --service URL names one"
         case .configuration(.libraryMissing(let package)): "apt-get install \(package)"
+        case .notServed:
+            "its operator has not configured this push service, or not this endpoint's host; "
+                + "until then `reveille-client run` is woken by the event stream"
         case .stillRegistered: "reveille-client unregister, or forget --force"
         default: nil
         }

@@ -28,6 +28,8 @@ enum Report {
         return switch state {
         case .none: "nothing is registered"
         case .registered: "registered"
+        case .registering(.notServed?):
+            "not registered\(reason)\nhint: \(CommandFailure.hint(.notServed) ?? "")"
         case .registering: "registering, run and sync keep trying\(reason)"
         case .unregistering: "unregistering, run and sync keep trying\(reason)"
         case .suspended: "registered once the publisher allows it again"
@@ -57,6 +59,9 @@ enum Report {
         case .stateReset: "the state was damaged and begun anew; matches may be told again"
         case .diskFull: "there is no room on the disk"
         case .retired: "the feed has ended"
+        case .registrationRefused(422):
+            "the service sends nothing to such a push token: its operator has not configured this "
+                + "push service, or not this endpoint's host"
         case .registrationRefused(let status):
             "the service refuses the registration with status \(status)"
         }

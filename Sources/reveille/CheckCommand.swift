@@ -1,6 +1,7 @@
 import WakeCommand
 import WakeFeed
 import WakeFiles
+import WakeModel
 import WakeServer
 import WakeStore
 
@@ -44,8 +45,11 @@ enum CheckCommand {
             fault: configuration.watchProblem.map { line($0.message) })
         row("wakes", "event streams, at most \(configuration.streams)")
         row("broadcasts", broadcasts(configuration))
-        row("apns", Gateways.apns(configuration), fault: fault(gatewaysOf: configuration))
-        row("fcm, webpush", "off: no gateway in this version; registrations are kept for them")
+        let gatewayFaults = Gateways.faults(configuration)
+        for state in Gateways.states(configuration) {
+            let fault = gatewayFaults.first { $0.service == state.service }
+            row("\(state.service.word)", state.words, fault: fault.map { line($0.error.message) })
+        }
         row("log", configuration.logLevel.rawValue)
         row("policy", PrivacyPolicy.hash)
         return faults == 0 ? .success : .configuration
@@ -56,16 +60,6 @@ enum CheckCommand {
         let fetches = configuration.fetchesPerSecond
         return "\(heartbeat) \(configuration.intervalSeconds) s, "
             + (fetches > 0 ? "for \(fetches) fetches a second" : "as fast as pushes can go")
-    }
-
-    /// Reads key files; a wrong one is told here and not by the first broadcast.
-    private static func fault(gatewaysOf configuration: Configuration) -> String? {
-        do throws(GatewayError) {
-            _ = try Gateways.make(configuration)
-            return nil
-        } catch {
-            return line(error.message)
-        }
     }
 
     private static func line(_ message: String) -> String {

@@ -60,7 +60,7 @@ enum PushSender {
 
     private static func configuration(_ options: Options) -> EngineConfiguration? {
         guard let port = options["port"].flatMap(UInt16.init), let key = options["key"],
-            let file = options["token-file"], var endpoint = APNsEndpoint(.apns)
+            let file = options["token-file"], var endpoint = GatewayEndpoint.apns(.apns)
         else { return nil }
         endpoint.host = "localhost"
         endpoint.port = port

@@ -47,8 +47,8 @@ struct PushWorkshop {
     }
 
     /// What every push carries, as the rivals send it too.
-    func shape(port: Int, isPlain: Bool = false) -> (RequestShape, APNsEndpoint)? {
-        guard var endpoint = APNsEndpoint(.apns) else { return nil }
+    func shape(port: Int, isPlain: Bool = false) -> (RequestShape, GatewayEndpoint)? {
+        guard var endpoint = GatewayEndpoint.apns(.apns) else { return nil }
         endpoint.host = "localhost"
         endpoint.port = UInt16(port)
         endpoint.authorityFile = certificate
@@ -59,7 +59,7 @@ struct PushWorkshop {
 
     /// - Parameter file: where the provider token is kept from one process to the next.
     static func shape(
-        _ endpoint: APNsEndpoint, signingKey: String, keptIn file: String
+        _ endpoint: GatewayEndpoint, signingKey: String, keptIn file: String
     ) -> RequestShape? {
         do {
             let credentials = try APNsCredentials(

@@ -43,7 +43,12 @@ struct BroadcastCheckTests {
         #expect(status == 0)
         #expect(
             output.contains(
-                "apns            off: no section [apns]; registrations are kept for it\n"))
+                """
+                apns            off: no section [apns]; its push tokens are refused
+                apns-sandbox    off: no section [apns]; its push tokens are refused
+                fcm             off: no section [fcm]; its push tokens are refused
+
+                """))
     }
 
     @Test("with a proper section it is on, and nothing of the key is shown")
@@ -53,6 +58,7 @@ struct BroadcastCheckTests {
         let (status, output) = try await run("check", directory)
         #expect(status == 0, "\(output)")
         #expect(output.contains("apns            on, topic org.example.app, connections 1\n"))
+        #expect(output.contains("apns-sandbox    on, topic org.example.app, connections 1\n"))
         let pem = String(decoding: try pair.privatePEM, as: UTF8.self)
         for line in pem.split(separator: "\n") { #expect(!output.contains(line)) }
         // To look is not to mint.

@@ -91,11 +91,15 @@ struct BroadcastCommandTests {
 
     @Test("without a gateway only event streams are told, and nothing is waited for")
     func noGateway() async throws {
-        let service = try await ServiceUnderTest()
-        let device = TestDevice()
-        _ = try service.send("PUT", "/v1/registration", token: device.token, body: device.body)
-        let (status, output) = try await service.command("broadcast", "--force")
+        let place = try await PushingService()
+        try place.register([TestDevice()])
+        #expect(await place.service.stop() == 0)
+        try place.service.removeSection("apns")
+        try await place.service.restart()
+        let (status, output) = try await place.service.command("broadcast", "--force")
         #expect(status == 0 && output == "broadcast of sequence 0 to 0 event streams\n")
-        #expect(try service.rows() == 1)
+        // What was registered while there was one stays.
+        #expect(try place.service.rows() == 1)
+        #expect(try await place.mock.report().requests == 0)
     }
 }

@@ -9,7 +9,8 @@ struct RegistrationTests {
     func noOracle() async throws {
         let service = try await ServiceUnderTest()
         let device = TestDevice()
-        let moved = Array(#"{"service":"fcm","token":"another"}"#.utf8)
+        let moved = Array(
+            #"{"service":"apns-sandbox","token":"\#(TestDevice().pushText)"}"#.utf8)
         let client = try LoopbackClient(port: service.port)
         let answers = [
             try client.exchange("PUT", "/v1/registration", token: device.token, body: device.body),

@@ -1,26 +1,24 @@
 import Glibc
 import WakePush
 
-/// A push service that speaks as APNs does, checks what it is sent, goes wrong on demand, and says
-/// what it has seen.
+/// A push service that speaks as the real ones do, checks what it is sent, goes wrong on demand, and
+/// says what it has seen.
 @main
 enum Main {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        if arguments == ["--help"] || arguments == ["-h"] {
-            write(Options.usage, to: 1)
+        let chosen = ServiceTable.choose(arguments)
+        if arguments.contains("--help") || arguments == ["-h"] {
+            let isAll = !arguments.contains("--service")
+            write(isAll ? ServiceTable.usage : chosen?.row.usage ?? ServiceTable.usage, to: 1)
             exit(0)
         }
-        guard let options = Options(arguments) else {
-            write(Options.usage, to: 2)
-            exit(2)
-        }
         do {
-            let server = try MockServer(options)
-            write("listening on port \(server.port)\n", to: 1)
-            let report = server.run()
-            if let path = options.report { try keep(report, in: path) }
-            write(report, to: 1)
+            guard let (row, rest) = chosen, let served = try row.make(rest) else {
+                write(chosen?.row.usage ?? ServiceTable.usage, to: 2)
+                exit(2)
+            }
+            try serve(served)
         } catch let failure as MockFailure {
             write("mock-push: \(failure.message)\n", to: 2)
             exit(1)
@@ -31,6 +29,17 @@ enum Main {
             write("mock-push: failed\n", to: 2)
             exit(1)
         }
+    }
+
+    private static func serve(_ served: ServiceTable.Served) throws {
+        let server = try MockServer(served.service)
+        let lines = zip(served.service.places, server.ports).map { place, port in
+            "listening on \(place.name) \(port)\n"
+        }
+        write(lines.joined(), to: 1)
+        let report = server.run()
+        if let path = served.report { try keep(report, in: path) }
+        write(report, to: 1)
     }
 
     private static func keep(_ report: String, in path: String) throws(MockFailure) {

@@ -39,8 +39,10 @@ struct ServicePrivacyTests {
         _ = try service.send("PUT", path, token: device.token, body: device.body)
         let access = try service.send("GET", path, token: device.token)
         let stored = try #require(try RegistrationAnswer.decode(access.body).stored)
-        let moved = Array(#"{"service":"fcm","token":"elsewhere"}"#.utf8)
-        _ = try service.send("PUT", path, token: device.token, body: moved)
+        let elsewhere = TestDevice().pushText
+        let moved = Array(#"{"service":"apns-sandbox","token":"\#(elsewhere)"}"#.utf8)
+        let put = try service.send("PUT", path, token: device.token, body: moved)
+        #expect(put.status == 204)
         #expect(try service.files(containing: [stored.sealed]) == [])
     }
 

@@ -18,6 +18,8 @@ package final class PushingService {
         package var certificateDays = 1
         package var isAuthorityForeign = false
         package var isKeyForeign = false
+        /// More of the service's configuration.
+        package var sections = ""
 
         package init(_ flags: String...) { self.flags = flags }
     }
@@ -54,7 +56,7 @@ package final class PushingService {
                 [broadcast]
                 heartbeat = off
 
-                """)
+                """ + choices.sections, serving: .nothing)
     }
 
     /// Runs `reveille broadcast --force` to its end.

@@ -1,12 +1,21 @@
 package import Foundation
 
-/// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0.
+/// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0. It
+/// serves APNs, by a mock that checks every request, so that push tokens can be registered.
 package final class ServiceUnderTest {
+    /// Which push services it has gateways for, besides those of `sections`.
+    package enum Serving: Sendable {
+        case apns
+        case nothing
+    }
+
     package let directory: TemporaryDirectory
     package private(set) var program: RunningProgram
     package private(set) var port: UInt16
     /// The feed's public key, as `init` printed it.
     package let feedKey: String
+    /// Where its wake-ups arrive; nil when it serves nothing.
+    package let push: LoopbackAPNs?
 
     package var configuration: String { directory.path + "/service/reveille.conf" }
     package var data: String { directory.path + "/service/data" }
@@ -16,10 +25,13 @@ package final class ServiceUnderTest {
     ///   - listen: where the public listener is; a port of its own by default.
     ///   - extra: lines added to `[http]`.
     ///   - sections: added to the end of the configuration.
+    ///   - serving: without a gateway push tokens are refused.
     package init(
-        listen: String = "127.0.0.1:0", extra: String = "", sections: String = ""
+        listen: String = "127.0.0.1:0", extra: String = "", sections: String = "",
+        serving: Serving = .apns
     ) async throws {
         directory = try TemporaryDirectory()
+        push = serving == .apns ? try await LoopbackAPNs() : nil
         let made = try await RunningProgram.run("reveille", ["init", directory.path + "/service"])
         guard made.status == 0 else { throw TestFailure(made.output) }
         feedKey = try Self.word(after: "feed key: ", in: made.output)
@@ -27,7 +39,7 @@ package final class ServiceUnderTest {
         var text = try String(contentsOfFile: path, encoding: .utf8)
         text = text.replacing("listen = 127.0.0.1:8080", with: "listen = \(listen)\n\(extra)")
         text = text.replacing("level = info", with: "level = debug")
-        text += sections
+        text += (push?.section ?? "") + sections
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         (program, port) = try await Self.start(path)
     }
@@ -35,6 +47,19 @@ package final class ServiceUnderTest {
     /// Starts again on the same directory, after a stop or a kill. The port changes.
     package func restart() async throws {
         (program, port) = try await Self.start(configuration)
+    }
+
+    /// For the next start: no section of this name any more.
+    package func removeSection(_ name: String) throws {
+        var isIn = false
+        let lines = try String(contentsOfFile: configuration, encoding: .utf8)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { line in
+                if line.hasPrefix("[") { isIn = line == "[\(name)]" }
+                return !isIn
+            }
+        try lines.joined(separator: "\n").write(
+            toFile: configuration, atomically: true, encoding: .utf8)
     }
 
     package func kill() async {

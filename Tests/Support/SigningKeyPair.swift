@@ -1,7 +1,7 @@
 private import Foundation
 
 /// A key pair made by `openssl`, in a directory of its own.
-package struct SigningKeyPair {
+package struct SigningKeyPair: Sendable {
     package let directory: TemporaryDirectory
     /// PKCS #8, mode 0600.
     package let privatePath: String

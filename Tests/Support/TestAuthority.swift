@@ -1,7 +1,7 @@
 private import Foundation
 
 /// An authority of its own, and servers' certificates of it, by `openssl`.
-package struct TestAuthority {
+package struct TestAuthority: Sendable {
     private let directory: TemporaryDirectory
 
     package init() throws {

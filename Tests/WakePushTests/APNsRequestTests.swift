@@ -10,7 +10,7 @@ struct APNsRequestTests {
     func shape() throws {
         let credentials = try JWTTests.credentials(SigningKeyPair())
         let token = try #require(ProviderToken(mintedBy: credentials, at: JWTTests.start))
-        let endpoint = try #require(APNsEndpoint(.apns))
+        let endpoint = try #require(GatewayEndpoint.apns(.apns))
         let shape = APNsRequest(endpoint, topic: "org.example.app", now: 1000, lifetime: 7200)
             .shape(token)
         #expect(shape.scheme == "https" && shape.authority == "api.push.apple.com")
@@ -31,11 +31,11 @@ struct APNsRequestTests {
 
     @Test("production and sandbox have hosts of their own, other services none")
     func hosts() {
-        #expect(APNsEndpoint(.apns)?.host == "api.push.apple.com")
-        #expect(APNsEndpoint(.apnsSandbox)?.host == "api.sandbox.push.apple.com")
-        #expect(APNsEndpoint(.apns)?.port == 443)
-        #expect(APNsEndpoint(.fcm) == nil && APNsEndpoint(.webPush) == nil)
-        var endpoint = APNsEndpoint(.apns)
+        #expect(GatewayEndpoint.apns(.apns)?.host == "api.push.apple.com")
+        #expect(GatewayEndpoint.apns(.apnsSandbox)?.host == "api.sandbox.push.apple.com")
+        #expect(GatewayEndpoint.apns(.apns)?.port == 443)
+        #expect(GatewayEndpoint.apns(.fcm) == nil && GatewayEndpoint.apns(.webPush) == nil)
+        var endpoint = GatewayEndpoint.apns(.apns)
         endpoint?.host = "::1"
         endpoint?.port = 2197
         #expect(endpoint?.authority == "[::1]:2197")
@@ -49,7 +49,7 @@ struct APNsRequestTests {
     func configuration() throws {
         #expect(try APNsConfiguration(section: [:]) == nil)
         let configuration = try #require(try APNsConfiguration(section: Self.section))
-        #expect(configuration.endpoint(.apns) == APNsEndpoint(.apns))
+        #expect(configuration.endpoint(.apns) == GatewayEndpoint.apns(.apns))
         #expect(configuration.endpoint(.fcm) == nil)
         let moved = Self.section.merging(
             ["host": "127.0.0.1", "port": "9", "ca": "/ca", "plain": "on"]) { $1 }
@@ -67,7 +67,8 @@ struct APNsRequestTests {
         #expect(throws: GatewaySectionFault.missing(key)) {
             try APNsConfiguration(section: section)
         }
-        let message = APNsConfiguration.message(.missing(key))
+        let message = GatewaySectionFault.missing(key).message(
+            section: "apns", words: APNsConfiguration.words)
         #expect(message.contains("[apns] lacks \(key)\nhint:"))
     }
 
@@ -82,7 +83,8 @@ struct APNsRequestTests {
             #expect(throws: error) {
                 try APNsConfiguration(section: Self.section.merging(more) { $1 })
             }
-            #expect(APNsConfiguration.message(error).contains("\nhint: "))
+            let message = error.message(section: "apns", words: APNsConfiguration.words)
+            #expect(message.contains("\nhint: "))
         }
     }
 }

@@ -59,7 +59,7 @@ struct DeliveryTests {
 
     @Test("every row of the data is reached by its own status and reason")
     func rowsAreReached() {
-        for row in APNsAnswers.rows {
+        for row in APNsAnswers.table.rows {
             let status = row.status.upperBound == Int.max ? 299 : row.status.upperBound
             let body = row.reason.map { #"{"reason":"\#($0.word)"}"# } ?? ""
             let verdict = Self.verdict(status, body)
@@ -68,6 +68,8 @@ struct DeliveryTests {
             case .gone: #expect(verdict == .delivery(.gone))
             case .goneIfOthersAccepted(let fault):
                 #expect(verdict == Self.unproven(.gone, fault))
+            case .refusedIfOthersAccepted(let fault):
+                #expect(verdict == Self.unproven(.retry(.unknownRefusal), fault))
             case .retry(let cause): #expect(verdict == .delivery(.retry(cause)))
             case .misconfigured(let fault): #expect(verdict == Self.failure(fault))
             case .unknown: #expect(verdict == Self.unknown(status))

@@ -77,7 +77,7 @@ struct FCMAnswersTests {
 
     @Test("every row of the data is reached by its own status and reason")
     func rowsAreReached() {
-        for row in FCMAnswers.rows {
+        for row in FCMAnswers.table.rows {
             let status = row.status.upperBound == Int.max ? 299 : row.status.upperBound
             let verdict = Self.verdict(status, row.reason.map(FCMBody.of) ?? "")
             switch row.meaning {

@@ -52,10 +52,10 @@ final class FCMRoundUnderTest {
     let account: FCMAccount
     let round: any GatewayRound
     private let timer: any DispatchSourceTimer
-    private let file: FCMServiceAccount
+    private let file: ServiceAccount
 
     init(_ service: EngineServer, _ tokens: FCMTokenServer) throws {
-        file = try FCMServiceAccount(tokenURI: tokens.uri)
+        file = try ServiceAccount(tokenURI: tokens.uri)
         let section = [
             "key": file.file, "host": "127.0.0.1", "port": "\(service.port)", "plain": "on",
         ]

@@ -7,7 +7,8 @@ import WakeModel
 @Suite("The one request to FCM")
 struct FCMRequestTests {
     private static func shape(
-        _ endpoint: FCMEndpoint = FCMEndpoint(), lifetime: Int = 7200
+        _ endpoint: GatewayEndpoint = GatewayEndpoint(host: "fcm.googleapis.com"),
+        lifetime: Int = 7200
     ) -> RequestShape {
         FCMRequest(endpoint, projectID: "example-project", lifetime: lifetime)
             .shape(authorization: FCMRequest.authorization(SecretBytes(Array("ya29.x".utf8))))
@@ -81,8 +82,10 @@ struct FCMRequestTests {
     func frames() {
         let token = SecretBytes([UInt8](repeating: 0x78, count: FCMTokenExchange.tokenLimit))
         let project = String(repeating: "p", count: 128)
-        let shape = FCMRequest(FCMEndpoint(), projectID: project, lifetime: 7200)
-            .shape(authorization: FCMRequest.authorization(token))
+        let shape = FCMRequest(
+            GatewayEndpoint(host: "fcm.googleapis.com"), projectID: project, lifetime: 7200
+        )
+        .shape(authorization: FCMRequest.authorization(token))
         #expect(shape.fitsFrames)
     }
 
@@ -90,17 +93,20 @@ struct FCMRequestTests {
     func configuration() throws {
         #expect(try FCMConfiguration(section: [:]) == nil)
         let configuration = try #require(try FCMConfiguration(section: ["key": "/k.json"]))
-        #expect(configuration.endpoint == FCMEndpoint() && configuration.reach.connections == 1)
+        #expect(
+            configuration.endpoint == GatewayEndpoint(host: "fcm.googleapis.com")
+                && configuration.reach.connections == 1)
         #expect(configuration.endpoint.authority == "fcm.googleapis.com")
         let moved = [
             "key": "/k.json", "host": "127.0.0.1", "port": "9", "ca": "/ca", "plain": "on",
-            "connections": "4",
+            "connections": "4", "per-minute": "1200",
         ]
         #expect(Set(moved.keys) == Set(FCMConfiguration.words.map(\.key)))
         let other = try #require(try FCMConfiguration(section: moved))
         #expect(other.endpoint.authority == "127.0.0.1:9" && other.endpoint.isPlain)
         #expect(other.endpoint.authorityFile == "/ca" && other.reach.connections == 4)
         #expect(Self.shape(other.endpoint).scheme == "http")
+        #expect(configuration.perMinute == 600_000 && other.perMinute == 1200)
     }
 
     @Test("missing and bad values, and clear text to elsewhere, are refused by their key")
@@ -112,13 +118,16 @@ struct FCMRequestTests {
             (["key": "k", "port": "65536"], .badValue("port")),
             (["key": "k", "connections": "0"], .badValue("connections")),
             (["key": "k", "connections": "65"], .badValue("connections")),
+            (["key": "k", "per-minute": "599"], .badValue("per-minute")),
+            (["key": "k", "per-minute": "60000001"], .badValue("per-minute")),
+            (["key": "k", "per-minute": "many"], .badValue("per-minute")),
             (["key": "k", "plain": "yes"], .badValue("plain")),
             (["key": "k", "plain": "on"], .plainToElsewhere),
             (["key": "k", "plain": "on", "host": "10.0.0.1"], .plainToElsewhere),
         ]
         for (section, error) in cases {
             #expect(throws: error) { try FCMConfiguration(section: section) }
-            let message = FCMConfiguration.message(error)
+            let message = error.message(section: "fcm", words: FCMConfiguration.words)
             #expect(message.hasPrefix("[fcm] ") && message.contains("\nhint: "))
         }
     }

@@ -48,7 +48,7 @@ struct PushVolumeTests {
                 "--certificate", server.certificate, "--key", server.key, "--public-key",
                 pair.publicPath, "--topic", credentials.topic, "--streams", "\(Self.streams)",
             ] + fault.flags)
-        var endpoint = try #require(APNsEndpoint(.apns))
+        var endpoint = try #require(GatewayEndpoint.apns(.apns))
         endpoint.host = "localhost"
         endpoint.port = UInt16(mock.port)
         endpoint.authorityFile = certificates.certificate
@@ -106,7 +106,7 @@ struct PushVolumeTests {
 
     /// To a mock without TLS that verifies no provider tokens.
     private static func plain(_ mock: MockPush) throws -> EngineConfiguration {
-        var endpoint = try #require(APNsEndpoint(.apns))
+        var endpoint = try #require(GatewayEndpoint.apns(.apns))
         endpoint.host = "127.0.0.1"
         endpoint.port = UInt16(mock.port)
         endpoint.isPlain = true
@@ -114,7 +114,7 @@ struct PushVolumeTests {
     }
 
     private static func configuration(
-        _ endpoint: APNsEndpoint, _ credentials: APNsCredentials
+        _ endpoint: GatewayEndpoint, _ credentials: APNsCredentials
     ) throws -> EngineConfiguration {
         let now = ClockReading.system()
         let token = try #require(ProviderToken(mintedBy: credentials, at: now))

@@ -7,8 +7,11 @@ import WakeModel
 struct FakeEngineService: EngineService {
     var service: PushService { .apns }
     var window: Int { 100 }
+    var perMinute: Int? { nil }
 
-    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
+    func credential(
+        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
+    ) throws(GatewayFailure) -> Credential {
         .value([], serial: 1)
     }
 

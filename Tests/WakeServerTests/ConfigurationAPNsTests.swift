@@ -1,4 +1,5 @@
 import Testing
+import WakeModel
 import WakePush
 import WakeServer
 
@@ -56,7 +57,7 @@ struct ConfigurationAPNsTests {
         let error = #expect(throws: ConfigurationError.self) {
             try parse("[log]\nlevel = info\n\n" + Self.without(key))
         }
-        #expect(error?.line == 4 && error?.reason == .apns(.missing(key)))
+        #expect(error?.line == 4 && error?.reason == .gateway(section: "apns", .missing(key)))
         let message = error?.message ?? ""
         #expect(message.hasPrefix("line 4: [apns] lacks \(key)\nhint: set \(key) to "))
         #expect(message.hasSuffix(", or remove the section"))
@@ -102,14 +103,20 @@ struct ConfigurationAPNsTests {
         arguments: ["host = push.example\nplain = on\n", "plain = on\n"])
     func plainToElsewhere(_ lines: String) {
         let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + lines) }
-        #expect(error?.reason == .apns(.plainToElsewhere) && error?.line == 1)
+        #expect(error?.reason == .gateway(section: "apns", .plainToElsewhere) && error?.line == 1)
         #expect(error?.message.contains("needs a host on this machine\nhint: ") == true)
     }
 
     @Test("what check says of it holds no secret and no path")
     func words() throws {
-        #expect(Gateways.apns(try parse("")).hasPrefix("off: "))
-        let words = Gateways.apns(try parse(Self.whole))
-        #expect(words == "on, topic org.example.app, connections 1")
+        let off = "off: no section [apns]; its push tokens are refused"
+        let states = Gateways.states(try parse(""))
+        #expect(states.map(\.service) == PushService.allCases)
+        #expect(states.allSatisfy { !$0.isOn && $0.words.hasPrefix("off: ") })
+        #expect(states.prefix(2).map(\.words) == [off, off])
+        let on = Gateways.states(try parse(Self.whole))
+        #expect(on.map(\.isOn) == [true, true, false, false])
+        #expect(on[0].words == "on, topic org.example.app, connections 1")
+        #expect(on[1].words == on[0].words)
     }
 }

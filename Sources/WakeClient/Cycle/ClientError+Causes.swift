@@ -19,6 +19,12 @@ extension ClientError {
         }
     }
 
+    /// What the service answered to a registration, when that was no success.
+    init(registrationStatus status: Int, retryAfter: Int?) {
+        // Policy/PROTOCOL.md: `service_off`, `push_host_not_allowed`, and nothing else.
+        self = status == 422 ? .notServed : .httpStatus(status, retryAfter: retryAfter)
+    }
+
     init(_ error: FeedError) {
         switch error {
         case .truncated: self = .truncated

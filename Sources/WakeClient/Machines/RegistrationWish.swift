@@ -92,7 +92,8 @@ struct Reconciler: Sendable {
                 floor: .seconds(Int64(retryAfter ?? 0)))
             wish.notBefore = now + delay.wholeSeconds
         case .refused(let status):
-            // Nobody but an update of the app can mend this: asked again, but seldom.
+            // Nobody but an update of the app or of the service can mend this: asked again, but
+            // seldom.
             wish.failures += 1
             wish.refusedStatus = status
             wish.notBefore = now + Int64(Double(ceiling) * (0.5 + random / 2))
@@ -104,7 +105,7 @@ struct Reconciler: Sendable {
     static func answer(status: Int, retryAfter: Int?) -> Answer {
         switch status {
         case 204: .acknowledged
-        case 400, 401, 403, 404, 405, 410, 413, 415: .refused(status: status)
+        case 400, 401, 403, 404, 405, 410, 413, 415, 422: .refused(status: status)
         default: .failed(retryAfter: retryAfter)
         }
     }

@@ -33,6 +33,10 @@ public enum ClientError: Error, Sendable, Equatable {
     case protocolViolation
     /// There is no instance token: nothing was ever registered, or it is all unregistered.
     case notRegistered
+    /// The service has no way to wake this push token: it does not serve this push service, or not
+    /// the host of this endpoint. Only its operator can change that; the wish is kept and asked
+    /// again after hours. Waking by the event stream and by polling works all the same.
+    case notServed
     /// The service may still hold a registration: unregister first.
     case stillRegistered
     /// The app's `LocalSecrets` failed.
@@ -78,7 +82,7 @@ extension ClientError {
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
         case .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
-            .stillRegistered, .secrets:
+            .notServed, .stillRegistered, .secrets:
             false
         }
     }
@@ -102,6 +106,7 @@ extension ClientError {
         case .configuration: "configuration"
         case .protocolViolation: "protocol-violation"
         case .notRegistered: "not-registered"
+        case .notServed: "not-served"
         case .stillRegistered: "still-registered"
         case .secrets: "secrets"
         case .cancelled: "cancelled"

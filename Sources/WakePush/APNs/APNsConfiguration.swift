@@ -46,19 +46,5 @@ package struct APNsConfiguration: Sendable, Equatable {
     }
 
     /// nil for push tokens that are not of APNs.
-    package func endpoint(_ service: PushService) -> APNsEndpoint? {
-        guard var endpoint = APNsEndpoint(service) else { return nil }
-        if let host = reach.host { endpoint.host = host }
-        if let port = reach.port { endpoint.port = port }
-        endpoint.authorityFile = reach.authorityFile
-        endpoint.isPlain = reach.isPlain
-        return endpoint
-    }
-}
-
-extension APNsConfiguration {
-    /// Words a mistake in the section for the operator.
-    package static func message(_ fault: GatewaySectionFault) -> String {
-        fault.message(section: "apns", words: words)
-    }
+    package func endpoint(_ service: PushService) -> GatewayEndpoint? { .apns(service, reach) }
 }

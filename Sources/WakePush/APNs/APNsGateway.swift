@@ -4,7 +4,7 @@ package import WakeModel
 package struct APNsGateway: Gateway, EngineService {
     package let service: PushService
     package let connections: Int
-    private let endpoint: APNsEndpoint
+    private let endpoint: GatewayEndpoint
     private let team: APNsTeam
 
     /// - Parameter service: `apns` or `apnsSandbox`.
@@ -28,7 +28,10 @@ package struct APNsGateway: Gateway, EngineService {
 
     static var tokenBytes: Int { 64 }
 
-    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
+    /// Provider tokens are made here: there is nothing to wait for but time.
+    func credential(
+        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
+    ) throws(GatewayFailure) -> Credential {
         try team.credential(at: now)
     }
 
@@ -41,9 +44,8 @@ package struct APNsGateway: Gateway, EngineService {
     ) -> EngineConfiguration {
         let request = APNsRequest(
             endpoint, topic: team.topic, now: now.wall, lifetime: lifetime)
-        var configuration = endpoint.engine(request.shape(authorization: authorization))
-        configuration.connections = connections
-        return configuration
+        return endpoint.engine(
+            request.shape(authorization: authorization), connections: connections)
     }
 
     func append(_ token: PushToken, to batch: inout PushBatch) {

@@ -8,7 +8,7 @@ package struct APNsRequest: Sendable {
     /// The push token in lower-case hexadecimal follows.
     package static let path = "/3/device/"
 
-    private let endpoint: APNsEndpoint
+    private let endpoint: GatewayEndpoint
     private let topic: String
     private let expiration: Int
 
@@ -16,7 +16,7 @@ package struct APNsRequest: Sendable {
     ///   - now: seconds since 1970.
     ///   - lifetime: seconds APNs keeps the wake-up for a device that is off: about one interval,
     ///     so that the next one follows where this one ends. Without, such devices never get it.
-    package init(_ endpoint: APNsEndpoint, topic: String, now: Int, lifetime: Int) {
+    package init(_ endpoint: GatewayEndpoint, topic: String, now: Int, lifetime: Int) {
         precondition(lifetime > 0)
         self.endpoint = endpoint
         self.topic = topic
@@ -27,7 +27,7 @@ package struct APNsRequest: Sendable {
     /// - Parameter authorization: as ``authorization(_:)`` makes it.
     package func shape(authorization: [UInt8]) -> RequestShape {
         RequestShape(
-            scheme: endpoint.isPlain ? "http" : "https", authority: endpoint.authority,
+            scheme: endpoint.scheme, authority: endpoint.authority,
             path: Self.path, tokenPlace: .path,
             fields: [
                 .init("apns-topic", topic),

@@ -13,6 +13,8 @@ package final class FCMAccount: Sendable {
         var replacedAt: Int?
         /// The exchange under way, or the last.
         var exchange: Task<Void, Never>?
+        /// Who waits for its end.
+        var waiting: [@Sendable () -> Void] = []
     }
 
     package let projectID: String
@@ -45,12 +47,18 @@ package final class FCMAccount: Sendable {
 
     deinit { state.withLock { $0.exchange?.cancel() } }
 
-    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
+    /// - Parameter whenChanged: called when an exchange that is waited for has ended.
+    func credential(
+        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void = {}
+    ) throws(GatewayFailure) -> Credential {
         try state.withLock { state throws(GatewayFailure) in
             let decision = state.policy.decide(now.uptime)
             if decision.beginsExchange { state.exchange = begin(now) }
             switch decision.use {
-            case .wait(let seconds): return .wait(seconds: seconds)
+            case .wait(let seconds):
+                // Asked again every second meanwhile, for half a minute at most.
+                if state.policy.isExchanging { state.waiting.append(whenChanged) }
+                return .wait(seconds: seconds)
             case .failure(let failure): throw failure
             case .token:
                 guard let token = state.token else {
@@ -84,7 +92,7 @@ package final class FCMAccount: Sendable {
 
     private func take(_ outcome: FCMTokenExchange.Outcome, asked: ClockReading) {
         let now = clock().uptime
-        state.withLock { state in
+        let waiting = state.withLock { state in
             switch outcome {
             case .token(let token, let lifetime):
                 if state.token != nil { state.replacedAt = now }
@@ -95,7 +103,11 @@ package final class FCMAccount: Sendable {
             case .failed(let retryAfter):
                 state.policy.failed(retryAfter: retryAfter, now: now, chance: chance())
             }
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        // Not under the lock: whoever is told asks at once.
+        for tell in waiting { tell() }
     }
 }
 
@@ -105,7 +117,7 @@ package enum FCMAccountError: Error, Equatable, Sendable {
 
     /// Two lines: what is wrong, and what to do.
     package var message: String {
-        "fcm: libcurl.so.4 cannot be used\n"
+        "[fcm] libcurl.so.4 cannot be used\n"
             + "hint: install the package libcurl4: apt-get install libcurl4"
     }
 }

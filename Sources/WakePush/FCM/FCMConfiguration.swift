@@ -3,16 +3,24 @@ package struct FCMConfiguration: Sendable, Equatable {
     /// The service account's JSON file.
     package var key: String
 
+    /// Wake-ups in a minute: the quota that Google granted the project.
+    package var perMinute = usualPerMinute
+
     package var reach = GatewayReach()
 
     package init(key: String) {
         self.key = key
     }
 
+    /// What a project has unless it was asked for more (firebase.google.com, "FCM throttling and
+    /// quotas"). The minutes are of no clock's, and what FCM refuses counts as well.
+    package static let usualPerMinute = 600_000
+
     /// The keys of the section, with what they take; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] =
         [
-            ("key", "the path of the service account's JSON file")
+            ("key", "the path of the service account's JSON file"),
+            ("per-minute", "a whole number from 600 to 60000000"),
         ] + GatewayReach.words
 
     /// From the section's keys and values, paths made absolute already; no keys: nil.
@@ -21,6 +29,12 @@ package struct FCMConfiguration: Sendable, Equatable {
         if section.isEmpty { return nil }
         guard let key = section["key"], !key.isEmpty else { throw .missing("key") }
         self.init(key: key)
+        if let text = section["per-minute"] {
+            guard let count = Int(text), (600...60_000_000).contains(count) else {
+                throw .badValue("per-minute")
+            }
+            perMinute = count
+        }
         reach = try GatewayReach(section: section)
     }
 
@@ -29,19 +43,5 @@ package struct FCMConfiguration: Sendable, Equatable {
         try FCMCredentials(file: key)
     }
 
-    package var endpoint: FCMEndpoint {
-        var endpoint = FCMEndpoint()
-        if let host = reach.host { endpoint.host = host }
-        if let port = reach.port { endpoint.port = port }
-        endpoint.authorityFile = reach.authorityFile
-        endpoint.isPlain = reach.isPlain
-        return endpoint
-    }
-}
-
-extension FCMConfiguration {
-    /// Words a mistake in the section for the operator.
-    package static func message(_ fault: GatewaySectionFault) -> String {
-        fault.message(section: "fcm", words: words)
-    }
+    package var endpoint: GatewayEndpoint { GatewayEndpoint(host: "fcm.googleapis.com", reach) }
 }

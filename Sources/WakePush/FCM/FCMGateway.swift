@@ -3,12 +3,14 @@ package import WakeModel
 /// Wakes push tokens of FCM.
 package struct FCMGateway: Gateway, EngineService {
     package let connections: Int
-    private let endpoint: FCMEndpoint
+    package let perMinute: Int?
+    private let endpoint: GatewayEndpoint
     private let account: FCMAccount
 
     package init(_ configuration: FCMConfiguration, account: FCMAccount) {
         endpoint = configuration.endpoint
         connections = configuration.reach.connections
+        perMinute = configuration.perMinute
         self.account = account
     }
 
@@ -27,16 +29,14 @@ package struct FCMGateway: Gateway, EngineService {
     /// Those of today have 140 to 170.
     static var tokenBytes: Int { 168 }
 
-    /// The quota of a project unless Google grants more (firebase.google.com, "FCM throttling and
-    /// quotas").
-    static var perMinute: Int? { 600_000 }
-
     static func leastWait(after cause: RetryCause) -> Int {
         cause == .throttled ? FCMAnswers.throttledSeconds : 0
     }
 
-    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential {
-        try account.credential(at: now)
+    func credential(
+        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
+    ) throws(GatewayFailure) -> Credential {
+        try account.credential(at: now, whenChanged: whenChanged)
     }
 
     func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure) {
@@ -47,9 +47,8 @@ package struct FCMGateway: Gateway, EngineService {
         authorization: [UInt8], lifetime: Int, now: ClockReading
     ) -> EngineConfiguration {
         let request = FCMRequest(endpoint, projectID: account.projectID, lifetime: lifetime)
-        var configuration = endpoint.engine(request.shape(authorization: authorization))
-        configuration.connections = connections
-        return configuration
+        return endpoint.engine(
+            request.shape(authorization: authorization), connections: connections)
     }
 
     func append(_ token: PushToken, to batch: inout PushBatch) {

@@ -6,13 +6,13 @@ package struct FCMRequest: Sendable {
     /// `ttl` at most: four weeks (firebase.google.com, AndroidConfig).
     package static let longestLifetime = 2_419_200
 
-    private let endpoint: FCMEndpoint
+    private let endpoint: GatewayEndpoint
     private let projectID: String
     private let lifetime: Int
 
     /// - Parameter lifetime: seconds FCM keeps the wake-up for a device that is off: about one
     ///   interval, so that the next one follows where this one ends.
-    package init(_ endpoint: FCMEndpoint, projectID: String, lifetime: Int) {
+    package init(_ endpoint: GatewayEndpoint, projectID: String, lifetime: Int) {
         precondition(lifetime > 0)
         self.endpoint = endpoint
         self.projectID = projectID
@@ -28,7 +28,7 @@ package struct FCMRequest: Sendable {
             #"{"message":{"data":{"wake":"1"},"android":{"priority":"NORMAL","ttl":""#
             + #"\#(lifetime)s","collapse_key":"wake"},"token":""#
         return RequestShape(
-            scheme: endpoint.isPlain ? "http" : "https", authority: endpoint.authority,
+            scheme: endpoint.scheme, authority: endpoint.authority,
             path: "/v1/projects/\(projectID)/messages:send", tokenPlace: .body,
             fields: [.init("content-type", "application/json")],
             authorization: authorization, body: Array(head.utf8), bodyTail: Array(#""}}"#.utf8))

@@ -43,7 +43,8 @@ package struct FCMTokenPolicy: Sendable {
     }
 
     private var grant: Grant?
-    private var isExchanging = false
+    /// An exchange is under way.
+    private(set) var isExchanging = false
     private var failures = 0
     private var failingSince: Int?
     /// No exchange begins before.

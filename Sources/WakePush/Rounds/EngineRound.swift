@@ -31,7 +31,7 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         self.lifetime = lifetime
         self.clock = clock
         self.report = report
-        state = Mutex(State(flow: WakeUpFlow(service.service, window: service.window)))
+        state = Mutex(State(flow: WakeUpFlow(service)))
     }
 
     // Reports are given under the lock: they come in the order in which things happened.
@@ -133,7 +133,11 @@ final class EngineRound<Service: EngineService>: GatewayRound {
         guard now >= state.credentialDue else { return }
         state.credentialDue = now + Self.credentialInterval
         let reading = ClockReading.system()
-        switch try service.credential(at: reading) {
+        // Weak, as for the engine; and the lock is held here: it is told later, by others.
+        let credential = try service.credential(at: reading) { [weak self] in
+            self?.credentialChanged()
+        }
+        switch credential {
         case .wait: state.mustWait = true
         case .value(let value, let serial):
             state.mustWait = false
@@ -143,6 +147,15 @@ final class EngineRound<Service: EngineService>: GatewayRound {
                 state.engine = try start(value, reading)
             }
             state.serial = serial
+        }
+    }
+
+    /// What was waited for has come to its end.
+    private func credentialChanged() {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.credentialDue = 0
+            pump(&state)
         }
     }
 

@@ -9,7 +9,11 @@ protocol EngineService: Sendable {
     var window: Int { get }
 
     /// As whom to send now. Quick; asked about once a second and after every refusal.
-    func credential(at now: ClockReading) throws(GatewayFailure) -> Credential
+    /// - Parameter whenChanged: called once, from any thread, when the answer is to wait for
+    ///   something that has come to its end: then it is worth asking again at once.
+    func credential(
+        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
+    ) throws(GatewayFailure) -> Credential
 
     /// - Parameter lifetime: seconds the push service keeps a wake-up for a device that is off.
     func engine(
@@ -28,15 +32,13 @@ protocol EngineService: Sendable {
     func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure)
 
     /// Wake-ups that the push service takes in a minute; nil when it names no number.
-    static var perMinute: Int? { get }
+    var perMinute: Int? { get }
 
     /// Seconds to wait at least before a wake-up is tried again.
     static func leastWait(after cause: RetryCause) -> Int
 }
 
 extension EngineService {
-    static var perMinute: Int? { nil }
-
     static func leastWait(after cause: RetryCause) -> Int { 0 }
 }
 

@@ -17,7 +17,7 @@ struct WakeUpFlow<Service: EngineService> {
     private let service: PushService
     private var ledger = WakeUpLedger()
     private var pushback = Pushback()
-    private var pace = Service.perMinute.map { QuotaPace(perMinute: $0) }
+    private var pace: QuotaPace?
     private var evidence: [UInt32: ConnectionEvidence<Entry>] = [:]
     private var hasAccepted = false
     /// What the gateway is at fault for if nothing at all is accepted.
@@ -26,10 +26,17 @@ struct WakeUpFlow<Service: EngineService> {
     private var isFinishing = false
     private var isLanding = false
 
-    /// - Parameter window: wake-ups with the engine at most.
-    init(_ service: PushService, window: Int) {
+    init(_ service: Service) {
+        self.init(service.service, window: service.window, perMinute: service.perMinute)
+    }
+
+    /// - Parameters:
+    ///   - window: wake-ups with the engine at most.
+    ///   - perMinute: wake-ups that may leave in a minute; nil for any number.
+    init(_ service: PushService, window: Int, perMinute: Int? = nil) {
         self.service = service
         self.window = FlowWindow(most: window)
+        pace = perMinute.map { QuotaPace(perMinute: $0) }
     }
 
     /// What was added so far is to be settled before more comes.
@@ -60,7 +67,7 @@ struct WakeUpFlow<Service: EngineService> {
         let room = min(ledger.readyCount, size - ledger.inFlight)
         if room < ledger.readyCount { window.filled() }
         let count = min(room, pace?.allowance(now: now) ?? room)
-        let enough = min(size / 4, pace.map { $0.burst / 2 } ?? size)
+        let enough = min(size / 4, pace?.parcel ?? size)
         // Large batches: what a batch costs is shared by its wake-ups.
         guard !isLanding, count > 0,
             count == ledger.readyCount || count >= enough || ledger.inFlight == 0

@@ -71,5 +71,7 @@ extension Configuration {
 }
 
 extension Gateway {
-    var limits: GatewayLimits { GatewayLimits(service, connections: connections) }
+    var limits: GatewayLimits {
+        GatewayLimits(service, connections: connections, quotaPerMinute: perMinute)
+    }
 }

@@ -35,7 +35,11 @@ package struct BroadcastDemand: Sendable, Equatable {
 
     var spread: Int { min(spreadSeconds, Self.longestSpread) }
     var pushes: Int { gateways.isEmpty ? 0 : rows }
-    var slowest: GatewayLimits? { gateways.min { $0.broadcastRate < $1.broadcastRate } }
+    /// The gateway that takes longest for its part.
+    var slowest: GatewayLimits? {
+        let pushes = Double(pushes)
+        return gateways.max { $0.seconds(for: pushes) < $1.seconds(for: pushes) }
+    }
 
     /// Fetches a second to plan for: random moments make single seconds fuller than the mean. So
     /// large that the mean and four standard deviations, x + 4 √x, stay within the budget; half

@@ -84,7 +84,7 @@ extension BroadcastPlan {
 
     private var boundText: String {
         guard let slowest = demand.slowest, pushes > 0 else { return "nothing to push" }
-        let byGateway = Double(pushes) / slowest.broadcastRate
+        let byGateway = slowest.seconds(for: Double(pushes))
         return Double(duration) > byGateway + 1
             ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
     }

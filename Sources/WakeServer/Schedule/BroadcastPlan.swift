@@ -95,7 +95,7 @@ package struct BroadcastPlan: Sendable, Equatable {
 
         init(_ demand: BroadcastDemand, spread: Int) {
             let pushes = Double(demand.pushes)
-            byGateways = seconds(pushes / (demand.slowest?.broadcastRate ?? .infinity))
+            byGateways = seconds(demand.slowest?.seconds(for: pushes) ?? 0)
             streamRate = Double(demand.streams) / Double(max(1, spread))
             let usable = demand.usableFetches
             // The streams take what they take; pushes are not starved for their sake.

@@ -28,9 +28,6 @@ package struct GatewayLimits: Sendable, Equatable {
         self.sharePerMille = sharePerMille
     }
 
-    /// Google allows a project 600,000 messages a minute (FCM, "Throttling and quotas").
-    package static let fcmQuotaPerMinute = 600_000
-
     /// What the connections carry: requests on their way, divided by how long each is.
     var carried: Double {
         Double(connections) * Double(streams) * 1000 / Double(latencyMilliseconds)
@@ -42,4 +39,12 @@ package struct GatewayLimits: Sendable, Equatable {
 
     /// Pushes a second of all services together at which this one is at its limit.
     var broadcastRate: Double { min(carried, quota) * 1000 / Double(sharePerMille) }
+
+    /// Seconds that so many pushes of all services together take. A quota is approached over a
+    /// minute (`QuotaPace`): that costs half of it, or all when there is not more to send.
+    func seconds(for pushes: Double) -> Double {
+        let steady = pushes / broadcastRate
+        guard isBoundByQuota else { return steady }
+        return steady < 30 ? (120 * steady).squareRoot() : steady + 30
+    }
 }

@@ -6,16 +6,18 @@ final class MockServer {
     private final class Peer {
         let descriptor: Int32
         let wire: any Wire
-        let connection: MockConnection
+        let connection: Conversation
         /// What epoll tells of it.
         var watched: UInt32
         /// TLS reads ahead: more may wait in memory, where epoll does not see it.
         var mayRead = false
+        /// The name in its first message decides whether it is answered at all.
+        var awaitsHello = false
         /// All was said; what still comes is not looked at.
         var isDraining = false
 
         init(
-            _ descriptor: Int32, _ wire: any Wire, _ connection: MockConnection, watched: UInt32
+            _ descriptor: Int32, _ wire: any Wire, _ connection: Conversation, watched: UInt32
         ) {
             self.descriptor = descriptor
             self.watched = watched
@@ -26,18 +28,23 @@ final class MockServer {
         deinit { close(descriptor) }
     }
 
-    private let desk: Desk
-    private let tls: TLSServerSettings?
+    /// One port that is listened on.
+    private struct Door {
+        let listener: Int32
+        let tls: TLSServerSettings?
+        let readsHello: Bool
+    }
+
+    private let service: any Service
     private let epoll: Int32
-    private let listener: Int32
+    private let doors: [Door]
     private let signals: Int32
     private var peers: [Int32: Peer] = [:]
     private var clock = MockServer.now()
     private var isEnding = false
 
-    init(_ options: Options) throws {
-        desk = try Desk(options)
-        tls = try TLSServerSettings(options)
+    init(_ service: any Service) throws {
+        self.service = service
         var ending = sigset_t()
         unsafe sigemptyset(&ending)
         unsafe sigaddset(&ending, SIGTERM)
@@ -47,14 +54,26 @@ final class MockServer {
         signal(SIGPIPE, SIG_IGN)
         signals = unsafe linux_signalfd_create(&ending)
         epoll = linux_epoll_create()
-        listener = unsafe linux_listen_tcp("127.0.0.1", options.port, 128)
-        guard signals >= 0, epoll >= 0, listener >= 0,
-            linux_epoll_add(epoll, listener, readable, UInt64(listener)) == 0,
-            linux_epoll_add(epoll, signals, readable, UInt64(signals)) == 0
-        else { throw MockFailure("cannot listen: errno \(-min(signals, epoll, listener))") }
+        doors = try service.places.map { place in
+            Door(
+                listener: unsafe linux_listen_tcp("127.0.0.1", place.port, 1024),
+                tls: try TLSServerSettings(place), readsHello: place.readsHello)
+        }
+        let (epoll, readable) = (epoll, readable)
+        guard signals >= 0, epoll >= 0,
+            linux_epoll_add(epoll, signals, readable, UInt64(signals)) == 0,
+            doors.allSatisfy({ door in
+                door.listener >= 0
+                    && linux_epoll_add(epoll, door.listener, readable, UInt64(door.listener)) == 0
+            })
+        else {
+            let worst = doors.map(\.listener).min() ?? 0
+            throw MockFailure("cannot listen: errno \(-min(signals, epoll, worst))")
+        }
     }
 
-    var port: Int { Int(linux_bound_port(listener)) }
+    /// Of every place, in their order.
+    var ports: [Int] { doors.map { Int(linux_bound_port($0.listener)) } }
 
     /// Serves until a signal or the number of tokens ends it.
     /// - Returns: the report.
@@ -72,49 +91,55 @@ final class MockServer {
                 read(peer)
                 tick(peer)
             }
-            let goal = desk.options.exitAt
-            if goal > 0, desk.report.distinct >= goal, peers.values.allSatisfy({ isIdle($0) }) {
+            if service.isAtGoal, peers.values.allSatisfy({ isIdle($0) }) {
                 isEnding = true
             }
         }
-        return desk.summary()
+        return service.summary()
     }
 
     private var readable: UInt32 { UInt32(linux_in.rawValue) }
 
     private func handle(_ event: linux_event) {
         let descriptor = Int32(truncatingIfNeeded: event.token)
-        if descriptor == listener {
-            accept()
+        if let door = doors.firstIndex(where: { $0.listener == descriptor }) {
+            accept(door)
         } else if descriptor == signals {
             isEnding = true
         } else if let peer = peers[descriptor] {
             peer.mayRead = true
+            // Nothing is read in silence: this alone tells that the far end is gone.
+            let isGone = event.bits & UInt32(linux_hangup.rawValue | linux_error.rawValue) != 0
+            if isGone, !peer.connection.isReading { forget(peer) }
         }
     }
 
-    private func accept() {
+    private func accept(_ number: Int) {
+        let door = doors[number]
         var address = linux_peer()
-        while case let descriptor = unsafe linux_accept(listener, &address), descriptor >= 0 {
-            guard let wire = wire(descriptor),
+        while case let descriptor = unsafe linux_accept(door.listener, &address), descriptor >= 0 {
+            guard let wire = wire(descriptor, door),
                 linux_epoll_add(epoll, descriptor, readable, UInt64(descriptor)) == 0
             else {
                 close(descriptor)
                 continue
             }
-            peers[descriptor] = Peer(
-                descriptor, wire, MockConnection(desk), watched: readable)
+            let peer = Peer(
+                descriptor, wire, service.converse(at: number), watched: readable)
+            peer.awaitsHello = door.readsHello && door.tls != nil
+            peers[descriptor] = peer
         }
     }
 
-    private func wire(_ descriptor: Int32) -> (any Wire)? {
-        guard let tls else { return PlainWire(descriptor) }
+    private func wire(_ descriptor: Int32, _ door: Door) -> (any Wire)? {
+        guard let tls = door.tls else { return PlainWire(descriptor) }
         return tls.accept(descriptor)
     }
 
     private func read(_ peer: Peer) {
         guard peer.mayRead else { return }
         if peer.isDraining { return drain(peer) }
+        if peer.awaitsHello, !hears(peer) { return }
         let connection = peer.connection
         connection.clock = clock
         // As much as is there, but not for ever: others wait. And nothing from a peer that does
@@ -127,6 +152,24 @@ final class MockServer {
                 return
             case .closed: return forget(peer)
             }
+        }
+    }
+
+    /// Looks at the first message of TLS without taking it.
+    /// - Returns: false while the connection is not to be served.
+    private func hears(_ peer: Peer) -> Bool {
+        switch ClientHello.peek(peer.descriptor) {
+        case .needMore:
+            peer.mayRead = false
+            return false
+        case .name(let name):
+            peer.awaitsHello = false
+            guard service.isSilent(name: name) else { return true }
+            peer.connection.state = .silent(until: .max)
+            return false
+        case .none:
+            peer.awaitsHello = false
+            return true
         }
     }
 

@@ -68,8 +68,8 @@ final class TLSServerSettings {
     private let context: UnsafeMutableRawPointer
 
     /// nil when the mock is to speak without TLS.
-    init?(_ options: Options) throws {
-        guard let certificate = options.certificate, let key = options.key else { return nil }
+    init?(_ place: Place) throws {
+        guard let (certificate, key) = place.identity else { return nil }
         var library = unsafe crt_ssl(table: nil)
         guard unsafe crt_ssl_load(nil, &library) == CRT_LOADED,
             let context = unsafe crt_ssl_context_new(library, true)
@@ -79,7 +79,7 @@ final class TLSServerSettings {
         guard unsafe crt_ssl_context_identify(library, context, certificate, key) else {
             throw MockFailure("cannot use \(certificate) with \(key)")
         }
-        if !options.withoutALPN { unsafe crt_ssl_context_select_h2(library, context, false) }
+        if place.selectsHTTP2 { unsafe crt_ssl_context_select_h2(library, context, false) }
     }
 
     deinit { unsafe crt_ssl_context_free(library, context) }

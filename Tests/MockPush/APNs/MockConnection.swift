@@ -1,18 +1,8 @@
 import WakePush
 
-/// The server's side of one HTTP/2 connection, without a socket: bytes in, bytes out.
-final class MockConnection {
-    /// What becomes of the connection.
-    enum State: Equatable {
-        case open
-        /// GOAWAY was sent: later streams are not looked at.
-        case leaving(lastStream: UInt32)
-        /// Says and hears nothing until then, microseconds.
-        case silent(until: UInt64)
-        /// To be closed once `output` is gone.
-        case ended
-    }
-
+/// The server's side of one HTTP/2 connection to APNs: made for a million requests a second, of one
+/// kind.
+final class MockConnection: Conversation {
     private struct Waiting {
         /// Microseconds.
         var due: UInt64
@@ -20,14 +10,6 @@ final class MockConnection {
         /// A number of the book.
         var answer: Int
     }
-
-    /// What is read is put here, behind the `filled` bytes that wait for the rest of their frame.
-    var input = [UInt8](repeating: 0, count: 65_536)
-    private(set) var filled = 0
-    var output: [UInt8] = []
-    private(set) var state = State.open
-    /// It ends after a GOAWAY that names what was looked at.
-    private(set) var isPolite = false
 
     private let desk: Desk
     private var hasPreface = false
@@ -48,39 +30,28 @@ final class MockConnection {
     /// What we may still send in DATA.
     private var sendWindow = 65_535
 
-    /// Of a clock that never goes back, and since 1970.
-    var clock: (microseconds: UInt64, seconds: Int) = (0, 0)
-
     init(_ desk: Desk) {
         self.desk = desk
         decoder = HPACKDecoder(limit: max(4096, desk.options.tableSize ?? 0))
         dynamic = DynamicHeaders(isOn: desk.options.dynamicHeaders)
         limits = StreamLimits()
         credit = ConnectionCredit(size: desk.options.connectionWindow)
+        super.init()
         desk.report.connections += 1
         greet()
     }
 
-    /// Whether it is to be given what comes.
-    var isReading: Bool {
-        switch state {
-        case .open, .leaving: true
-        case .silent, .ended: false
-        }
-    }
-
-    /// Streams that wait for their answer or their end.
-    var openStreams: Int {
+    override var openStreams: Int {
         requests.count + (newest == nil ? 0 : 1) + waiting.count - firstWaiting
     }
 
-    /// When the next answer is due, microseconds of the clock.
-    var nextDue: UInt64? { firstWaiting < waiting.count ? waiting[firstWaiting].due : nil }
+    override var nextDue: UInt64? {
+        firstWaiting < waiting.count ? waiting[firstWaiting].due : nil
+    }
 
     // MARK: In
 
-    /// - Parameter count: bytes that were put into `input` behind the `filled` ones.
-    func receive(_ count: Int) {
+    override func receive(_ count: Int) {
         if state == .ended { return }
         filled += count
         // Taken out while it is looked at, so that it need not be copied.
@@ -273,8 +244,8 @@ final class MockConnection {
         endIfDone()
     }
 
-    /// Time has passed: writes what is due, and ends a silence by reading on.
-    func wake() {
+    /// Ends a silence by reading on.
+    override func wake() {
         if case .silent(let until) = state {
             guard clock.microseconds >= until else { return }
             state = .open

@@ -1,7 +1,7 @@
 import WakePush
 
 /// What is common to all connections: the check, the report, and whose turn it is to go wrong.
-final class Desk {
+final class Desk: Service {
     let options: Options
     var report = Report()
     let check: RequestCheck
@@ -107,7 +107,19 @@ final class Desk {
 
     func violation(_ name: String) { report.violations[name, default: 0] += 1 }
 
-    /// The report as one line.
+    var places: [Place] {
+        var place = Place(name: "port", port: options.port)
+        if let certificate = options.certificate, let key = options.key {
+            place.identity = (certificate, key)
+        }
+        place.selectsHTTP2 = !options.withoutALPN
+        return [place]
+    }
+
+    var isAtGoal: Bool { options.exitAt > 0 && report.distinct >= options.exitAt }
+
+    func converse(at place: Int) -> Conversation { MockConnection(self) }
+
     func summary() -> String {
         var report = report
         report.providerTokens = check.providerTokens

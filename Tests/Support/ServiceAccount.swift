@@ -1,19 +1,17 @@
-import Foundation
-import TestSupport
-
-@testable import WakePush
+package import Foundation
 
 /// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around
 /// it as Google gives it out, in a directory of their own.
-struct FCMServiceAccount {
-    static let email = "pusher@example-project.iam.gserviceaccount.com"
+package struct ServiceAccount {
+    package static let email = "pusher@example-project.iam.gserviceaccount.com"
 
-    let directory: TemporaryDirectory
-    let pem: String
-    let publicPath: String
-    let file: String
+    package let directory: TemporaryDirectory
+    package let pem: String
+    package let publicPath: String
+    package let file: String
 
-    init(bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token") throws {
+    package init(bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token") throws
+    {
         directory = try TemporaryDirectory()
         let keyPath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
@@ -27,7 +25,8 @@ struct FCMServiceAccount {
     }
 
     /// As in a file of 2024.
-    func members(tokenURI: String = "https://oauth2.googleapis.com/token") -> [String: Any] {
+    package func members(tokenURI: String = "https://oauth2.googleapis.com/token") -> [String: Any]
+    {
         [
             "type": "service_account",
             "project_id": "example-project",
@@ -43,23 +42,21 @@ struct FCMServiceAccount {
         ]
     }
 
-    func write(_ members: [String: Any]) throws {
+    package func write(_ members: [String: Any]) throws {
         try write(JSONSerialization.data(withJSONObject: members, options: [.prettyPrinted]))
     }
 
-    func write(_ data: Data) throws {
+    package func write(_ data: Data) throws {
         try data.write(to: URL(filePath: file))
         try setMode(0o600)
     }
 
-    func setMode(_ mode: Int) throws {
+    package func setMode(_ mode: Int) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
     }
 
-    func credentials() throws -> FCMCredentials { try FCMCredentials(file: file) }
-
     /// Whether `openssl dgst -verify` accepts an RS256 signature over a message.
-    func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
+    package func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
         let signaturePath = directory.path + "/signature"
         let messagePath = directory.path + "/message"
         try Data(signature).write(to: URL(filePath: signaturePath))
@@ -68,23 +65,5 @@ struct FCMServiceAccount {
             "dgst", "-sha256", "-verify", publicPath, "-signature", signaturePath, messagePath,
         ])
         return status == 0
-    }
-}
-
-/// Python's PyJWT: a reader of tokens that is not ours.
-enum PyJWT {
-    static let isInstalled = (try? run("import jwt, cryptography", [])) == 0
-
-    /// - Returns: the exit status of the script.
-    static func run(_ script: String, _ arguments: [String]) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", script] + arguments
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }

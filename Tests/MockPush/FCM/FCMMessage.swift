@@ -1,0 +1,101 @@
+/// A body of `messages:send`, held against what FCM documents (firebase.google.com,
+/// projects.messages) and what this project promises: data only, always the same.
+struct FCMMessage {
+    let token: [UInt8]
+    /// All but the push token and the lifetime.
+    let constant: [String]
+
+    /// What a body does wrong.
+    struct Fault: Error {
+        let word: String
+        let field: String
+
+        init(_ word: String, _ field: String) {
+            self.word = word
+            self.field = field
+        }
+    }
+
+    private static let known: Set<String> = [
+        "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmOptions",
+        "token", "topic", "condition",
+    ]
+    private static let knownAndroid: Set<String> = [
+        "collapse_key", "collapseKey", "priority", "ttl", "restricted_package_name", "data",
+        "restrictedPackageName", "notification", "fcm_options", "fcmOptions", "direct_boot_ok",
+        "directBootOk", "bandwidth_constrained_ok", "restricted_satellite_ok",
+    ]
+    /// Four weeks.
+    private static let longestLifetime = 2_419_200
+
+    init(_ body: [UInt8], _ options: FCMOptions) throws(Fault) {
+        guard let document = JSONValue(body)?.members else { throw Fault("json", "body") }
+        for name in document.keys where name != "message" {
+            throw Fault(name == "validate_only" ? "not-promised" : "unknown-field", name)
+        }
+        guard let message = document["message"]?.members else { throw Fault("message", "message") }
+        for name in message.keys where !Self.known.contains(name) {
+            throw Fault("unknown-field", "message.\(name)")
+        }
+        guard message["topic"] == nil, message["condition"] == nil else {
+            throw Fault("recipient", "message")
+        }
+        guard let token = message["token"]?.bytes, !token.isEmpty, token.count <= 4096 else {
+            throw Fault("token", "message.token")
+        }
+        guard Set(message.keys) == ["data", "android", "token"] else {
+            throw Fault("not-promised", "message")
+        }
+        self.token = token
+        let data = try Self.data(message["data"], options)
+        constant = data + [try Self.android(message["android"], options)]
+    }
+
+    /// One key, which is not reserved ("Message.data"), with text.
+    private static func data(
+        _ value: JSONValue?, _ options: FCMOptions
+    ) throws(Fault) -> [String] {
+        guard let data = value?.members else { throw Fault("data", "message.data") }
+        guard data.count == 1, let member = data.first, let text = member.value.string else {
+            throw Fault("data", "message.data")
+        }
+        let key = member.key
+        guard key != "from", key != "message_type", !key.hasPrefix("google."),
+            !key.hasPrefix("gcm."), !key.hasPrefix("google"), !key.hasPrefix("gcm")
+        else { throw Fault("data-key-reserved", "message.data") }
+        guard options.dataKey == nil || options.dataKey == key else {
+            throw Fault("data-key", "message.data")
+        }
+        return [key, text]
+    }
+
+    /// - Returns: the collapse key.
+    private static func android(
+        _ value: JSONValue?, _ options: FCMOptions
+    ) throws(Fault) -> String {
+        guard let android = value?.members else { throw Fault("android", "message.android") }
+        for name in android.keys where !knownAndroid.contains(name) {
+            throw Fault("unknown-field", "message.android.\(name)")
+        }
+        // HIGH without anything to show is put back; in lower case it is no name of the enum.
+        guard android["priority"]?.string == "NORMAL" else {
+            throw Fault("priority", "message.android.priority")
+        }
+        guard let seconds = android["ttl"]?.string.flatMap(Self.seconds),
+            (1...longestLifetime).contains(seconds),
+            options.lifetime == nil || options.lifetime == seconds
+        else { throw Fault("ttl", "message.android.ttl") }
+        guard let collapse = (android["collapse_key"] ?? android["collapseKey"])?.string,
+            !collapse.isEmpty, options.collapseKey == nil || options.collapseKey == collapse
+        else { throw Fault("collapse-key", "message.android.collapse_key") }
+        guard android.count == 3 else { throw Fault("not-promised", "message.android") }
+        return collapse
+    }
+
+    /// A Duration of JSON: seconds with an `s` (protobuf.dev, ProtoJSON); whole ones here.
+    private static func seconds(_ text: String) -> Int? {
+        guard text.hasSuffix("s"), text.count <= 12 else { return nil }
+        let digits = text.dropLast()
+        return digits.allSatisfy { $0.isASCII && $0.isNumber } ? Int(digits) : nil
+    }
+}

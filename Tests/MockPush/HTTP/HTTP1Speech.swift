@@ -1,0 +1,194 @@
+/// HTTP/1.1 (RFC 9112), one request at a time.
+final class HTTP1Speech: Speech {
+    private enum Phase {
+        case head
+        case body(left: Int)
+        case chunk
+        case chunkData(left: Int)
+        case chunkEnd
+        case trailer
+        /// The request is whole; what follows waits.
+        case answering
+    }
+
+    private let desk: HTTPDesk
+    /// What every request here has in common.
+    private let blank: HTTPRequest
+    private var phase = Phase.head
+    private var request = HTTPRequest()
+    private var outgoing: Outgoing?
+    /// Of a request that is never answered.
+    private var held: Ticket?
+    private var closes = false
+
+    init(_ desk: HTTPDesk, _ blank: HTTPRequest) {
+        self.desk = desk
+        self.blank = blank
+    }
+
+    var openStreams: Int { outgoing == nil ? 0 : 1 }
+
+    func nextDue(room: Int) -> UInt64? { outgoing?.nextDue(room: room) }
+
+    // MARK: In
+
+    func take(_ bytes: Span<UInt8>, count: Int, _ line: Conversation) -> Int {
+        var position = 0
+        while line.isReading {
+            let before = position
+            switch phase {
+            case .head: position = takeHead(bytes, position, count, line)
+            case .body(let left):
+                let part = min(left, count - position)
+                keep(bytes.extracting(position..<position + part))
+                position += part
+                phase = .body(left: left - part)
+                if part == left { finish(line) } else { return position }
+            case .chunk, .trailer: position = takeLine(bytes, position, count, line)
+            case .chunkData(let left):
+                let part = min(left, count - position)
+                keep(bytes.extracting(position..<position + part))
+                position += part
+                phase = part == left ? .chunkEnd : .chunkData(left: left - part)
+                if part < left { return position }
+            case .chunkEnd:
+                guard count - position >= 2 else { return position }
+                position += 2
+                phase = .chunk
+            case .answering:
+                flush(line)
+                if case .answering = phase { return position }
+                continue
+            }
+            if case .answering = phase { continue }
+            if case .body(0) = phase { continue }
+            if position == before { return position }
+        }
+        return position
+    }
+
+    private func takeHead(
+        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ line: Conversation
+    ) -> Int {
+        guard let end = Self.headEnd(bytes, start, count) else { return start }
+        var text: [UInt8] = []
+        for index in start..<end { text.append(bytes[index]) }
+        request = blank
+        guard let framing = HTTP1Head.read(text, into: &request) else {
+            line.output += "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".utf8
+            line.state = .ended
+            line.isPolite = true
+            desk.tally.violations["head", default: 0] += 1
+            return end
+        }
+        closes = framing.closes
+        if framing.expectsContinue { line.output += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
+        phase = framing.isChunked ? .chunk : .body(left: framing.length)
+        return end
+    }
+
+    private static func headEnd(_ bytes: Span<UInt8>, _ start: Int, _ count: Int) -> Int? {
+        var index = start + 3
+        while index < count {
+            if bytes[index] == 10, bytes[index - 1] == 13, bytes[index - 2] == 10,
+                bytes[index - 3] == 13
+            {
+                return index + 1
+            }
+            index += 1
+        }
+        return nil
+    }
+
+    /// The length of a chunk, or a line of the trailer (RFC 9112 §7.1).
+    private func takeLine(
+        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ line: Conversation
+    ) -> Int {
+        var text = ""
+        var index = start
+        while index < count, bytes[index] != 10 {
+            text.unicodeScalars.append(Unicode.Scalar(bytes[index]))
+            index += 1
+        }
+        guard index < count else { return start }
+        if text.hasSuffix("\r") { text.removeLast() }
+        if case .trailer = phase {
+            if text.isEmpty { finish(line) }
+        } else if let length = Int(text.prefix { $0 != ";" }, radix: 16), length >= 0,
+            length < 1 << 30
+        {
+            phase = length == 0 ? .trailer : .chunkData(left: length)
+        } else {
+            desk.tally.violations["chunk", default: 0] += 1
+            line.state = .ended
+        }
+        return index + 1
+    }
+
+    private func keep(_ part: Span<UInt8>) {
+        request.bodyCount += part.count
+        guard request.body.count + part.count <= HTTPRequest.bodyLimit else { return }
+        for index in part.indices { request.body.append(part[index]) }
+    }
+
+    private func finish(_ line: Conversation) {
+        phase = .answering
+        switch desk.react(request, line.clock) {
+        case .answer(let answer, let ticket):
+            outgoing = Outgoing(
+                answer, ticket, latency: desk.common.latency, now: line.clock.microseconds)
+        case .hang(let ticket): held = ticket
+        case .stall(let seconds):
+            line.state = .silent(
+                until: line.clock.microseconds + UInt64(seconds) * 1_000_000)
+        case .garbage:
+            line.output += [UInt8](repeating: 0xFF, count: 100)
+            line.state = .ended
+        case .reset, .goAway, .close: line.state = .ended
+        }
+    }
+
+    // MARK: Out
+
+    func flush(_ line: Conversation) {
+        let now = line.clock.microseconds
+        while var sending = outgoing, line.state != .ended {
+            switch sending.step(now: now, room: HTTPConversation.outputLimit - line.output.count) {
+            case .wait: return
+            case .head:
+                HTTP1Head.write(sending.answer, closes: closes, into: &line.output)
+                desk.tally.answers[sending.answer.status, default: 0] += 1
+                sending.sentHead(now: now)
+                outgoing = sending
+                if !sending.answer.hasBody { end(line) }
+            case .bytes(let bytes, let ends):
+                if sending.answer.isChunked, !bytes.isEmpty {
+                    line.output += "\(String(bytes.count, radix: 16))\r\n".utf8
+                    line.output += bytes
+                    line.output += "\r\n".utf8
+                } else {
+                    line.output += bytes
+                }
+                sending.sent(bytes.count, now: now)
+                outgoing = sending
+                if ends {
+                    if sending.answer.isChunked { line.output += "0\r\n\r\n".utf8 }
+                    end(line)
+                }
+            case .cut:
+                outgoing = nil
+                line.state = .ended
+            case .done: end(line)
+            }
+        }
+    }
+
+    private func end(_ line: Conversation) {
+        outgoing = nil
+        phase = .head
+        if closes {
+            line.state = .ended
+            line.isPolite = true
+        }
+    }
+}

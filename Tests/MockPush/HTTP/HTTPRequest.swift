@@ -1,0 +1,50 @@
+/// One request as it came, by HTTP/1.1 or HTTP/2. Names of fields are in lower case.
+struct HTTPRequest {
+    var method = ""
+    /// Path and query.
+    var path = ""
+    /// Host and port.
+    var authority = ""
+    var fields: [(name: String, value: String)] = []
+    var body: [UInt8] = []
+    /// Bytes of the body, also those that were not kept.
+    var bodyCount = 0
+    var isHTTP2 = false
+    /// Whether it came by TLS.
+    var isSecure = false
+    /// Which of the service's places it came to.
+    var place = 0
+    /// The number of its connection.
+    var connection = 0
+
+    /// The value of a field that is there once; nil when it is not, or more than once.
+    func field(_ name: String) -> String? {
+        var found: String?
+        for field in fields where field.name == name {
+            if found != nil { return nil }
+            found = field.value
+        }
+        return found
+    }
+
+    func has(_ name: String) -> Bool { fields.contains { $0.name == name } }
+
+    /// The authority without its port, in lower case.
+    var host: String {
+        guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else {
+            return authority.lowercased()
+        }
+        return authority[..<colon].lowercased()
+    }
+
+    /// `https://host:port` as RFC 6454 §6.2 has it.
+    var origin: String {
+        var name = authority.lowercased()
+        let usual = isSecure ? ":443" : ":80"
+        if name.hasSuffix(usual) { name.removeLast(usual.count) }
+        return (isSecure ? "https://" : "http://") + name
+    }
+
+    /// What is kept of a body at most.
+    static let bodyLimit = 1 << 20
+}

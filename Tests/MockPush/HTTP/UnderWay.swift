@@ -1,0 +1,12 @@
+/// How many of something are in work, and were at most.
+final class UnderWay {
+    private(set) var count = 0
+    private(set) var most = 0
+
+    func begin() {
+        count += 1
+        most = max(most, count)
+    }
+
+    func end() { count -= 1 }
+}

@@ -1,0 +1,69 @@
+/// The mock of FCM as a child process, by TLS as `localhost`, with a service account that it knows.
+package struct MockFCM: Sendable {
+    private let mock: MockProgram
+    package let account: ServiceAccountFile
+    /// PEM file of who vouches for the mock's certificate.
+    package let authority: String
+    private let certificates: TestAuthority
+
+    package var program: RunningProgram { mock.program }
+    /// Of messages, and of exchanges by TLS.
+    package var port: Int { mock.ports[0] }
+    /// Of exchanges without TLS.
+    package var tokenPort: Int { mock.ports[1] }
+
+    /// - Parameters:
+    ///   - flags: of `mock-push --service fcm`; certificate, public key and account are given.
+    ///   - isPlain: messages without TLS.
+    ///   - isKeyForeign: the mock expects another key than the account's.
+    package init(
+        _ flags: [String] = [], isPlain: Bool = false, isKeyForeign: Bool = false
+    ) async throws {
+        certificates = try TestAuthority()
+        authority = certificates.certificate
+        account = try ServiceAccountFile()
+        let expected = isKeyForeign ? try ServiceAccountFile() : account
+        var arguments = [
+            "--service", "fcm", "--token-port", "0", "--public-key", expected.publicPath,
+            "--email", ServiceAccountFile.email, "--key-id", ServiceAccountFile.keyID,
+            "--project", ServiceAccountFile.project,
+        ]
+        if !isPlain {
+            let shown = try certificates.issue(for: "localhost")
+            arguments += ["--certificate", shown.certificate, "--key", shown.key]
+        }
+        mock = try await MockProgram(arguments + flags, places: ["port", "token port"])
+        try account.write(tokenURI: tokenURI)
+    }
+
+    /// What the account's file says.
+    package var tokenURI: String { "http://127.0.0.1:\(tokenPort)/token" }
+
+    /// The section of a service's configuration that leads here, by TLS.
+    package var section: String {
+        """
+        [fcm]
+        key = \(account.file)
+        host = localhost
+        port = \(port)
+        ca = \(authority)
+
+        """
+    }
+
+    package func report() async throws -> Report { try await mock.report() }
+
+    package typealias Report = MockReport<Own>
+
+    /// What FCM alone has.
+    package struct Own: Decodable, Sendable {
+        /// Proper ones.
+        package let exchanges: Int
+        /// Access tokens.
+        package let issued: Int
+        /// At once.
+        package let mostExchanges: Int
+        /// Distinct and proper.
+        package let assertions: Int
+    }
+}

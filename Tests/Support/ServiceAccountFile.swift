@@ -1,0 +1,57 @@
+private import Foundation
+
+/// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around it
+/// as Google gives it out, in a directory of their own.
+package struct ServiceAccountFile: Sendable {
+    package static let email = "pusher@example-project.iam.gserviceaccount.com"
+    package static let project = "example-project"
+    package static let keyID = "0123456789abcdef0123456789abcdef01234567"
+
+    private let directory: TemporaryDirectory
+    /// PEM.
+    package let privatePath: String
+    package let publicPath: String
+    /// JSON, mode 0600.
+    package let file: String
+
+    package init(tokenURI: String = "https://oauth2.googleapis.com/token") throws {
+        directory = try TemporaryDirectory()
+        privatePath = directory.path + "/key.pem"
+        publicPath = directory.path + "/public.pem"
+        file = directory.path + "/account.json"
+        try OpenSSLCommand.run([
+            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out",
+            privatePath,
+        ])
+        try OpenSSLCommand.run(["pkey", "-in", privatePath, "-pubout", "-out", publicPath])
+        try write(tokenURI: tokenURI)
+    }
+
+    package func write(tokenURI: String) throws {
+        let members = [
+            "type": "service_account",
+            "project_id": Self.project,
+            "private_key_id": Self.keyID,
+            "private_key": try String(contentsOfFile: privatePath, encoding: .utf8),
+            "client_email": Self.email,
+            "client_id": "100000000000000000001",
+            "auth_uri": "https://accounts.google.com/o/oauth2/auth",
+            "token_uri": tokenURI,
+            "auth_provider_x509_cert_url": "https://www.googleapis.com/oauth2/v1/certs",
+            "client_x509_cert_url": "https://www.googleapis.com/robot/v1/metadata/x509/pusher",
+            "universe_domain": "googleapis.com",
+        ]
+        let json = try JSONSerialization.data(
+            withJSONObject: members, options: [.prettyPrinted, .sortedKeys])
+        try json.write(to: URL(filePath: file))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    }
+
+    /// An RS256 signature by `openssl dgst -sign`.
+    package func sign(_ message: [UInt8]) throws -> [UInt8] {
+        let (text, signature) = (directory.path + "/message", directory.path + "/signature")
+        try Data(message).write(to: URL(filePath: text))
+        try OpenSSLCommand.run(["dgst", "-sha256", "-sign", privatePath, "-out", signature, text])
+        return Array(try Data(contentsOf: URL(filePath: signature)))
+    }
+}
