@@ -32,6 +32,7 @@ struct RelayConfigurationTests {
             #expect(String(decoding: configuration.authority, as: UTF8.self) == authority)
             #expect(configuration.place.hasSuffix("://\(authority)"))
             #expect(configuration.authorityFile == "/ca.pem" && configuration.key == "/k")
+            #expect(configuration.perMinute == 60_000)
         }
     }
 
@@ -62,13 +63,21 @@ struct RelayConfigurationTests {
             #expect(fault(section) == .notWithVia(key))
         }
         #expect(fault(["via-key": "/k"]) == .missing("via"))
+        #expect(fault(["via-per-minute": "600", "key": "/k"]) == .missing("via"))
+        for number in ["0", "599", "x", "60000001", "-1"] {
+            #expect(
+                fault(whole.merging(["via-per-minute": number]) { $1 })
+                    == .badValue("via-per-minute"))
+        }
         #expect(fault(["via": "https://wake.example.org"]) == .missing("via-key"))
-        let message = RelayConfiguration.message(.notWithVia("topic"), section: "apns")
+        func message(_ fault: GatewaySectionFault, _ section: String) -> String {
+            fault.message(section: section, words: RelayConfiguration.words)
+        }
         #expect(
-            message == "[apns] has both via and topic\n"
+            message(.notWithVia("topic"), "apns") == "[apns] has both via and topic\n"
                 + "hint: remove topic to go through the relay, or via to push directly")
         #expect(
-            RelayConfiguration.message(.missing("via-key"), section: "fcm").hasPrefix(
+            message(.missing("via-key"), "fcm").hasPrefix(
                 "[fcm] lacks via-key\nhint: set via-key to the path of a file made by"))
     }
 
