@@ -188,7 +188,8 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .relayStopped:
             """
             the relay's own gateway to this push service cannot be used now
-            hint: nothing was deleted; the next round tries again; if it stays, ask the relay's owner
+            hint: nothing was deleted; the next round tries again; if it stays, ask the relay's \
+            owner
             """
         }
     }

@@ -49,6 +49,9 @@ package struct Configuration: Sendable, Equatable {
     // The sections of `GatewaySection.all`; nil when there is none.
     package var apns: APNsConfiguration?
     package var fcm: FCMConfiguration?
+    /// Instead of the two above.
+    package var apnsRelay: RelayConfiguration?
+    package var fcmRelay: RelayConfiguration?
     /// By name, their keys and values as they were written.
     var gatewaySections: [String: [String: String]] = [:]
 
@@ -114,10 +117,13 @@ extension Configuration {
         # key-id = ABC123DEFG
         # team-id = TEAM123456
         # topic = org.example.app          the app's bundle identifier
+        # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
+        # via-key = keys/relay.key         made by `reveille keygen --kind relay`
 
         # [fcm]
         # key = service-account.json       as downloaded from the Firebase console, mode 0600
         # per-minute = 600000              the project's quota, unless Google granted another
+        # via = https://wake.example.org   instead, as for APNs, with via-key
 
         [broadcast]
         fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go

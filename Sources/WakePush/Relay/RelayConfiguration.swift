@@ -9,11 +9,17 @@ package struct RelayConfiguration: Sendable, Equatable {
     package let key: String
     /// Authorities to trust instead of the system's.
     package let authorityFile: String?
+    /// Wake-ups in a minute that the owner lets this installation have.
+    package let perMinute: Int
+
+    /// What an installation has unless the owner says otherwise.
+    package static let usualPerMinute = 60_000
 
     /// The keys of the section that are about this, with what they take.
     package static let words: [(key: String, takes: String)] = [
         ("via", "the https address of the owner's Reveille, without a path"),
         ("via-key", "the path of a file made by reveille keygen --kind relay"),
+        ("via-per-minute", "a whole number from 600 to 60000000"),
     ]
 
     /// From the section's keys and values, paths made absolute already; nil without any key of a
@@ -22,13 +28,16 @@ package struct RelayConfiguration: Sendable, Equatable {
     ///   directly.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
         guard let via = section["via"] else {
-            if section["via-key"] != nil { throw .missing("via") }
+            if Self.words.contains(where: { section[$0.key] != nil }) { throw .missing("via") }
             return nil
         }
-        let known = ["via", "via-key", "ca"]
+        let known = Self.words.map(\.key) + ["ca"]
         for key in section.keys.sorted() where !known.contains(key) { throw .notWithVia(key) }
         guard let url = Self.url(via) else { throw .badValue("via") }
         guard let key = section["via-key"], !key.isEmpty else { throw .missing("via-key") }
+        let perMinute = section["via-per-minute"].map { Int($0) ?? 0 } ?? Self.usualPerMinute
+        guard (600...60_000_000).contains(perMinute) else { throw .badValue("via-per-minute") }
+        self.perMinute = perMinute
         self.url = url
         self.key = key
         authorityFile = section["ca"]
@@ -67,12 +76,5 @@ package struct RelayConfiguration: Sendable, Equatable {
     package func checkAuthorities() throws(PushEngineError) {
         guard url.scheme == .https else { return }
         _ = try TLSContext(authorityFile: authorityFile)
-    }
-
-    /// Words a mistake in the section for the operator.
-    package static func message(
-        _ fault: GatewaySectionFault, section: StaticString
-    ) -> String {
-        fault.message(section: section, words: words)
     }
 }

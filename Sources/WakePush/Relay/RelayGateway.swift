@@ -5,6 +5,7 @@ package import WakeModel
 /// holds the credentials for them.
 package struct RelayGateway: Gateway {
     package let service: PushService
+    package let perMinute: Int?
     private let link: RelayLink
     private let clock: EngineClock
 
@@ -17,10 +18,14 @@ package struct RelayGateway: Gateway {
         precondition(RelayBatch.services.contains(service), "no relay wakes these")
         self.service = service
         self.clock = clock
+        perMinute = configuration.perMinute
         link = try RelayLink(configuration, key, clock)
     }
 
-    package var connections: Int { RelayPatience.requests }
+    /// Requests under way at most.
+    package static let requestsAtOnce = RelayPatience.requests
+
+    package var connections: Int { Self.requestsAtOnce }
 
     /// As many again as are under way, so that the next request is full.
     package var window: Int { 2 * RelayPatience.requests * RelayBatch.maximumWakes }

@@ -49,7 +49,7 @@ package enum RelayKeyError: Error, Equatable, Sendable {
     case malformed
 
     /// Two lines: what is wrong, and what to do.
-    package func message(section: StaticString) -> String {
+    package func message(section: String) -> String {
         let (problem, hint) = words
         return "[\(section)] via-key: \(problem)\nhint: \(hint)"
     }

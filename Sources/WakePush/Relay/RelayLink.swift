@@ -12,9 +12,9 @@ struct RelayLink: Sendable {
 
     /// Of an answer, bytes: a line for each wake-up, one that the gateway stopped, and the last.
     private static let answerLimit = RelayLine.maximumBytes * (RelayBatch.maximumWakes + 2)
-    /// Seconds of silence after which an answer is taken for dead: more than the relay's gateway
-    /// waits between two attempts.
-    private static let silence = 120
+    /// Seconds of silence after which an answer is taken for dead: a relay leaves a wake-up that
+    /// does not settle for another request after 300.
+    private static let silence = 330
     /// Seconds for one answer, however slowly it comes.
     private static let longest = 1800
 

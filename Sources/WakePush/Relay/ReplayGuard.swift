@@ -37,7 +37,7 @@ package struct ReplayGuard: Sendable {
         self.capacity = capacity
     }
 
-    /// Asks last, when all else about the request is proven; a request that passes never does again.
+    /// To be asked last, when all else is proven: a request that passes never does again.
     /// - Parameters:
     ///   - created: seconds since 1970, by the sender's clock.
     ///   - now: seconds since 1970, by ours.
