@@ -9,16 +9,19 @@ package struct FetchResponse: Sendable, Hashable {
     /// Seconds to wait; a date is taken relative to the response's own `Date`, if it has one.
     package let retryAfter: Int?
     package let contentType: FetchContentType?
+    /// The server's clock, seconds since 1970.
+    package let date: Int64?
 
     package init(
         status: Int, contentLength: UInt64? = nil, contentRangeStart: UInt64? = nil,
-        retryAfter: Int? = nil, contentType: FetchContentType? = nil
+        retryAfter: Int? = nil, contentType: FetchContentType? = nil, date: Int64? = nil
     ) {
         self.status = status
         self.contentLength = contentLength
         self.contentRangeStart = contentRangeStart
         self.retryAfter = retryAfter
         self.contentType = contentType
+        self.date = date
     }
 
     /// Whether the status is one of 200...299.

@@ -58,7 +58,8 @@ struct ResponseHead {
         return FetchResponse(
             status: status, contentLength: contentLength,
             contentRangeStart: status == 206 ? contentRangeStart : nil,
-            retryAfter: retryAfter.flatMap(seconds(ofRetryAfter:)), contentType: contentType)
+            retryAfter: retryAfter.flatMap(seconds(ofRetryAfter:)), contentType: contentType,
+            date: date.flatMap(HTTPDate.seconds(of:)))
     }
 
     private init(wallClock: Int64, counted bytes: Int) {

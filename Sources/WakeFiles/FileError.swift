@@ -27,6 +27,7 @@ package struct FileError: Error, Hashable, Sendable {
     }
 
     package var isMissing: Bool { number == ENOENT }
+    package var isNotPermitted: Bool { number == EPERM || number == EACCES }
     package var exists: Bool { number == EEXIST }
     /// The disk or the quota is full.
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }

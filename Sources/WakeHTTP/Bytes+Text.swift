@@ -25,4 +25,16 @@ extension Array where Element == UInt8 {
             divisor /= 10
         }
     }
+
+    /// Appends `number` in hexadecimal digits.
+    mutating func append(hexadecimal number: Int) {
+        precondition(number >= 0, "lengths are not negative")
+        var shift = 0
+        while number >> shift >= 16 { shift += 4 }
+        while shift >= 0 {
+            let digit = UInt8(number >> shift & 15)
+            append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+            shift -= 4
+        }
+    }
 }

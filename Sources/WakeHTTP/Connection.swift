@@ -10,6 +10,8 @@ final class Connection {
         case answering
         /// An event stream: nothing more is read.
         case streaming(StreamHub)
+        /// An answer that comes in pieces; requests wait until it is complete.
+        case piecewise(StreamedAnswer)
         /// The last answer is being written.
         case ending
         /// Our side has ended; the far end may read in peace.
@@ -18,12 +20,18 @@ final class Connection {
     }
 
     /// What the connection's deadline is for.
-    enum Timing { case none, idle, head, body, answer, write, stream, linger }
+    enum Timing { case none, idle, head, body, answer, write, pause, stream, linger }
 
     /// A response to come from the handler.
     enum Answer: Sendable {
         case response(Response)
         case stream(StreamHub, head: Response, first: [UInt8])
+        case pieces(StreamedAnswer, head: Response)
+
+        /// It will not be sent.
+        func lose() {
+            if case .pieces(let answer, _) = self { answer.lose() }
+        }
     }
 
     /// A file body on its way.
@@ -50,6 +58,8 @@ final class Connection {
     var pending: [UInt8] = []
     /// Whether the parser has not seen all of `pending`.
     var hasUnparsed = false
+    /// For the large body of the request in work.
+    var place: LargeBodyPlaces.Place?
     /// Bytes thrown away while lingering.
     var discarded = 0
 
@@ -59,6 +69,8 @@ final class Connection {
     var answer: Answer?
     var isInHandler = false
     var isHead = false
+    /// RFC 9112 §2.3: the request was HTTP/1.0.
+    var isVersion10 = false
     var closesAfterAnswer = false
     var sentContinue = false
 
@@ -92,7 +104,7 @@ final class Connection {
     /// Whether bytes not yet looked at may still become requests.
     var isOpenForRequests: Bool {
         switch phase {
-        case .proxy, .reading, .answering: true
+        case .proxy, .reading, .answering, .piecewise: true
         default: false
         }
     }

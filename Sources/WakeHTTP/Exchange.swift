@@ -22,6 +22,24 @@ package struct Exchange: Sendable {
         give(.stream(hub, head: head, first: first))
     }
 
+    /// Begins an answer with `head`, whose content comes in pieces later.
+    /// - Parameters:
+    ///   - waiting: bytes of pieces that may wait for the far end; twice as many may be in memory.
+    ///   - lost: called once, on the loop's thread, when the client is gone before the answer was
+    ///     ended.
+    package func stream(
+        _ head: Response, waiting: Int, lost: @escaping @Sendable () -> Void
+    ) -> StreamedAnswer {
+        let (reactor, connection, sequence) = (reactor, connection, sequence)
+        let answer = StreamedAnswer(bound: waiting, lost: lost) {
+            reactor.loop.perform {
+                reactor.assumeIsolated { $0.lookAtPieces(of: connection, sequence: sequence) }
+            }
+        }
+        give(.pieces(answer, head: head))
+        return answer
+    }
+
     private func give(_ answer: Connection.Answer) {
         let (reactor, connection, sequence) = (reactor, connection, sequence)
         if reactor.loop.isCurrent {

@@ -12,10 +12,14 @@ package struct HTTPLimits: Sendable {
     package var headSeconds = 10
     /// From the end of the head to the end of the body; then 408.
     package var bodySeconds = 10
+    /// A body has one second more for every so many bytes.
+    package var bodyBytesPerSecond = 32_768
     /// Without a request, before the first and between two; then closed.
     package var idleSeconds = 20
     /// For a handler to answer; then 503.
     package var answerSeconds = 30
+    /// Between two pieces of an answer, and before the first; then cut.
+    package var pauseSeconds = 600
     /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else
     /// closed.
     package var writeSeconds = 10

@@ -5,6 +5,7 @@ import Glibc
 final class Listener {
     let configuration: ListenerConfiguration
     let parserLimits: ParserLimits
+    let largeBodyPlaces: LargeBodyPlaces?
     /// nil once closed; connections it accepted still ask for its configuration.
     private var descriptor: Descriptor?
     /// Out of descriptors: not accepting for a moment.
@@ -17,9 +18,15 @@ final class Listener {
         _ configuration: ListenerConfiguration, limits: HTTPLimits, index: Int
     ) throws(HTTPServerError) {
         self.configuration = configuration
-        parserLimits = ParserLimits(
+        var parserLimits = ParserLimits(
             headBytes: limits.headBytes, fieldCount: limits.fieldCount,
             targetBytes: limits.targetBytes, bodyBytes: configuration.bodyBytes ?? limits.bodyBytes)
+        if let large = configuration.largeBodies {
+            parserLimits.largePath = (0..<large.path.count).map { large.path[$0] }
+            parserLimits.largeBodyBytes = large.bytes
+        }
+        self.parserLimits = parserLimits
+        largeBodyPlaces = configuration.largeBodies.map { LargeBodyPlaces($0.atOnce) }
         let number: Int32
         switch configuration.address {
         case .tcp(let host, let port):

@@ -18,15 +18,18 @@ package struct ListenerConfiguration: Sendable {
     package var proxyProtocol: Bool
     /// Bound of a request body in bytes; nil for the server's.
     package var bodyBytes: Int?
+    /// A path with a bound of its own.
+    package var largeBodies: LargeBodies?
     package var handler: RequestHandler
 
     package init(
         _ address: Address, proxyProtocol: Bool = false, bodyBytes: Int? = nil,
-        handler: @escaping RequestHandler
+        largeBodies: LargeBodies? = nil, handler: @escaping RequestHandler
     ) {
         self.address = address
         self.proxyProtocol = proxyProtocol
         self.bodyBytes = bodyBytes
+        self.largeBodies = largeBodies
         self.handler = handler
     }
 }

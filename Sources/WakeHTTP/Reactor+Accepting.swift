@@ -111,13 +111,15 @@ extension Reactor {
             hub.assumeIsolated { $0.leave(id, source: source) }
             counters.streams.decrement()
         }
+        if case .piecewise(let answer) = connection.phase { answer.lose() }
         connection.phase = .closed
         wipe(&connection.pending)
         wipe(&connection.unsent)
         connection.pending = []
         connection.unsent = []
         connection.file = nil
-        connection.answer = nil
+        connection.answer.take()?.lose()
+        connection.place = nil
         clearOutput()
         if let source = connection.source {
             let left = perSource[source, default: 1] - 1

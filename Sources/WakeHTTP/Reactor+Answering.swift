@@ -7,6 +7,7 @@ extension Reactor {
         connection.timing = .none
         connection.sentContinue = false
         connection.isHead = request.method == .head
+        connection.isVersion10 = request.isVersion10
         connection.closesAfterAnswer = request.closes
         let exchange = Exchange(
             reactor: self, connection: connection.id, sequence: connection.sequence,
@@ -26,7 +27,7 @@ extension Reactor {
     func deliver(_ answer: Connection.Answer, to id: ConnectionID, sequence: UInt32) {
         guard let connection = connections[id], connection.sequence == sequence,
             case .answering = connection.phase, connection.answer == nil
-        else { return }
+        else { return answer.lose() }
         connection.answer = answer
         // Written after the handler has returned, or in the next turn: never from inside somebody
         // else's work.
@@ -39,6 +40,8 @@ extension Reactor {
             write(response, to: connection)
         case .stream(let hub, let head, let first):
             startStream(on: connection, hub: hub, head: head, first: first)
+        case .pieces(let answer, let head):
+            startPieces(on: connection, answer, head: head)
         }
     }
 
@@ -78,7 +81,11 @@ extension Reactor {
 
     /// Turns a request or a newcomer away and ends the connection.
     func refuse(_ connection: Connection, _ refusal: Refusal) {
-        if refusal.status < 500 {
+        refuse(connection, with: refusals[refusal])
+    }
+
+    func refuse(_ connection: Connection, with response: Response) {
+        if response.status < 500 {
             counters.refusedByClientError.increment()
         } else {
             counters.refusedByServerError.increment()
@@ -86,7 +93,7 @@ extension Reactor {
         // RFC 9110 §9.3.2, as far as the method is known.
         if connection.isReading { connection.isHead = connection.parser.head.method == .head }
         connection.lingers = true
-        write(refusals[refusal], to: connection)
+        write(response.closing(), to: connection)
     }
 
     private func startStream(

@@ -16,8 +16,9 @@ extension Reactor {
         case .none: return deadlines.clear(slot)
         case .idle: seconds = limits.idleSeconds
         case .head: seconds = limits.headSeconds
-        case .body: seconds = limits.bodySeconds
+        case .body: seconds = bodySeconds(of: connection)
         case .answer: seconds = limits.answerSeconds
+        case .pause: seconds = limits.pauseSeconds
         case .write: seconds = limits.writeSeconds
         case .linger: seconds = limits.lingerSeconds
         case .stream: return deadlines.set(slot, to: now + keepAlivePause())
@@ -52,6 +53,7 @@ extension Reactor {
         case .idle, .linger: close(connection)
         case .head, .body: giveUp(on: connection, .timeout)  // RFC 9110 §15.5.9
         case .answer: giveUp(on: connection, .answerOverdue)
+        case .pause: drop(connection)
         case .write:
             guard connection.writtenInSpan >= limits.writeFloorBytes else {
                 return drop(connection)
@@ -66,7 +68,7 @@ extension Reactor {
     private func giveUp(on connection: Connection, _ refusal: Refusal) {
         // A front that never said whom it speaks for expects no HTTP either.
         if case .proxy = connection.phase { return close(connection) }
-        connection.answer = nil
+        connection.answer.take()?.lose()
         refuse(connection, refusal)
         flush(connection)
     }

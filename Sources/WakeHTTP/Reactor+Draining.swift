@@ -19,7 +19,7 @@ extension Reactor {
                 // One last look: a request may have arrived unseen. If not, settling closes it.
                 connection.isReadable = true
                 if !connection.isQueued { drive(connection) }
-            case .answering, .ending, .lingering, .closed:
+            case .answering, .piecewise, .ending, .lingering, .closed:
                 break
             }
         }

@@ -16,6 +16,10 @@ extension Reactor {
             discard(connection)
         case .closed:
             break
+        case .piecewise where connection.peerEnded:
+            // RFC 9112 §9.6 lets a client end its side and go on reading, but one that waits for
+            // more pieces cannot be told from one that has left.
+            close(connection)
         default:
             if connection.isBlocked {
                 if isBroken { return close(connection) }
@@ -34,6 +38,7 @@ extension Reactor {
                 connection.answer = nil
                 write(answer, to: connection)
             }
+        case .piecewise(let answer): sendPieces(of: answer, on: connection)
         default: break
         }
         if connection.yielded { resumeWriting(connection) }
@@ -54,6 +59,9 @@ extension Reactor {
         case .closed, .streaming, .lingering, .ending: return
         case .answering:
             if !connection.isBlocked { time(connection, .answer) }
+            return
+        case .piecewise:
+            if !connection.isBlocked { time(connection, .pause) }
             return
         case .proxy, .reading: break
         }
@@ -93,7 +101,7 @@ extension Reactor {
         input = []
         let consumed = parse(bytes.span.extracting(0..<count), for: connection)
         if consumed < count, connection.isOpenForRequests {
-            connection.pending.append(span: bytes.span.extracting(consumed..<count))
+            keep(bytes.span.extracting(consumed..<count), for: connection)
         }
         input = consume bytes
         wipe(&input, 0..<count)
@@ -118,7 +126,7 @@ extension Reactor {
                 connection.pending = bytes
                 return
             }
-            connection.pending.append(span: bytes.span.extracting(consumed..<bytes.count))
+            keep(bytes.span.extracting(consumed..<bytes.count), for: connection)
         }
         wipe(&bytes)
     }
@@ -137,7 +145,9 @@ extension Reactor {
                 start += consumed
                 continue
             }
-            switch connection.parser.advance(over: rest) {
+            let step = connection.parser.advance(over: rest)
+            guard admitsBody(of: connection, rest) else { return bytes.count }
+            switch step {
             case .needMore:
                 invite(connection, received: rest.count)
                 return start
@@ -147,7 +157,7 @@ extension Reactor {
             case .complete(let consumed):
                 let request = Request(
                     bytes: Array(copying: rest.extracting(0..<consumed)),
-                    head: connection.parser.head)
+                    head: connection.parser.head, place: connection.place.take())
                 start += consumed
                 handled += 1
                 connection.parser = RequestParser(limits: connection.parser.limits)

@@ -9,8 +9,9 @@ package struct Request: Sendable {
     /// - Parameters:
     ///   - bytes: the request from its first byte to the last of its body.
     ///   - head: what the parser found in them.
-    init(bytes: consuming [UInt8], head: RequestHead) {
-        self.bytes = RequestBytes(bytes)
+    ///   - place: what a large body takes up.
+    init(bytes: consuming [UInt8], head: RequestHead, place: LargeBodyPlaces.Place? = nil) {
+        self.bytes = RequestBytes(bytes, place: place)
         self.head = head
     }
 
@@ -26,6 +27,9 @@ package struct Request: Sendable {
 
     /// Whether the client wants nothing after this request.
     var closes: Bool { head.closes }
+
+    /// RFC 9112 §2.3: HTTP/1.0 rather than HTTP/1.1.
+    var isVersion10: Bool { head.isVersion10 }
 
     /// The values of every field called `name` (in any case), in the order sent, without
     /// surrounding white space.

@@ -7,9 +7,12 @@ import Synchronization
 /// alive, and wiping them is then up to its holder.
 final class RequestBytes: Sendable {
     private let storage: Mutex<[UInt8]>
+    /// What a large body takes up: free again when the bytes are gone.
+    private let place: LargeBodyPlaces.Place?
 
-    init(_ bytes: consuming [UInt8]) {
+    init(_ bytes: consuming [UInt8], place: LargeBodyPlaces.Place? = nil) {
         storage = Mutex(bytes)
+        self.place = place
     }
 
     deinit {

@@ -11,6 +11,8 @@ struct RequestHead: Sendable, Equatable {
     /// The field lines, each with its CRLF, without the empty line.
     var fields = 0..<0
     var body = 0..<0
+    /// The body is larger than any path but one takes.
+    var isLarge = false
     /// The client sends, or wants, nothing after this request.
     var closes = false
     /// RFC 9110 §10.1.1: the client waits for 100 before it sends the body.

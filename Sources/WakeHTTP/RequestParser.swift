@@ -4,6 +4,16 @@ struct ParserLimits: Sendable, Equatable {
     var fieldCount = 64
     var targetBytes = 8_192
     var bodyBytes = 4_096
+    /// The path whose POST requests may have more, and how much.
+    var largePath: [UInt8] = []
+    var largeBodyBytes = 0
+
+    /// The bound of the body of a request by its path.
+    func bodyBytes(of method: Method, _ path: Span<UInt8>) -> Int {
+        guard method == .post, path.count == largePath.count else { return bodyBytes }
+        for index in path.indices where path[index] != largePath[index] { return bodyBytes }
+        return max(bodyBytes, largeBodyBytes)
+    }
 }
 
 /// A strict, incremental HTTP/1.1 request parser: a value that is shown the bytes of one request
@@ -107,7 +117,7 @@ struct RequestParser: Sendable {
             return nil
         case .fields where line.isEmpty:
             head.fields = head.fields.lowerBound..<line.lowerBound
-            return endHead(bodyStart: lineStart)
+            return endHead(bodyStart: lineStart, of: bytes)
         case .fields:
             fieldCount += 1
             // RFC 6585 §5
@@ -119,11 +129,13 @@ struct RequestParser: Sendable {
         }
     }
 
-    private mutating func endHead(bodyStart: Int) -> Refusal? {
-        switch framing.verdict(on: head, bodyLimit: limits.bodyBytes) {
+    private mutating func endHead(bodyStart: Int, of bytes: Span<UInt8>) -> Refusal? {
+        let limit = limits.bodyBytes(of: head.method, bytes.extracting(head.path))
+        switch framing.verdict(on: head, bodyLimit: limit) {
         case .failure(let refusal): return refusal
         case .success(let length):
             head.body = bodyStart..<(bodyStart + length)
+            head.isLarge = length > limits.bodyBytes
             // RFC 9110 §10.1.1: the expectation means nothing without a body, and is ignored in
             // HTTP/1.0.
             head.expectsContinue = framing.expectsContinue && length > 0 && !head.isVersion10

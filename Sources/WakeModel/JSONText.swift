@@ -7,7 +7,9 @@ package struct JSONText {
         bytes.reserveCapacity(capacity)
     }
 
+    /// The document, or the next element of an array.
     package mutating func beginObject() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
         bytes.append(UInt8(ascii: "{"))
         needsComma = false
     }
@@ -19,7 +21,19 @@ package struct JSONText {
 
     package mutating func beginObject(_ name: StaticString) {
         self.name(name)
+        needsComma = false
         beginObject()
+    }
+
+    package mutating func beginArray(_ name: StaticString) {
+        self.name(name)
+        bytes.append(UInt8(ascii: "["))
+        needsComma = false
+    }
+
+    package mutating func endArray() {
+        bytes.append(UInt8(ascii: "]"))
+        needsComma = true
     }
 
     package mutating func member(_ name: StaticString, string value: Span<UInt8>) {
@@ -44,6 +58,15 @@ package struct JSONText {
 
     package mutating func member(_ name: StaticString, number value: some BinaryInteger) {
         member(name, raw: String(value))
+    }
+
+    /// A name that is put together; not of what came over the wire.
+    package mutating func member(named name: String, number value: some BinaryInteger) {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        bytes.append(UInt8(ascii: "\""))
+        for byte in name.utf8 { append(byte) }
+        bytes.append(contentsOf: "\":\(value)".utf8)
+        needsComma = true
     }
 
     /// Adds a value that is JSON already.

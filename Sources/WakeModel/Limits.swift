@@ -79,4 +79,21 @@ package enum Limits {
     /// Push tokens of a round remembered at most, 12 to 24 bytes each: 1 GiB for 44 million and
     /// more.
     package static let seenTokens = 64_000_000
+
+    // MARK: Relay
+
+    /// Installations that may be allowed.
+    package static let installations = 10_000
+    /// Requests to the relay in work at once, of up to 1,000 wake-ups of about 1 KiB of memory each.
+    package static let relayRequests = 32
+    /// Requests of one installation at once.
+    package static let relayRequestsEach = 4
+    /// Bodies to the relay beyond the size of all others that are received or read at once: 640 KiB
+    /// each, twice.
+    package static let relayLargeBodies = 16
+    /// Seconds until what is unsettled of a request to the relay is left for another.
+    package static let relaySeconds = 300
+    /// Nonces of an installation that are remembered: of more requests in a minute the oldest are
+    /// stale sooner.
+    package static let relayNonces = 16_384
 }

@@ -23,21 +23,35 @@ package enum Problem: Sendable, CaseIterable {
     case feedUnavailable
     case broadcastNotNewer
     case broadcastDoesNotFit
+    case signatureMissing
+    case signatureMalformed
+    case signatureWrong
+    case signatureStale
+    case signatureReplayed
+    case installationUnknown
+    case relayBatchMalformed
+    case relayBatchTooLarge
+    case relayBusy
+    case relayUnavailable
 
     package var status: UInt16 {
         switch self {
-        case .instanceTokenMissing, .instanceTokenMalformed: 401
+        case .instanceTokenMissing, .instanceTokenMalformed, .signatureMissing,
+            .signatureMalformed, .signatureWrong, .signatureStale, .signatureReplayed:
+            401
+        case .installationUnknown: 403
         case .bodyMalformed, .bodyTooDeep, .memberDuplicate, .memberUnknown, .memberMissing,
-            .serviceUnknown, .pushTokenMalformed, .queryNotAllowed:
+            .serviceUnknown, .pushTokenMalformed, .queryNotAllowed, .relayBatchMalformed:
             400
-        case .pushTokenTooLong: 413
+        case .pushTokenTooLong, .relayBatchTooLarge: 413
         // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
         case .serviceOff, .pushHostNotAllowed: 422
         case .notFound: 404
         case .methodNotAllowed: 405
         case .rangeNotSatisfiable: 416
+        case .relayBusy: 429
         case .storeFull: 507
-        case .storeUnavailable, .overloaded, .feedUnavailable: 503
+        case .storeUnavailable, .overloaded, .feedUnavailable, .relayUnavailable: 503
         case .broadcastNotNewer, .broadcastDoesNotFit: 409
         }
     }
@@ -66,6 +80,16 @@ package enum Problem: Sendable, CaseIterable {
         case .feedUnavailable: "feed_unavailable"
         case .broadcastNotNewer: "broadcast_not_newer"
         case .broadcastDoesNotFit: "broadcast_does_not_fit"
+        case .signatureMissing: "signature_missing"
+        case .signatureMalformed: "signature_malformed"
+        case .signatureWrong: "signature_wrong"
+        case .signatureStale: "signature_stale"
+        case .signatureReplayed: "signature_replayed"
+        case .installationUnknown: "installation_unknown"
+        case .relayBatchMalformed: "relay_batch_malformed"
+        case .relayBatchTooLarge: "relay_batch_too_large"
+        case .relayBusy: "relay_busy"
+        case .relayUnavailable: "relay_unavailable"
         }
     }
 
@@ -94,6 +118,16 @@ package enum Problem: Sendable, CaseIterable {
         case .feedUnavailable: "no feed is published here yet"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
         case .broadcastDoesNotFit: "the broadcast would take longer than its interval"
+        case .signatureMissing: "a request to the relay must be signed"
+        case .signatureMalformed: "the signature is not of the one form this relay takes"
+        case .signatureWrong: "the signature is of another request, for another host, or wrong"
+        case .signatureStale: "the signature is too old, from the future, or from before a restart"
+        case .signatureReplayed: "a request with this nonce was here before"
+        case .installationUnknown: "this relay does not know the installation"
+        case .relayBatchMalformed: "the batch needs a lifetime in seconds and at least one wake-up"
+        case .relayBatchTooLarge: "a batch has at most 1000 wake-ups and 655360 bytes"
+        case .relayBusy: "too many wake-ups in a minute, or requests at once"
+        case .relayUnavailable: "the relay cannot be used at the moment"
         }
     }
 }

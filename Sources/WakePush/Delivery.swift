@@ -64,6 +64,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
         case .misconfigured(.apns(let fault)): fault.word
         case .misconfigured(.fcm(let fault)): fault.word
         case .misconfigured(.webPush(let fault)): fault.word
+        case .misconfigured(.relay(let fault, _)): fault.word
         case .misconfigured(.connection(let fault, _)): fault.word
         case .misconfigured(.providerToken): "provider-token"
         case .misconfigured(.engine(let error, _)): error.word
@@ -77,6 +78,8 @@ package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
     case fcm(FCMFault)
     case webPush(WebPushFault)
+    /// The relay that these push tokens go through.
+    case relay(RelayFault, PushService)
     /// No connection that may be trusted comes about.
     case connection(ConnectionFault, PushService)
     /// The provider token can be neither read, made nor kept.
@@ -89,6 +92,7 @@ package enum Misconfiguration: Sendable, Hashable {
         case .apns(let fault): fault.message
         case .fcm(let fault): fault.message
         case .webPush(let fault): fault.message
+        case .relay(let fault, let service): "\(service.word): \(fault.words)"
         case .connection(let fault, let service): "\(service.word): \(fault.words)"
         case .providerToken(let error): error.message
         case .engine(let error, let service): "\(service.word): \(error.words)"
@@ -151,6 +155,8 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     case pushback
     /// Nothing gives out an access token, for minutes.
     case noAccessToken
+    /// The relay's own gateway cannot be used now.
+    case relayStopped
 
     package var word: StaticString {
         switch self {
@@ -158,6 +164,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
+        case .relayStopped: "relay-stopped"
         }
     }
 
@@ -165,13 +172,14 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         switch self {
         case .unreachable:
             """
-            the push service cannot be reached
-            hint: check the network, and host and port of this gateway; the next round tries again
+            the push service or relay cannot be reached
+            hint: check the network, and host and port, or via, of this gateway; the next round \
+            tries again
             """
         case .unknownHost:
             """
             the host name of the push service does not resolve
-            hint: check this machine's name service and host of this gateway
+            hint: check this machine's name service, and host, or via, of this gateway
             """
         case .pushback:
             """
@@ -182,6 +190,12 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
             """
             no access token could be had for minutes
             hint: check the network, and token_uri in the file of key; the next round tries again
+            """
+        case .relayStopped:
+            """
+            the relay's own gateway to this push service cannot be used now
+            hint: nothing was deleted; the next round tries again; if it stays, ask the relay's \
+            owner
             """
         }
     }

@@ -79,6 +79,8 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
     case badValue(String)
     /// `plain = on` with a host other than this machine.
     case plainToElsewhere
+    /// A key that makes no sense beside `via`.
+    case notWithVia(String)
 
     /// Two lines: what is wrong, and what to do.
     /// - Parameters:
@@ -98,6 +100,9 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
         case .plainToElsewhere:
             "[\(section)] plain = on needs a host on this machine\n"
                 + "hint: set host to 127.0.0.1, where a proxy adds TLS, or remove plain"
+        case .notWithVia(let key):
+            "[\(section)] has both via and \(key)\n"
+                + "hint: remove \(key) to go through the relay, or via to push directly"
         }
     }
 }

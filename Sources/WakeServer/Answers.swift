@@ -35,7 +35,7 @@ enum Answers {
         switch problem {
         case .instanceTokenMissing, .instanceTokenMalformed:
             fields.append(("WWW-Authenticate", "Bearer"))  // RFC 9110 §15.5.2: a must
-        case .storeFull, .storeUnavailable, .overloaded, .feedUnavailable:
+        case .storeFull, .storeUnavailable, .overloaded, .feedUnavailable, .relayUnavailable:
             fields.append(("Retry-After", "60"))
         default: break
         }

@@ -49,8 +49,16 @@ package struct Configuration: Sendable, Equatable {
     // The sections of `GatewaySection.all`; nil when there is none.
     package var apns: APNsConfiguration?
     package var fcm: FCMConfiguration?
+    /// Instead of the two above.
+    package var apnsRelay: RelayConfiguration?
+    package var fcmRelay: RelayConfiguration?
     /// By name, their keys and values as they were written.
     var gatewaySections: [String: [String: String]] = [:]
+
+    // [relay]
+    /// The section as it was written; empty when there is none.
+    var relaySection: [String: String] = [:]
+    package var relay: RelaySettings?
 
     // [broadcast]
     /// Seconds between two heartbeats, and in which a broadcast must fit.
@@ -109,10 +117,13 @@ extension Configuration {
         # key-id = ABC123DEFG
         # team-id = TEAM123456
         # topic = org.example.app          the app's bundle identifier
+        # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
+        # via-key = keys/relay.key         made by `reveille keygen --kind relay`
 
         # [fcm]
         # key = service-account.json       as downloaded from the Firebase console, mode 0600
         # per-minute = 600000              the project's quota, unless Google granted another
+        # via = https://wake.example.org   instead, as for APNs, with via-key
 
         [broadcast]
         fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
@@ -120,6 +131,10 @@ extension Configuration {
         # heartbeat = off             only when something was published
         # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
         # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
+
+        # [relay]                         passes on wake-ups of installations that `relay allow` named
+        # authority = wake.example.org     this service's host name, as installations address it
+        # wakes-per-minute = 60000         for each of them
 
         [log]
         level = info

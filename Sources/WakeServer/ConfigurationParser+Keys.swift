@@ -8,6 +8,7 @@ extension ConfigurationParser {
 
     /// Every key of the file. A new setting is one line here and one in `Configuration`.
     static let keys = general.merging(gateways) { general, _ in general }
+        .merging(relay) { general, _ in general }
 
     private static let general: [String: Key] = [
         "http.listen": address(\.listen),
@@ -70,6 +71,16 @@ extension ConfigurationParser {
                 }
                 return ("\(section.name).\(word.key)", key)
             }
+        })
+
+    private static let relay: [String: Key] = Dictionary(
+        uniqueKeysWithValues: RelaySettings.words.map { word in
+            let key = Key(expected: word.takes) { configuration, value, directory in
+                configuration.relaySection[word.key] =
+                    word.key == "installations" ? absolute(value, directory) : value
+                return true
+            }
+            return ("relay." + word.key, key)
         })
 
     private typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable

@@ -39,6 +39,13 @@ package struct ConfigurationParser {
                     reason: .gateway(section: section.name, error))
             }
         }
+        do throws(GatewaySectionFault) {
+            configuration.relay = try RelaySettings(
+                section: configuration.relaySection, directory: directory)
+        } catch {
+            throw ConfigurationError(
+                line: sectionLines["relay"] ?? 0, reason: .relay(error))
+        }
     }
 
     private init(directory: String) {
@@ -102,6 +109,7 @@ package struct ConfigurationError: Error, Equatable {
         case keyTwice(String)
         case badValue(String, expected: String)
         case gateway(section: String, GatewaySectionFault)
+        case relay(GatewaySectionFault)
     }
 
     package let line: Int
@@ -121,6 +129,8 @@ package struct ConfigurationError: Error, Equatable {
         case .badValue(let key, let expected): "line \(line): \(key) takes \(expected)"
         case .gateway(let name, let fault):
             "line \(line): \(GatewaySection.named(name)?.message(fault) ?? "[\(name)]")"
+        case .relay(let fault):
+            "line \(line): \(fault.message(section: "relay", words: RelaySettings.words))"
         }
     }
 }

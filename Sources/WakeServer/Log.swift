@@ -44,16 +44,24 @@ package enum LogEvent: Sendable, Equatable {
     case roundUnwritable
     case feedChanged(sequence: UInt64)
     case feedUnreadable
+    /// Wake-ups of so many installations are passed on.
+    case relayOn(installations: Int)
+    /// The file of installations is damaged, or cannot be read: nobody is let through.
+    case relayInstallationsUnusable
+    /// What became of one request of an installation.
+    case relayBatch(accepted: Int, gone: Int, retried: Int, stopped: Int)
+    case relayRefused(Problem)
 
     var level: LogLevel {
         switch self {
         case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped,
-            .brakeTripped, .roundUnwritable, .planRefused:
+            .brakeTripped, .roundUnwritable, .planRefused,
+            .relayInstallationsUnusable:
             .error
         case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded,
-            .roundResumed, .headSeen:
+            .roundResumed, .headSeen, .relayOn:
             .info
-        case .storeOpened, .feedChanged: .debug
+        case .storeOpened, .feedChanged, .relayBatch, .relayRefused: .debug
         }
     }
 
@@ -81,6 +89,11 @@ package enum LogEvent: Sendable, Equatable {
         case .roundUnwritable: "round-unwritable"
         case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
         case .feedUnreadable: "feed-unreadable"
+        case .relayOn(let installations): "relay-on installations=\(installations)"
+        case .relayInstallationsUnusable: "relay-installations-unusable"
+        case .relayBatch(let accepted, let gone, let retried, let stopped):
+            "relay-batch accepted=\(accepted) gone=\(gone) retried=\(retried) stopped=\(stopped)"
+        case .relayRefused(let problem): "relay-refused code=\(problem.code)"
         }
     }
 }

@@ -10,10 +10,13 @@ struct Metrics: Sendable {
     let wakes: StreamHub
     let broadcaster: Broadcaster
     let planner: BroadcastPlanner
+    let relay: RelayCounters?
     let sequence: @Sendable () -> UInt64
 
     private struct Sample {
         let name: StaticString
+        /// Its place among those of one name, as `label` and `value`.
+        var label: (StaticString, StaticString)?
         let isCounter: Bool
         let help: StaticString
         let value: Int
@@ -22,11 +25,16 @@ struct Metrics: Sendable {
     /// OpenMetrics 1.0 text.
     func answer() -> Response {
         var text = ""
+        var last = ""
         for sample in samples() {
             let name = "reveille_\(sample.name)"
-            text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
-            text += "# HELP \(name) \(sample.help)\n"
-            text += "\(name)\(sample.isCounter ? "_total" : "") \(sample.value)\n"
+            if name != last {
+                text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
+                text += "# HELP \(name) \(sample.help)\n"
+                last = name
+            }
+            let label = sample.label.map { "{\($0)=\"\($1)\"}" } ?? ""
+            text += "\(name)\(sample.isCounter ? "_total" : "")\(label) \(sample.value)\n"
         }
         text += "# EOF\n"
         let type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -39,7 +47,10 @@ struct Metrics: Sendable {
     func status() -> [UInt8] {
         var text = JSONText()
         text.beginObject()
-        for sample in samples() { text.member(sample.name, number: sample.value) }
+        for sample in samples() {
+            let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name.description
+            text.member(named: name, number: sample.value)
+        }
         text.endObject()
         return text.bytes
     }
@@ -71,6 +82,7 @@ struct Metrics: Sendable {
             gauge("store_pages", "pages of the database", load(store.pages)),
         ]
         samples += pushes(broadcaster.totals)
+        if let relay { samples += passedOn(relay) }
         if let http = http() {
             samples += [
                 gauge("connections", "connections open now", load(http.open)),
@@ -114,6 +126,28 @@ struct Metrics: Sendable {
         ]
     }
 
+    private func passedOn(_ relay: RelayCounters) -> [Sample] {
+        func wakes(_ word: StaticString, _ value: Int) -> Sample {
+            var sample = counter(
+                "relay_wakes", "wake-ups of installations, by what became of them", value)
+            sample.label = ("delivery", word)
+            return sample
+        }
+        let wakes = [
+            wakes("accepted", load(relay.accepted)), wakes("gone", load(relay.gone)),
+            wakes("retry", load(relay.retried)), wakes("stopped", load(relay.stopped)),
+        ]
+        let refusals = relay.refusals
+        return wakes
+            + Problem.allCases.filter { refusals[$0] != nil }.map { problem in
+                var sample = counter(
+                    "relay_refused", "requests to the relay that were refused",
+                    refusals[problem] ?? 0)
+                sample.label = ("code", problem.code)
+                return sample
+            }
+    }
+
     private func counter(
         _ name: StaticString, _ help: StaticString, _ value: UInt64
     ) -> Sample {
@@ -121,11 +155,11 @@ struct Metrics: Sendable {
     }
 
     private func gauge(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {
-        Sample(name: name, isCounter: false, help: help, value: value)
+        Sample(name: name, label: nil, isCounter: false, help: help, value: value)
     }
 
     private func counter(_ name: StaticString, _ help: StaticString, _ value: Int) -> Sample {
-        Sample(name: name, isCounter: true, help: help, value: value)
+        Sample(name: name, label: nil, isCounter: true, help: help, value: value)
     }
 
     private func load(_ value: borrowing Atomic<Int>) -> Int { value.load(ordering: .relaxed) }

@@ -1,11 +1,13 @@
 import WakeHTTP
 import WakeModel
+import WakePush
 import WakeStore
 
 /// What apps reach.
 struct PublicRoutes: Sendable {
     let registration: RegistrationRoute
     let feed: FeedRoute?
+    let relay: RelayRoute?
     let wakes: StreamHub
     let sequence: @Sendable () -> UInt64
     let health: Health
@@ -38,6 +40,8 @@ struct PublicRoutes: Sendable {
             exchange.respond(read(request) { Self.policy })
         } else if request.isPath("/health") {
             exchange.respond(read(request) { health.answer() })
+        } else if let relay, request.isPath(RelayRequest.path) {
+            relay.handle(request, exchange)
         } else if let feed, request.path.starts(with: FeedRoute.prefix) {
             feed.handle(request, exchange)
         } else {

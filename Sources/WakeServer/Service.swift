@@ -12,6 +12,7 @@ package struct Service: Sendable {
     private let store: Store
     private let server: HTTPServer
     private let broadcaster: Broadcaster
+    private let relay: RelayRoute?
 
     /// Opens the store and binds the listeners: clients can connect, and are answered by `run`.
     package init(_ configuration: Configuration, log: Log) async throws(ServiceError) {
@@ -40,9 +41,11 @@ package struct Service: Sendable {
         self.store = store
         let opening = (ContinuousClock.now - start) / .milliseconds(1)
         log(.storeOpened(milliseconds: Int(opening)))
+        relay = Self.relay(configuration, gateways: gateways, log: log)
         do throws(HTTPServerError) {
             (server, broadcaster) = try Self.bind(
-                configuration, store: store, gateways: gateways, log: log, remote: remote)
+                configuration, store: store, gateways: gateways, relay: relay, log: log,
+                remote: remote)
         } catch {
             await store.close()
             throw .http(error)
@@ -55,8 +58,9 @@ package struct Service: Sendable {
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
     package func run() async {
         log(.started(port: port))
-        await withTaskGroup(of: Void.self) { [broadcaster] group in
+        await withTaskGroup(of: Void.self) { [broadcaster, relay] group in
             group.addTask { await broadcaster.run() }
+            if let relay { group.addTask { await relay.desk.run() } }
             await server.run()
             group.cancelAll()
         }
@@ -65,9 +69,22 @@ package struct Service: Sendable {
         log(.stopped)
     }
 
+    /// Passes on the wake-ups of installations, where the configuration says so.
+    private static func relay(
+        _ configuration: Configuration, gateways: [any Gateway], log: Log
+    ) -> RelayRoute? {
+        guard let settings = configuration.relay else { return nil }
+        let file = InstallationFile(path: settings.installations, log: log)
+        if let count = file.count { log(.relayOn(installations: count)) }
+        let gate = RelayGate(settings, file: file)
+        // Never those that go through a relay themselves: two could ask each other for ever.
+        let gateways = gateways.filter { !($0 is RelayGateway) }
+        return RelayRoute(gate: gate, desk: RelayDesk(gate: gate, gateways: gateways, log: log))
+    }
+
     private static func bind(
-        _ configuration: Configuration, store: Store, gateways: [any Gateway], log: Log,
-        remote: RemoteHead?
+        _ configuration: Configuration, store: Store, gateways: [any Gateway],
+        relay: RelayRoute?, log: Log, remote: RemoteHead?
     ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
@@ -95,20 +112,21 @@ package struct Service: Sendable {
             broadcaster: broadcaster, planner: planner,
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
-                broadcaster: broadcaster, planner: planner, sequence: sequence),
+                broadcaster: broadcaster, planner: planner, relay: relay?.desk.counters,
+                sequence: sequence),
             health: health)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, watch: StoreWatch(store.counters, log: log),
                 admission: Admission(gateways)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
-            wakes: wakes, sequence: sequence, health: health)
+            relay: relay, wakes: wakes, sequence: sequence, health: health)
         let server = try HTTPServer(
             listeners: [
                 ListenerConfiguration(
                     configuration.listen.listening(mode: 0o666),
                     proxyProtocol: configuration.proxyProtocol,
-                    bodyBytes: Limits.requestBodyBytes
+                    bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
                 ) { open.handle($0, $1) },
                 ListenerConfiguration(configuration.admin.listening(mode: 0o600)) {
                     admin.handle($0, $1)

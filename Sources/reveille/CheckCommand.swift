@@ -50,6 +50,8 @@ enum CheckCommand {
             let fault = gatewayFaults.first { $0.service == state.service }
             row("\(state.service.word)", state.words, fault: fault.map { line($0.error.message) })
         }
+        let relay = RelayState(configuration)
+        row("relay", relay.words, fault: relay.problem.map(line))
         row("log", configuration.logLevel.rawValue)
         row("policy", PrivacyPolicy.hash)
         return faults == 0 ? .success : .configuration

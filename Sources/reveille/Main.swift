@@ -10,7 +10,7 @@ enum Main {
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
             StatusCommand.command, BroadcastCommand.command,
-        ] + FeedCommands.all,
+        ] + FeedCommands.all + RelayCommand.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",
             "reveille feed publish digests.txt --then-broadcast --config ./reveille/reveille.conf",

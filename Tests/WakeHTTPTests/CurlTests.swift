@@ -83,6 +83,30 @@ struct CurlTests {
         }
     }
 
+    @Test("reads answers in pieces, of either version, and reuses the connection")
+    func pieces() async throws {
+        let answers = StreamedAnswers()
+        let begin = answers.handler()
+        let handler: RequestHandler = { request, exchange in
+            begin(request, exchange)
+            let answer = answers[answers.count - 1]
+            DispatchQueue.global().async {
+                for index in 0..<1_000 { answer.send(Array("line \(index)\n".utf8)) }
+                answer.finish()
+            }
+        }
+        let lines = (0..<1_000).map { "line \($0)\n" }.joined()
+        try await LiveServer.run(handler: handler) { live in
+            let url = "http://127.0.0.1:\(live.port)/pieces"
+            let text = try await Curl.run([
+                "--http1.1", "--write-out", "%{num_connects}\n", url, url,
+            ])
+            #expect(text == lines + "1\n" + lines + "0\n")
+            #expect(try await Curl.run(["--http1.0", url]) == lines)
+            #expect(answers.lost.value == 0)
+        }
+    }
+
     @Test("talks over a Unix socket")
     func unixSocket() async throws {
         let directory = try TemporaryDirectory()

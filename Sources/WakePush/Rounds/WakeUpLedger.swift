@@ -27,6 +27,8 @@ struct WakeUpLedger {
     private static let tick: UInt64 = 100
 
     var readyCount: Int { ready.count - nextReady }
+    /// What is ready, in the order in which it goes.
+    var readyEntries: ArraySlice<Entry> { ready[nextReady...] }
     var isEmpty: Bool { readyCount == 0 && delayedCount == 0 && inFlight == 0 }
 
     mutating func add(_ wakeUps: [WakeUp]) {

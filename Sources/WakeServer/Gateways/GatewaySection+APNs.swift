@@ -4,18 +4,26 @@ import WakePush
 extension GatewaySection {
     /// One key of Apple's serves production and sandbox.
     static let apns = GatewaySection(
-        name: "apns", services: [.apns, .apnsSandbox], words: APNsConfiguration.words,
+        name: "apns", services: [.apns, .apnsSandbox],
+        words: APNsConfiguration.words + RelayConfiguration.words,
         read: { (section, configuration) throws(GatewaySectionFault) in
+            configuration.apnsRelay = try RelayConfiguration(section: section)
+            guard configuration.apnsRelay == nil else { return }
             configuration.apns = try APNsConfiguration(section: section)
         },
         summary: { configuration in
-            configuration.apns.map { "topic \($0.topic), \($0.reach.words)" }
+            configuration.apnsRelay?.summary
+                ?? configuration.apns.map { "topic \($0.topic), \($0.reach.words)" }
         },
         limits: { configuration in
+            if let relay = configuration.apnsRelay { return [relay.limits(.apns)] }
             guard let apns = configuration.apns else { return [] }
             return [GatewayLimits(.apns, connections: apns.reach.connections)]
         },
         make: { (configuration) throws(GatewayError) in
+            if let relay = configuration.apnsRelay {
+                return try make(relay, [.apns, .apnsSandbox], section: "apns")
+            }
             guard let apns = configuration.apns else { return [] }
             return try make(apns, tokenFile: configuration.providerToken)
         })

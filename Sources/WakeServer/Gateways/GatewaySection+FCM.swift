@@ -3,14 +3,21 @@ import WakePush
 
 extension GatewaySection {
     static let fcm = GatewaySection(
-        name: "fcm", services: [.fcm], words: FCMConfiguration.words,
+        name: "fcm", services: [.fcm],
+        words: FCMConfiguration.words + RelayConfiguration.words,
         read: { (section, configuration) throws(GatewaySectionFault) in
+            configuration.fcmRelay = try RelayConfiguration(section: section)
+            guard configuration.fcmRelay == nil else { return }
             configuration.fcm = try FCMConfiguration(section: section)
         },
         summary: { configuration in
-            configuration.fcm.map { "at most \($0.perMinute) a minute, \($0.reach.words)" }
+            configuration.fcmRelay?.summary
+                ?? configuration.fcm.map {
+                    "at most \($0.perMinute) a minute, \($0.reach.words)"
+                }
         },
         limits: { configuration in
+            if let relay = configuration.fcmRelay { return [relay.limits(.fcm)] }
             guard let fcm = configuration.fcm else { return [] }
             return [
                 GatewayLimits(
@@ -18,6 +25,9 @@ extension GatewaySection {
             ]
         },
         make: { (configuration) throws(GatewayError) in
+            if let relay = configuration.fcmRelay {
+                return try make(relay, [.fcm], section: "fcm")
+            }
             guard let fcm = configuration.fcm else { return [] }
             return [try make(fcm)]
         })

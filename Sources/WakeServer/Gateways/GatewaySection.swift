@@ -11,7 +11,7 @@ struct GatewaySection: Sendable {
     /// Its keys, with what they take.
     let words: [(key: String, takes: String)]
     /// Those that take a path, which is relative to the file.
-    var paths: Set<String> = ["key", "ca"]
+    var paths: Set<String> = ["key", "ca", "via-key"]
 
     /// Sets what the section's keys and values say, paths made absolute already; no keys: nothing.
     let read:

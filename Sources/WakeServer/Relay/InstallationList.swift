@@ -1,0 +1,146 @@
+private import WakeModel
+package import WakeSodium
+
+/// The installations whose wake-ups this service passes on: their names and public keys, in the
+/// order in which they were allowed. One `NAME KEY` a line.
+package struct InstallationList: Sendable, Equatable {
+    package struct Entry: Sendable, Equatable {
+        package let name: InstallationName
+        /// An Ed25519 public key, 32 bytes.
+        package let key: [UInt8]
+
+        /// 43 characters of base64url.
+        package var keyText: String {
+            String(decoding: Base64URL.encode(key.span), as: UTF8.self)
+        }
+    }
+
+    package private(set) var entries: [Entry] = []
+    private var keys: Set<[UInt8]> = []
+    private var names: Set<InstallationName> = []
+
+    /// Bytes of a file at most.
+    package static let maximumBytes = Limits.installations * 109
+
+    package init() {}
+
+    /// Reads a file, all of it or nothing.
+    package init(parsing bytes: [UInt8]) throws(InstallationListError) {
+        var start = 0
+        var line = 1
+        while start < bytes.count {
+            guard let end = bytes[start...].firstIndex(of: 0x0A) else {
+                // A file that was cut anywhere shows here, or as a key too short.
+                throw .line(line, .notEnded)
+            }
+            try add(Self.entry(bytes[start..<end], line), line)
+            start = end + 1
+            line += 1
+        }
+    }
+
+    private static func entry(
+        _ text: ArraySlice<UInt8>, _ line: Int
+    ) throws(InstallationListError) -> Entry {
+        guard let space = text.firstIndex(of: 0x20) else { throw .line(line, .noKey) }
+        guard let name = InstallationName(text[..<space]) else { throw .line(line, .name) }
+        let characters = Array(text[(space + 1)...])
+        // Whether it is a point of the curve is asked when it is used: for thousands of keys that
+        // takes a second.
+        guard let key = Base64URL.decode(characters.span), key.count == 32 else {
+            throw .line(line, .key)
+        }
+        return Entry(name: name, key: key)
+    }
+
+    private mutating func add(_ entry: Entry, _ line: Int) throws(InstallationListError) {
+        do throws(InstallationChangeError) {
+            try add(entry)
+        } catch {
+            switch error {
+            case .tooMany: throw .line(line, .tooMany)
+            case .nameTaken: throw .line(line, .nameTwice)
+            case .keyTaken, .nameUnknown: throw .line(line, .keyTwice)
+            }
+        }
+    }
+
+    private mutating func add(_ entry: Entry) throws(InstallationChangeError) {
+        guard entries.count < Limits.installations else { throw .tooMany }
+        guard !names.contains(entry.name) else { throw .nameTaken }
+        guard !keys.contains(entry.key) else {
+            throw .keyTaken(entries.first { $0.key == entry.key }?.name)
+        }
+        entries.append(entry)
+        names.insert(entry.name)
+        keys.insert(entry.key)
+    }
+
+    // MARK: Questions and changes
+
+    /// Whether the installation with this public key, 32 bytes, is allowed.
+    package func contains(_ key: [UInt8]) -> Bool { keys.contains(key) }
+
+    /// Allows one more.
+    package mutating func allow(
+        _ name: InstallationName, _ key: VerifyingKey
+    ) throws(InstallationChangeError) {
+        try add(Entry(name: name, key: key.bytes))
+    }
+
+    /// Allows one no longer.
+    package mutating func revoke(_ name: InstallationName) throws(InstallationChangeError) {
+        guard let place = entries.firstIndex(where: { $0.name == name }) else {
+            throw .nameUnknown
+        }
+        let entry = entries.remove(at: place)
+        names.remove(entry.name)
+        keys.remove(entry.key)
+    }
+
+    /// The file.
+    package var text: [UInt8] {
+        entries.flatMap { Array("\($0.name) \($0.keyText)\n".utf8) }
+    }
+}
+
+/// Why a file is no list of installations.
+package enum InstallationListError: Error, Sendable, Equatable {
+    package enum Reason: Sendable, Equatable, CaseIterable {
+        case noKey, name, key, nameTwice, keyTwice, tooMany, notEnded
+    }
+
+    case line(Int, Reason)
+
+    /// Two lines: what is wrong, and what to do.
+    package var message: String {
+        switch self {
+        case .line(let line, let reason):
+            "line \(line): \(reason.words)\n"
+                + "hint: each line is NAME KEY; nobody is let through while one is wrong"
+        }
+    }
+}
+
+extension InstallationListError.Reason {
+    fileprivate var words: String {
+        switch self {
+        case .noKey: "no key after the name"
+        case .name: "a name is 1 to 64 of a-z, 0-9 and -"
+        case .key: "a key is 43 characters of base64url"
+        case .nameTwice: "this name stands on a line above"
+        case .keyTwice: "this key stands on a line above"
+        case .tooMany: "more than \(Limits.installations) installations"
+        case .notEnded: "it does not end: the file was cut"
+        }
+    }
+}
+
+/// Why an installation is not allowed, or not revoked.
+package enum InstallationChangeError: Error, Sendable, Equatable {
+    case tooMany
+    case nameTaken
+    /// By the installation of that name.
+    case keyTaken(InstallationName?)
+    case nameUnknown
+}

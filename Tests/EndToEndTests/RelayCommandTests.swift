@@ -1,0 +1,70 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("reveille relay", .timeLimit(.minutes(1)))
+struct RelayCommandTests {
+    private static let keys = [
+        "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+        // RFC 8032 §7.1, TEST 2.
+        "PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw",
+    ]
+
+    private func service() async throws -> ServiceUnderTest {
+        try await ServiceUnderTest(sections: "[relay]\nauthority = wake.example.org\n")
+    }
+
+    @Test("allows, lists and revokes, and says nothing where nothing is to be said")
+    func changes() async throws {
+        let service = try await service()
+        #expect(try await service.command("relay", "list") == (0, ""))
+        #expect(try await service.command("relay", "allow", "one", Self.keys[0]) == (0, ""))
+        #expect(try await service.command("relay", "allow", "two", Self.keys[1]) == (0, ""))
+        let lines = "one \(Self.keys[0])\ntwo \(Self.keys[1])\n"
+        #expect(try await service.command("relay", "list") == (0, lines))
+        let path = service.directory.path + "/service/keys/installations"
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == lines)
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+        #expect(mode as? Int == 0o640)
+        #expect(try await service.command("relay", "revoke", "one") == (0, ""))
+        #expect(try await service.command("relay", "list") == (0, "two \(Self.keys[1])\n"))
+    }
+
+    @Test("says what is wrong, and what to do")
+    func mistakes() async throws {
+        let service = try await service()
+        #expect(try await service.command("relay", "allow", "one", Self.keys[0]).status == 0)
+        let cases: [([String], Int32, String)] = [
+            (["allow", "one", Self.keys[1]], 1, "an installation of this name is allowed already"),
+            (["allow", "two", Self.keys[0]], 1, "this key is allowed already, as one"),
+            (["allow", "Two", Self.keys[1]], 2, "NAME is 1 to 64 of a-z, 0-9 and -"),
+            (["allow", "two", String(Self.keys[1].dropLast())], 2, "KEY is no public key"),
+            (["allow", "two", String(repeating: "A", count: 43)], 2, "KEY is no public key"),
+            (["allow", "two"], 2, "KEY is missing"),
+            (["revoke", "two"], 1, "no installation of this name is allowed"),
+            (["revoke", ""], 2, "a word is empty"),
+        ]
+        for (words, status, message) in cases {
+            let (said, output) = try await RunningProgram.run(
+                "reveille", ["relay"] + words + ["--config", service.configuration])
+            #expect(said == status, "\(output)")
+            #expect(output.hasPrefix("reveille: \(message)"), "\(output)")
+        }
+        #expect(try await service.command("relay", "list") == (0, "one \(Self.keys[0])\n"))
+    }
+
+    @Test("needs the section, which check explains")
+    func section() async throws {
+        let off = try await ServiceUnderTest()
+        let (status, output) = try await off.command("relay", "list")
+        #expect(status == 78 && output.contains("the relay is off: no section [relay]"))
+        #expect(try await off.command("check").output.contains("\nrelay           off\n"))
+        let on = try await service()
+        #expect(try await on.command("relay", "allow", "one", Self.keys[0]).status == 0)
+        let check = try await on.command("check").output
+        #expect(
+            check.contains(
+                "\nrelay           on, as wake.example.org, 1 installation, 60000 wake-ups a "
+                    + "minute each, for no push service\n"), "\(check)")
+    }
+}

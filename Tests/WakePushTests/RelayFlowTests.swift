@@ -1,0 +1,252 @@
+import TestSupport
+import Testing
+import WakeModel
+
+@testable import WakePush
+
+@Suite("One relay's part of a round")
+struct RelayFlowTests {
+    private func flow(_ count: Int, draining: Bool = true) throws -> RelayFlow {
+        var flow = RelayFlow(.apns)
+        flow.add(try WakeUp.numbered(0..<count))
+        if draining { flow.drain() }
+        return flow
+    }
+
+    private func lines(_ lines: RelayLine...) -> [UInt8] { lines.flatMap(\.text) }
+
+    @Test("requests are full while more comes, and as large as there is in the end")
+    func batches() throws {
+        var flow = try flow(2500, draining: false)
+        let first = try flow.request(now: 0)
+        let second = try flow.request(now: 0)
+        #expect(first.entries.count == 1000 && second.entries.count == 1000)
+        let isIdle = flow.isIdle(now: 0)
+        #expect(isIdle && flow.inFlight == 2000)
+        let answer = (0..<1000).flatMap { RelayLine.delivery(wake: $0, .accepted).text }
+        let step = flow.read(answer.span, of: first.request)
+        #expect(step.settled.count == 1000)
+        _ = flow.ended(first.request, .answered, now: 0, chance: 0)
+        // The second is under way still: the rest waits for more.
+        let rests = flow.isIdle(now: 0)
+        #expect(rests)
+        flow.drain()
+        let third = try flow.request(now: 0)
+        #expect(third.entries.count == 500)
+    }
+
+    @Test("a small number goes at once when nothing is under way")
+    func small() throws {
+        var flow = try flow(3, draining: false)
+        let (_, entries) = try flow.request(now: 0)
+        #expect(entries.count == 3)
+    }
+
+    @Test("large push tokens make smaller requests")
+    func bytes() throws {
+        var flow = RelayFlow(.fcm)
+        let token = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x5C, count: 508))
+        flow.add((0..<2000).map { WakeUp(reference: $0, token: token) })
+        let (_, entries) = try flow.request(now: 0)
+        #expect(entries.count > 600 && entries.count < 650)
+        _ = RelayBatch(lifetime: 7200, tokens: entries.map(\.wakeUp.token)).body()
+    }
+
+    @Test("lines settle, and a whole answer leaves nothing")
+    func settles() throws {
+        var flow = try flow(3)
+        let (request, _) = try flow.request(now: 0)
+        let answer = lines(
+            .delivery(wake: 2, .gone), .delivery(wake: 0, .retry(.throttled)),
+            .delivery(wake: 1, .accepted), .done(3))
+        let step = flow.read(answer.span, of: request)
+        #expect(
+            step.settled == [
+                SettledWakeUp(reference: 2, delivery: .gone),
+                SettledWakeUp(reference: 0, delivery: .retry(.throttled)),
+                SettledWakeUp(reference: 1, delivery: .accepted),
+            ])
+        #expect(!step.isBroken && step.failure == nil)
+        let end = flow.ended(request, .answered, now: 0, chance: 0)
+        #expect(end.settled.isEmpty && end.retried == 0 && flow.inFlight == 0)
+    }
+
+    static let foreign: [[UInt8]] = [
+        RelayLine.delivery(wake: 3, .gone).text, RelayLine.delivery(wake: 0, .gone).text,
+        RelayLine.done(4).text, RelayLine.stopped(.fcm, .misconfigured).text,
+        Array("<html>\n".utf8), [UInt8](repeating: 0x20, count: 300), [0x0A],
+    ]
+
+    @Test(
+        "a line that does not belong here ends the answer, and nothing after it deletes",
+        arguments: foreign)
+    func broken(_ line: [UInt8]) throws {
+        var flow = try flow(3)
+        let (request, _) = try flow.request(now: 0)
+        let first = lines(.delivery(wake: 0, .accepted))
+        let rest = lines(.delivery(wake: 1, .gone), .delivery(wake: 2, .gone), .done(3))
+        let step = flow.read((first + line + rest).span, of: request)
+        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .accepted)])
+        #expect(step.isBroken && step.failure == nil)
+        let later = flow.read(rest.span, of: request)
+        #expect(later.settled.isEmpty && later.isBroken)
+        let end = flow.ended(request, .cut, now: 0, chance: 0)
+        #expect(end.retried == 2 && end.settled.isEmpty && end.failure == nil)
+        let again = try flow.request(now: 2000)
+        #expect(again.entries.map(\.wakeUp.reference) == [1, 2])
+    }
+
+    @Test("lines after the last are no answer")
+    func afterDone() throws {
+        var flow = try flow(2)
+        let (request, _) = try flow.request(now: 0)
+        let answer = lines(.done(2), .delivery(wake: 0, .gone))
+        let step = flow.read(answer.span, of: request)
+        #expect(step.settled.isEmpty && step.isBroken)
+        let end = flow.ended(request, .answered, now: 0, chance: 0)
+        #expect(end.retried == 2)
+    }
+
+    @Test("what has no line when all is done is asked for again")
+    func missing() throws {
+        var flow = try flow(2)
+        let (request, _) = try flow.request(now: 0)
+        _ = flow.read(lines(.delivery(wake: 1, .accepted), .done(2)).span, of: request)
+        let end = flow.ended(request, .answered, now: 0, chance: 0)
+        #expect(end.retried == 1)
+    }
+
+    @Test(
+        "a gateway of the owner that stopped ends the round in the owner's name",
+        arguments: [
+            (RelayStop.serviceOff, GatewayFailure.misconfigured(.relay(.serviceOff, .apns))),
+            (.misconfigured, .misconfigured(.relay(.ownerMisconfigured, .apns))),
+            (.unavailable, .unavailable(.relayStopped, .apns)),
+        ])
+    func stopped(_ stop: RelayStop, _ failure: GatewayFailure) throws {
+        var flow = try flow(2)
+        let (request, _) = try flow.request(now: 0)
+        let answer = lines(
+            .delivery(wake: 0, .gone), .stopped(.apns, stop), .delivery(wake: 1, .gone))
+        let step = flow.read(answer.span, of: request)
+        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .gone)])
+        #expect(step.failure == failure)
+        #expect(failure.message.contains("owner") && failure.message.contains("\nhint: "))
+    }
+
+    @Test("faults of what every request has in common end the round at once")
+    func faults() throws {
+        let ends: [(RelayEnd, RelayFault)] = [
+            (.untrusted, .untrusted), (.refused(.fault(.notAllowed)), .notAllowed),
+            (.refused(.fault(.noRelay)), .noRelay),
+            (.refused(.stale(difference: -3600)), .clock(difference: -3600)),
+        ]
+        for (end, fault) in ends {
+            var flow = try flow(2)
+            let (request, _) = try flow.request(now: 0)
+            let step = flow.ended(request, end, now: 0, chance: 0)
+            #expect(step.failure == .misconfigured(.relay(fault, .apns)))
+            #expect(step.settled.isEmpty && step.retried == 0)
+        }
+    }
+
+    @Test("a relay that has just started is asked again, and one whose window stays is a fault")
+    func stale() throws {
+        var flow = try flow(2)
+        var now: UInt64 = 0
+        var tries = 0
+        while true {
+            guard let (request, _) = flow.next(now: now) else {
+                now += 100
+                continue
+            }
+            tries += 1
+            let end = RelayEnd.refused(.stale(difference: 1))
+            let step = flow.ended(request, end, now: now, chance: 0)
+            #expect(step.settled.isEmpty)
+            if let failure = step.failure {
+                #expect(failure == .misconfigured(.relay(.clock(difference: 1), .apns)))
+                break
+            }
+        }
+        #expect(now >= 30_000 && now < 60_000 && tries > 3)
+    }
+
+    @Test("Retry-After is honoured by everything, and a long one is the next round's business")
+    func busy() throws {
+        var flow = try flow(2)
+        let (request, _) = try flow.request(now: 0)
+        let busy = RelayEnd.refused(.busy(retryAfter: 20))
+        let step = flow.ended(request, busy, now: 0, chance: 0)
+        #expect(step.retried == 2 && step.settled.isEmpty)
+        let rests = flow.isIdle(now: 19_999)
+        #expect(rests)
+        let (again, _) = try flow.request(now: 20_000)
+        let tooLong = flow.ended(
+            again, .refused(.failed(retryAfter: 601)), now: 20_000, chance: 0)
+        #expect(tooLong.failure == .unavailable(.pushback, .apns))
+    }
+
+    @Test("without any connection it gives up after about a minute, not before")
+    func unreachable() throws {
+        for isUnknownHost in [false, true] {
+            var flow = try flow(5)
+            var now: UInt64 = 0
+            var (tries, failure) = (0, GatewayFailure?.none)
+            while failure == nil {
+                if let (request, _) = flow.next(now: now) {
+                    tries += 1
+                    let end = RelayEnd.unconnected(isUnknownHost: isUnknownHost)
+                    let step = flow.ended(request, end, now: now, chance: 0)
+                    #expect(step.settled.isEmpty)
+                    failure = step.failure
+                }
+                now += 100
+            }
+            #expect(failure == .unavailable(isUnknownHost ? .unknownHost : .unreachable, .apns))
+            #expect(now >= 60_000 && now < 100_000 && tries < 12)
+        }
+    }
+
+    @Test("a relay that never has a line is given up in minutes, with few requests")
+    func hopeless() throws {
+        var flow = try flow(5000)
+        var (now, tries, settled) = (0 as UInt64, 0, 0)
+        while !flow.isHopeless(now: now) {
+            if let (request, _) = flow.next(now: now) {
+                tries += 1
+                flow.answered()
+                let step = flow.ended(request, .cut, now: now, chance: 0)
+                #expect(step.settled.allSatisfy { $0.delivery == .retry(.connectionFault) })
+                settled += step.settled.count
+            }
+            now += 100
+        }
+        #expect(now >= 300_000 && now < 310_000 && tries < 20)
+        #expect(settled <= 1000)
+    }
+
+    @Test("landing lets nothing more leave")
+    func land() throws {
+        var flow = try flow(1500)
+        let (request, _) = try flow.request(now: 0)
+        flow.land()
+        let isIdle = flow.isIdle(now: 0)
+        #expect(isIdle && flow.inFlight == 1000)
+        _ = flow.read(lines(.delivery(wake: 5, .accepted)).span, of: request)
+        #expect(flow.inFlight == 999)
+    }
+}
+
+extension RelayFlow {
+    /// The next request, which must be there.
+    fileprivate mutating func request(
+        now: UInt64
+    ) throws -> (request: UInt32, entries: ArraySlice<WakeUpLedger.Entry>) {
+        guard let next = next(now: now) else { throw TestFailure("nothing to send at \(now)") }
+        return next
+    }
+
+    /// Whether there is nothing to send now.
+    fileprivate mutating func isIdle(now: UInt64) -> Bool { next(now: now) == nil }
+}
