@@ -91,17 +91,21 @@ package struct Service: Sendable {
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
             desk: desk, file: file, log: log)
         let counters = Once<HTTPCounters>()
+        let people = PeopleRoute {
+            PublicCounters(store: store.counters, broadcaster: broadcaster)
+        }
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
                 broadcaster: broadcaster, planner: planner, sequence: sequence),
-            health: health)
+            health: health, people: people)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, watch: StoreWatch(store.counters, log: log)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
-            wakes: wakes, sequence: sequence, health: health)
+            wakes: wakes, sequence: sequence, health: health,
+            people: people)
         let server = try HTTPServer(
             listeners: [
                 ListenerConfiguration(

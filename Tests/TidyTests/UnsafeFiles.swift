@@ -51,6 +51,7 @@ enum UnsafeFiles {
         "Sources/WakeSodium/Blake2b.swift",
         "Sources/WakeSodium/KeyMemory.swift",
         "Sources/WakeSodium/Pointers.swift",
+        "Sources/WakeSodium/SHA256.swift",
         "Sources/WakeSodium/SealedBox.swift",
         "Sources/WakeSodium/SecretBox.swift",
         "Sources/WakeSodium/ShortHash.swift",
