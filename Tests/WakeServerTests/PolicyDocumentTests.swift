@@ -19,15 +19,25 @@ struct PolicyDocumentTests {
     @Test("the manifest for Apple's apps is a property list that declares an unlinked device ID")
     func apple() throws {
         let text = try AppleManifest.propertyList()
-        let list = try PropertyListSerialization.propertyList(
-            from: Data(text.utf8), format: nil)
-        let manifest = try #require(list as? [String: Any])
-        #expect(manifest["NSPrivacyTracking"] as? Bool == false)
-        let types = try #require(manifest["NSPrivacyCollectedDataTypes"] as? [[String: Any]])
-        #expect(types.count == 1)
-        let type = types[0]["NSPrivacyCollectedDataType"] as? String
-        #expect(type == "NSPrivacyCollectedDataTypeDeviceID")
-        #expect(types[0]["NSPrivacyCollectedDataTypeLinked"] as? Bool == false)
+        let manifest = try PropertyListDecoder().decode(Manifest.self, from: Data(text.utf8))
+        #expect(!manifest.NSPrivacyTracking)
+        #expect(manifest.NSPrivacyCollectedDataTypes.count == 1)
+        let entry = try #require(manifest.NSPrivacyCollectedDataTypes.first)
+        #expect(entry.NSPrivacyCollectedDataType == "NSPrivacyCollectedDataTypeDeviceID")
+        #expect(!entry.NSPrivacyCollectedDataTypeLinked)
+        #expect(!entry.NSPrivacyCollectedDataTypeTracking)
+    }
+
+    /// Named as Apple names its keys.
+    private struct Manifest: Decodable {
+        let NSPrivacyTracking: Bool
+        let NSPrivacyCollectedDataTypes: [Entry]
+
+        struct Entry: Decodable {
+            let NSPrivacyCollectedDataType: String
+            let NSPrivacyCollectedDataTypeLinked: Bool
+            let NSPrivacyCollectedDataTypeTracking: Bool
+        }
     }
 
     @Test("a category without a type of Apple's is an error, not left out")
