@@ -27,11 +27,12 @@ struct MockWebPushFaultTests {
     func told() async throws {
         let mock = try await Self.mock(
             "--answer", "3:302", "--answer-to", "http://h1.push.example/p/2=410",
-            "--answer-to", "http://h2.=503::9", "--accept", "202")
-        let answers = try [(1, 1), (2, 1), (3, 1), (4, 2)].map {
+            "--answer-to", "http://h2.=503::9", "--accept", "202", "--answer-to",
+            "http://h3.=204")
+        let answers = try [(1, 1), (2, 1), (3, 1), (4, 2), (5, 3)].map {
             try Self.call($0.0, host: $0.1).answer(from: mock.port)
         }
-        #expect(answers.map(\.status) == [202, 410, 302, 503])
+        #expect(answers.map(\.status) == [202, 410, 302, 503, 204])
         #expect(answers[3]["Retry-After"] == "9")
         let place = try #require(answers[2]["Location"])
         #expect(place == "http://h1.push.example/redirected/1")
@@ -40,8 +41,8 @@ struct MockWebPushFaultTests {
         #expect(try followed.answer(from: mock.port).status == 404)
         let report = try await mock.report()
         #expect((report.redirects, report.redirectsFollowed) == (1, 1))
-        #expect(report.faults == ["302": 1, "410": 1, "503": 1])
-        #expect(report.distinct == 1)
+        #expect(report.faults == ["204": 1, "302": 1, "410": 1, "503": 1])
+        #expect(report.distinct == 2)
     }
 
     @Test("every so manieth endpoint is throttled once, and coming back too soon is counted")
