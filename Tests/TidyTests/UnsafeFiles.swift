@@ -2,6 +2,7 @@
 /// them is memory-safe by construction.
 enum UnsafeFiles {
     static let list = [
+        "Sources/WakeAudit/ServiceLock.swift",
         "Sources/WakeClient/State/Doorbell.swift",
         "Sources/WakeClient/World/ClientEnvironment+Live.swift",
         "Sources/WakeClient/World/QueueExecutor.swift",
@@ -51,6 +52,7 @@ enum UnsafeFiles {
         "Sources/WakeSodium/Blake2b.swift",
         "Sources/WakeSodium/KeyMemory.swift",
         "Sources/WakeSodium/Pointers.swift",
+        "Sources/WakeSodium/SHA256.swift",
         "Sources/WakeSodium/SealedBox.swift",
         "Sources/WakeSodium/SecretBox.swift",
         "Sources/WakeSodium/ShortHash.swift",
