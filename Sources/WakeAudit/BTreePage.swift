@@ -1,36 +1,36 @@
 /// One page of a b-tree taken apart (sqlite.org/fileformat2.html §1.6). Every byte of it is header,
 /// pointer, gap, cell, freeblock or fragment, and none is two of them.
-struct BTreePage {
-    enum Kind: UInt8 {
+package struct BTreePage {
+    package enum Kind: UInt8 {
         case indexInterior = 2
         case tableInterior = 5
         case indexLeaf = 10
         case tableLeaf = 13
 
-        var isLeaf: Bool { self == .indexLeaf || self == .tableLeaf }
+        package var isLeaf: Bool { self == .indexLeaf || self == .tableLeaf }
         var isIndex: Bool { self == .indexInterior || self == .indexLeaf }
     }
 
-    struct Cell {
+    package struct Cell {
         /// All of it: child, lengths, payload, first overflow page.
-        let bytes: Range<Int>
+        package let bytes: Range<Int>
         /// What of the payload lies in the page; empty above the leaves of a table with rowids.
-        let payload: Range<Int>
+        package let payload: Range<Int>
         /// The page to the left; 0 in leaves.
         let child: UInt32
         /// Where the payload goes on; 0 when it lies in the page as a whole.
         let overflow: UInt32
     }
 
-    let kind: Kind
+    package let kind: Kind
     /// In the order of their keys.
-    let cells: [Cell]
+    package let cells: [Cell]
     /// Child to the right of all cells; 0 in leaves.
     let lastChild: UInt32
     /// Between the pointers and the first cell.
-    let gap: Range<Int>
-    let freeblocks: [Range<Int>]
-    let fragments: Int
+    package let gap: Range<Int>
+    package let freeblocks: [Range<Int>]
+    package let fragments: Int
 
     /// §1.6: "X is ((U-12)*64/255)-23" for index pages.
     static func longestLocalPayload(inIndexOf pageSize: Int) -> Int {
@@ -41,7 +41,7 @@ struct BTreePage {
     ///   - page: the whole page; no byte at its end is reserved.
     ///   - start: 100 in the first page of the file, else 0.
     /// - Returns: nil when the page is not what the format allows.
-    init?(_ page: Span<UInt8>, from start: Int) {
+    package init?(_ page: Span<UInt8>, from start: Int) {
         let end = page.count
         guard let kind = Kind(rawValue: page[start]) else { return nil }
         let count = page.number16(at: start + 3)

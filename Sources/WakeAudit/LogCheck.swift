@@ -1,17 +1,17 @@
 import WakeModel
 
 /// Holds a log, line by line, against the vocabulary of the policy.
-struct LogCheck {
+package struct LogCheck {
     private let levels: [String]
     private let events: [String: AuditPolicy.Event]
 
-    init(_ policy: AuditPolicy) {
+    package init(_ policy: AuditPolicy) {
         levels = policy.levels
         events = Dictionary(policy.events.map { ($0.name, $0) }) { first, _ in first }
     }
 
     /// Each line counts once for each kind.
-    func run(_ log: [UInt8], _ findings: inout AuditFindings) {
+    package func run(_ log: [UInt8], _ findings: inout AuditFindings) {
         for line in log.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: true) {
             findings.note(.address, if: LeakSearch.holdsAddress(line))
             findings.note(.tokenLike, if: LeakSearch.holdsToken(line))

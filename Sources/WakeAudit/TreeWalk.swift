@@ -63,7 +63,7 @@ struct TreeWalk {
             tree.isIndex ?? page.kind.isIndex == page.kind.isIndex
         else { return findings.note(.pageMalformed) }
         tree.isIndex = page.kind.isIndex
-        check(page, bytes, number, tree.rule)
+        check(page, bytes, isRoot: depth == 0, tree.rule)
         if page.kind.isLeaf {
             findings.note(.treeUneven, if: tree.leafDepth ?? depth != depth)
             tree.leafDepth = tree.leafDepth ?? depth
@@ -83,11 +83,12 @@ struct TreeWalk {
     }
 
     private mutating func check(
-        _ page: BTreePage, _ bytes: [UInt8], _ number: UInt32, _ rule: Rule
+        _ page: BTreePage, _ bytes: [UInt8], isRoot: Bool, _ rule: Rule
     ) {
         switch rule {
         case .rows(let form) where page.kind.isIndex:
-            PageSlack(form: form, pageCount: file.pageCount).check(page, bytes.span, &findings)
+            PageSlack(form: form, pageCount: file.pageCount)
+                .check(page, bytes.span, isRoot: isRoot, &findings)
         case .rows: findings.note(.pageMalformed)
         case .schema: PageSlack.checkFirst(page, bytes.span, &findings)
         case .foreign: break
