@@ -110,7 +110,7 @@ let package = Package(
             name: "mock-push", dependencies: ["WakePush", "WakeModel", "CRuntime", "CLinux"],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz", dependencies: ["WakePush"], path: "Tests/Fuzzing",
+            name: "fuzz", dependencies: ["WakePush", "WakeAudit"], path: "Tests/Fuzzing",
             swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
