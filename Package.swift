@@ -53,6 +53,7 @@ let package = Package(
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         library("WakeFetch", ["CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
+        library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
 
         library(
             "WakePush",
@@ -74,8 +75,8 @@ let package = Package(
         .executableTarget(
             name: "reveille",
             dependencies: [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand",
-                "WakeModel", "WakeSodium", "WakeFiles",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeAudit",
+                "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -98,6 +99,9 @@ let package = Package(
         tests(
             "WakeStoreTests",
             ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests(
+            "WakeAuditTests",
+            ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
@@ -109,7 +113,7 @@ let package = Package(
             ],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz", dependencies: ["WakePush"], path: "Tests/Fuzzing",
+            name: "fuzz", dependencies: ["WakePush", "WakeAudit"], path: "Tests/Fuzzing",
             swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
@@ -127,7 +131,7 @@ let package = Package(
                 "WakeSodium", "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
-        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore", "WakePush"]),
+        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

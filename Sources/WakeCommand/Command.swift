@@ -9,11 +9,13 @@ package struct Command: Sendable {
     package let options: [Option]
     /// Whole command lines, shown at the end of the help.
     package let examples: [String]
+    /// What else there is to know, in lines of their own before the examples.
+    package let notes: String
     package let run: @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
 
     package init(
         _ words: String, _ summary: String, operands: [Operand] = [], options: [Option] = [],
-        examples: [String] = [],
+        examples: [String] = [], notes: String = "",
         run: @escaping @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
     ) {
         self.words = words.split(separator: " ").map(String.init)
@@ -21,6 +23,7 @@ package struct Command: Sendable {
         self.operands = operands
         self.options = options
         self.examples = examples
+        self.notes = notes
         self.run = run
     }
 

@@ -118,6 +118,7 @@ package struct CommandTable: Sendable {
             }
             text += "\noptions:\n" + columns(rows)
         }
+        if !command.notes.isEmpty { text += "\n\(command.notes)\n" }
         return text + list(command.examples)
     }
 

@@ -9,6 +9,9 @@ private import CSQLite
         case readOnly
         case readWrite
         case create
+        /// The file alone, as it lies there: no lock is taken or heeded, no log is read, nothing is
+        /// made beside it (sqlite.org/uri.html, "immutable"). For a file that does not change.
+        case asItLies
     }
 
     /// - Parameter path: a file path; `:memory:` is allowed in tests only.
@@ -17,11 +20,13 @@ private import CSQLite
         let mode =
             switch access {
             case .readOnly: SQLITE_OPEN_READONLY
+            case .asItLies: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             case .readWrite: SQLITE_OPEN_READWRITE
             case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
             }
         let flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
-        let code = unsafe sqlite3_open_v2(path, &handle, flags, nil)
+        let name = access == .asItLies ? Self.immutable(path) : path
+        let code = unsafe sqlite3_open_v2(name, &handle, flags, nil)
         guard code == SQLITE_OK, let handle = unsafe handle else {
             // sqlite.org/c3ref/open.html: the handle must be closed even after a failure.
             unsafe sqlite3_close_v2(handle)
@@ -32,6 +37,21 @@ private import CSQLite
 
     deinit {
         unsafe sqlite3_close_v2(handle)
+    }
+
+    /// sqlite.org/uri.html §3.1: everything that is not plain is escaped.
+    private static func immutable(_ path: String) -> String {
+        var name = "file:"
+        for byte in path.utf8 {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D...0x2F, 0x5F:
+                name.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                name += byte < 16 ? "%0" + digits : "%" + digits
+            }
+        }
+        return name + "?immutable=1"
     }
 
     /// Runs SQL that returns nothing of interest.

@@ -3,13 +3,15 @@ import WakeCommand
 
 @main
 enum Main {
+    static let version = "0.1.0"
+
     static let table = CommandTable(
         program: "reveille",
         summary: "an anonymous wake-up service: everyone is woken, nobody is known",
-        version: "0.1.0",
+        version: version,
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
-            StatusCommand.command, BroadcastCommand.command,
+            StatusCommand.command, BroadcastCommand.command, AuditCommand.command,
             PolicyCommand.command,
         ] + FeedCommands.all + RelayCommand.all,
         examples: [

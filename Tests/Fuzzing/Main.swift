@@ -27,7 +27,7 @@ enum Main {
     }
 
     private static func usage() -> Never {
-        say("usage: fuzz frames|headers|connection [--runs N] [--seed S] [--write FOLDER]")
+        say("usage: fuzz frames|headers|connection|pages [--runs N] [--seed S] [--write FOLDER]")
         exit(2)
     }
 

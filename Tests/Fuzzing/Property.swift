@@ -3,6 +3,7 @@ enum Property: String, CaseIterable {
     case frames
     case headers
     case connection
+    case pages
 
     /// - Returns: what does not hold, or nil.
     func violation(_ input: [UInt8]) -> String? {
@@ -11,6 +12,7 @@ enum Property: String, CaseIterable {
             case .frames: try FrameProperty.check(input)
             case .headers: try HeaderProperty.check(input)
             case .connection: try ConnectionProperty.check(input)
+            case .pages: try PageProperty.check(input)
             }
             return nil
         } catch {

@@ -7,6 +7,7 @@ enum Seeds {
         case .frames: conversations
         case .headers: blocks
         case .connection: conversations.flatMap { script in [[3, 1] + script, [7, 9] + script] }
+        case .pages: PageProperty.seeds
         }
     }
 

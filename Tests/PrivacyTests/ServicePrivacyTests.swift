@@ -2,7 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-import WakePush
 import WakeServer
 
 /// Start reading here: what the service must not keep or say, checked on the built program.
@@ -104,28 +103,5 @@ struct ServicePrivacyTests {
         _ = try stream.receive(through: "data: ")
         #expect(try service.send("GET", "/feed/head").body.count == 4096)
         #expect(try before == store())
-    }
-
-    @Test("the log's vocabulary is closed: every event is words of ours and numbers")
-    func vocabulary() {
-        var report = BroadcastReport()
-        report.stopped = [.apns: "what the operator is told"]
-        let events: [LogEvent] = [
-            .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
-            .storeFull, .storeFailing, .storeRecovered, .storeFailed,
-            .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
-            .broadcastEnded(BroadcastSummary(report)), .planRefused(needed: 9, interval: 8),
-            .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
-            .roundUnwritable,
-            .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
-            .gatewayStopped(.fcm, .misconfigured(.fcm(.exchangeRefused(status: 403)))),
-            .gatewayStopped(.fcm, .unavailable(.noAccessToken, .fcm)),
-            .feedChanged(sequence: 7), .feedUnreadable,
-        ]
-        for event in events {
-            let words = event.line.split { $0 == " " || $0 == "=" }
-            let letters = words.joined()
-            #expect(letters.allSatisfy { $0.isNumber || $0.isLetter || "-+".contains($0) })
-        }
     }
 }

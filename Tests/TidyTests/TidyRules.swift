@@ -11,6 +11,7 @@ enum TidyRules {
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeFiles"],
+        "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakePush": [
             "WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux",
         ],
@@ -22,8 +23,8 @@ enum TidyRules {
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles",
         ],
         "reveille": [
-            "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeCommand",
-            "WakeModel", "WakeSodium", "WakeFiles",
+            "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeAudit",
+            "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
         ],
         "reveille-client": [
             "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles",

@@ -2,6 +2,7 @@
 /// them is memory-safe by construction.
 enum UnsafeFiles {
     static let list = [
+        "Sources/WakeAudit/ServiceLock.swift",
         "Sources/WakeClient/State/Doorbell.swift",
         "Sources/WakeClient/World/ClientEnvironment+Live.swift",
         "Sources/WakeClient/World/QueueExecutor.swift",

@@ -5,7 +5,7 @@ import Testing
 struct FuzzTests {
     @Test(
         "whatever bytes come, what must hold holds", .timeLimit(.minutes(2)),
-        arguments: ["frames", "headers", "connection"])
+        arguments: ["frames", "headers", "connection", "pages"])
     func short(property: String) async throws {
         let (status, output) = try await RunningProgram.run(
             "fuzz", [property, "--runs", "5000", "--seed", "2"])

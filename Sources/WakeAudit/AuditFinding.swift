@@ -1,0 +1,154 @@
+/// One kind of violation. Words are part of the JSON and stay; a count goes with each, never data.
+package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
+    // 1 place
+    case fileMode = "file-mode"
+    case fileOwner = "file-owner"
+    case fileIsLink = "file-is-link"
+    case openDirectory = "directory-writable-by-others"
+    case strayFile = "stray-file"
+    case siblingMode = "sibling-mode"
+    case siblingOwner = "sibling-owner"
+    case siblingKind = "sibling-kind"
+    case logNotEmpty = "log-not-empty"
+    case journal = "journal-present"
+
+    // 2 header
+    case magic = "no-sqlite-file"
+    case size = "size-no-multiple-of-page"
+    case pageSize = "page-size"
+    case pageCount = "page-count"
+    case reservedSpace = "reserved-space"
+    case journalMode = "journal-mode"
+    case fractions = "payload-fractions"
+    case changeCounter = "change-counter"
+    case schemaFormat = "schema-format"
+    case textEncoding = "text-encoding"
+    case autoVacuum = "auto-vacuum"
+    case unusedSetting = "unused-setting"
+    case applicationID = "application-id"
+    case userVersion = "user-version"
+    case reservedBytes = "reserved-bytes"
+    case libraryVersion = "library-version"
+
+    // 3 schema
+    case extraTable = "extra-table"
+    case extraIndex = "extra-index"
+    case extraTrigger = "extra-trigger"
+    case extraView = "extra-view"
+    case extraEntry = "extra-entry"
+    case missingTable = "missing-table"
+    case definition = "definition-differs"
+
+    // 4 integrity
+    case integrity = "integrity-check"
+    case unreadable = "sqlite-cannot-read"
+
+    // 5 pages
+    case pageMalformed = "page-malformed"
+    case pageTwice = "page-used-twice"
+    case pageOutside = "page-outside-file"
+    case pageUnreachable = "page-unreachable"
+    case lockPage = "lock-page"
+    case treeTooDeep = "tree-too-deep"
+    case treeUneven = "tree-uneven"
+    case rowOrder = "rows-out-of-order"
+    case overflow = "overflow-page"
+    case freelist = "freelist-broken"
+    case freelistCount = "freelist-count"
+    case gapContent = "content-in-gap"
+    case freeblockContent = "content-in-freeblock"
+    case fragment = "fragment"
+    case freePageContent = "content-in-free-page"
+
+    // 6 rows
+    case recordForm = "record-form"
+    case valueType = "value-type"
+    case valueLength = "value-length"
+
+    // 7 chance
+    case text = "text"
+    case sameBytes = "same-bytes"
+    case unevenRow = "uneven-row"
+    case unevenColumn = "uneven-column"
+    case unevenPosition = "uneven-position"
+    case repeatedNonce = "repeated-nonce"
+    case repeatedID = "repeated-id"
+
+    // 8 keys
+    case keyFileMode = "key-file-mode"
+    case keyFileOwner = "key-file-owner"
+    case keyFileKind = "key-file-kind"
+    case keyFileBesideData = "key-file-beside-data"
+    case keyFileDamaged = "key-file-damaged"
+    case rowDoesNotOpen = "row-does-not-open"
+    case rowLayout = "row-layout"
+    case padding = "padding-not-zero"
+    case unknownService = "unknown-service"
+    case tokenForm = "push-token-form"
+
+    // 9 logs
+    case foreignLine = "foreign-line"
+    case unknownEvent = "unknown-event"
+    case unknownField = "unknown-field"
+    case valueForm = "value-form"
+    case address = "address"
+    case tokenLike = "token-like"
+
+    package var check: AuditCheck {
+        switch self {
+        case .fileMode, .fileOwner, .fileIsLink, .openDirectory, .strayFile, .siblingMode,
+            .siblingOwner, .siblingKind, .logNotEmpty, .journal:
+            .place
+        case .magic, .size, .pageSize, .pageCount, .reservedSpace, .journalMode, .fractions,
+            .changeCounter, .schemaFormat, .textEncoding, .autoVacuum, .unusedSetting,
+            .applicationID, .userVersion, .reservedBytes, .libraryVersion:
+            .header
+        case .extraTable, .extraIndex, .extraTrigger, .extraView, .extraEntry, .missingTable,
+            .definition:
+            .schema
+        case .integrity, .unreadable: .integrity
+        case .pageMalformed, .pageTwice, .pageOutside, .pageUnreachable, .lockPage, .treeTooDeep,
+            .treeUneven, .rowOrder, .overflow, .freelist, .freelistCount, .gapContent,
+            .freeblockContent, .fragment, .freePageContent:
+            .pages
+        case .recordForm, .valueType, .valueLength: .rows
+        case .text, .sameBytes, .unevenRow, .unevenColumn, .unevenPosition, .repeatedNonce,
+            .repeatedID:
+            .chance
+        case .keyFileMode, .keyFileOwner, .keyFileKind, .keyFileBesideData, .keyFileDamaged,
+            .rowDoesNotOpen, .rowLayout, .padding, .unknownService, .tokenForm:
+            .keys
+        case .foreignLine, .unknownEvent, .unknownField, .valueForm, .address, .tokenLike: .logs
+        }
+    }
+}
+
+/// How often each kind was found.
+package struct AuditFindings: Sendable, Equatable {
+    private var counts: [AuditFinding: Int] = [:]
+
+    package init() {}
+
+    mutating func note(_ finding: AuditFinding, count: Int = 1) {
+        if count > 0 { counts[finding, default: 0] += count }
+    }
+
+    mutating func note(_ finding: AuditFinding, if isFound: Bool) {
+        if isFound { note(finding) }
+    }
+
+    mutating func merge(_ others: AuditFindings) {
+        counts.merge(others.counts) { $0 + $1 }
+    }
+
+    package var isEmpty: Bool { counts.isEmpty }
+
+    /// In the order of the list above.
+    package func found(in check: AuditCheck) -> [(finding: AuditFinding, count: Int)] {
+        AuditFinding.allCases.filter { $0.check == check }.compactMap { finding in
+            counts[finding].map { (finding, $0) }
+        }
+    }
+
+    package func count(_ finding: AuditFinding) -> Int { counts[finding] ?? 0 }
+}

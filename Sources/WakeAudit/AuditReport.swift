@@ -1,0 +1,147 @@
+import WakeModel
+
+/// Counts an audit comes by; none of them is about a person.
+package struct AuditFacts: Sendable {
+    /// SHA-256 of the file.
+    package let fileHash: [UInt8]
+    package let bytes: Int
+    package var pages = 0
+    package var freePages = 0
+    package var rows: [(table: String, count: Int)] = []
+    /// Whether the pages could be walked at all.
+    var isWalked = false
+
+    init(fileHash: [UInt8], bytes: Int) {
+        self.fileHash = fileHash
+        self.bytes = bytes
+    }
+}
+
+/// What an audit found.
+package struct AuditReport: Sendable {
+    package enum Verdict: Sendable, Equatable {
+        case ok
+        case violation
+        /// The file is too broken to look.
+        case notLooked
+        /// It takes a file that was not given.
+        case notAsked
+
+        /// In the JSON.
+        package var word: StaticString {
+            switch self {
+            case .ok: "ok"
+            case .violation: "violation"
+            case .notLooked: "not-looked"
+            case .notAsked: "not-asked"
+            }
+        }
+    }
+
+    package let facts: AuditFacts
+    package let findings: AuditFindings
+    package let policyHash: String
+    private let unseen: Set<AuditCheck>
+    private let unasked: Set<AuditCheck>
+
+    init(
+        facts: AuditFacts, findings: AuditFindings, unseen: Set<AuditCheck>,
+        unasked: Set<AuditCheck>, policyHash: String
+    ) {
+        self.facts = facts
+        self.findings = findings
+        self.unseen = unseen
+        self.unasked = unasked
+        self.policyHash = policyHash
+    }
+
+    /// Nothing was found, and everything asked for could be looked at.
+    package var isClean: Bool { findings.isEmpty && unseen.isEmpty }
+
+    package func verdict(of check: AuditCheck) -> Verdict {
+        if !findings.found(in: check).isEmpty { return .violation }
+        if unasked.contains(check) { return .notAsked }
+        return unseen.contains(check) ? .notLooked : .ok
+    }
+
+    /// For people: a line a check.
+    package var text: String {
+        var text = ""
+        for check in AuditCheck.allCases {
+            let found = findings.found(in: check).map { "\($0.finding.rawValue) \($0.count)" }
+            text += Self.row(Self.shown(verdict(of: check)), check.word.description)
+            text += found.isEmpty ? note(on: check) : found.joined(separator: ", ")
+            while text.last == " " { text.removeLast() }
+            text += "\n"
+        }
+        text += Self.row("sha256", "") + fileHashText + "\n"
+        text += Self.row("policy", "") + policyHash + "\n"
+        return text + (isClean ? "clean\n" : "NOT CLEAN\n")
+    }
+
+    private static func shown(_ verdict: Verdict) -> String {
+        switch verdict {
+        case .ok: "ok"
+        case .violation: "VIOLATION"
+        case .notLooked: "not looked"
+        case .notAsked: "not asked"
+        }
+    }
+
+    private static func row(_ first: String, _ second: String) -> String {
+        func padded(_ word: String) -> String {
+            word + String(repeating: " ", count: max(0, 12 - word.count))
+        }
+        return padded(first) + (second.isEmpty ? "" : padded(second))
+    }
+
+    private func note(on check: AuditCheck) -> String {
+        switch (check, verdict(of: check)) {
+        case (.pages, .ok): "\(facts.pages) pages, \(facts.freePages) of them free"
+        case (.rows, .ok):
+            facts.rows.map { "\($0.count) in \($0.table)" }.joined(separator: ", ")
+        case (.keys, .notAsked): "needs --keys"
+        case (.logs, .notAsked): "needs --logs"
+        default: ""
+        }
+    }
+
+    package var fileHashText: String {
+        String(decoding: Hex.encode(facts.fileHash.span), as: UTF8.self)
+    }
+
+    /// For programs: one object on one line. The form stays; members may be added.
+    /// - Parameter program: name and version of what looked.
+    package func json(program: String) -> [UInt8] {
+        var text = JSONText(capacity: 4096)
+        text.beginObject()
+        text.member("schema", string: "reveille-audit-1")
+        text.member("program", string: program)
+        text.member("verdict", string: isClean ? "ok" : "violation")
+        text.member("sha256", string: fileHashText)
+        text.member("policy", string: policyHash)
+        text.member("bytes", number: facts.bytes)
+        text.member("pages", number: facts.pages)
+        text.member("free_pages", number: facts.freePages)
+        text.member("rows", raw: Self.object(facts.rows.map { ($0.table, $0.count) }))
+        let checks = AuditCheck.allCases.map { check in
+            var text = JSONText()
+            text.beginObject()
+            text.member("number", number: check.rawValue)
+            text.member("check", string: check.word)
+            text.member("verdict", string: verdict(of: check).word)
+            let found = findings.found(in: check).map { ($0.finding.rawValue, $0.count) }
+            text.member("findings", raw: Self.object(found))
+            text.endObject()
+            return String(decoding: text.bytes, as: UTF8.self)
+        }
+        text.member("checks", raw: "[" + checks.joined(separator: ",") + "]")
+        text.endObject()
+        return text.bytes + [UInt8(ascii: "\n")]
+    }
+
+    /// Names are words of ours: nothing needs escaping.
+    private static func object(_ members: [(String, Int)]) -> String {
+        "{" + members.map { "\"\($0.0)\":\($0.1)" }.joined(separator: ",") + "}"
+    }
+}

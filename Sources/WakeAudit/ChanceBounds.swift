@@ -1,0 +1,71 @@
+private import Glibc
+
+/// Where chance ends: bounds that bytes drawn at random pass less than once in a million audits,
+/// all tests of an audit together.
+enum ChanceBounds {
+    /// Of one test over a whole column or position; an audit makes about 1,200 of them a table.
+    private static let perTest = 1e-10
+    /// Of one test over one value; a store has up to some 10 million of them.
+    private static let perValue = 1e-17
+
+    /// From here on every byte value is expected five times or more, and Pearson's statistic is
+    /// distributed well enough as chi-square.
+    static let chiSquareCount = 5 * 256
+
+    /// Chi-square with 255 degrees of freedom: 426 and 140 are exceeded with a probability of
+    /// 1e-10 (Wilson and Hilferty); the bounds leave room for the approximation. Too even is as
+    /// much a sign of structure as too uneven: a counter is.
+    static let chiSquare = 115.0...470.0
+
+    /// The same over a single value, of which only text and padding shall show: with two of each
+    /// byte expected the tail is heavier, and this is 20 standard deviations away.
+    static let chiSquareOfValue = 700.0
+
+    /// The shortest value Pearson's statistic is asked about.
+    static let chiSquareValueBytes = 256
+
+    /// So many equal bytes in a row are none by chance: 552 / 256^9.
+    static let equalRun = 10
+
+    /// Pearson's statistic of counts that are expected to be even.
+    static func statistic(_ counts: some Sequence<UInt32>, total: Int) -> Double {
+        let expected = Double(total) / 256
+        var sum = 0.0
+        for count in counts { sum += (Double(count) - expected) * (Double(count) - expected) }
+        return sum / expected
+    }
+
+    /// How often one byte value, whichever, may occur among `total` over a column or position.
+    static func mostEqual(among total: Int) -> Int {
+        mostEqual(among: total, perTest)
+    }
+
+    /// The same within one value.
+    static func mostEqual(inValueOf total: Int) -> Int {
+        mostEqual(among: total, perValue)
+    }
+
+    /// The largest count whose being exceeded is less likely than `bound`: 256 times the tail of
+    /// the binomial distribution with p = 1/256, which a geometric series bounds above its mean.
+    private static func mostEqual(among total: Int, _ bound: Double) -> Int {
+        let n = Double(total)
+        var least = n / 256
+        least.round(.up)
+        while least < n {
+            let m = least + 1
+            let ways: Double = lgamma(n + 1) - lgamma(m + 1) - lgamma(n - m + 1)
+            let logarithm: Double = ways - m * log(256.0) + (n - m) * log(255.0 / 256)
+            let ratio = (n - m) / (m + 1) / 255
+            if ratio < 1, 256 * exp(logarithm) / (1 - ratio) < bound { break }
+            least += 1
+        }
+        return Int(least)
+    }
+
+    /// The longest run of printable ASCII in a value of `total` bytes; longer ones are text.
+    static func longestText(inValueOf total: Int) -> Int {
+        let run = Int(log(perValue / Double(total)) / log(95.0 / 256)) + 1
+        // (95/256)^32 is 2e-14: a short value that is text as a whole is text.
+        return total >= 32 ? min(run, total - 1) : total
+    }
+}

@@ -1,0 +1,98 @@
+/// Reads the rows of one table: their form, their order, and what they look like.
+struct RegistrationRows: RecordReader {
+    private let form: RecordForm
+    private let opening: RowOpening?
+    private var columns: [ColumnStatistics]
+    private var previous: [UInt8] = []
+    private(set) var count = 0
+    /// Eight bytes of each id and of each nonce, to find what occurs twice.
+    private(set) var ids: [UInt64] = []
+    private(set) var nonces: [UInt64] = []
+
+    /// - Parameter opening: with the keys of the table's generation, when they were given.
+    init(_ form: RecordForm, _ opening: RowOpening?) {
+        self.form = form
+        self.opening = opening
+        columns = form.lengths.map(ColumnStatistics.init(length:))
+    }
+
+    mutating func read(
+        _ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings
+    ) {
+        count += 1
+        guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload) else {
+            return noteForm(payload, isWhole, &findings)
+        }
+        var start = form.header.count
+        for index in columns.indices {
+            let value = payload.extracting(start..<start + form.lengths[index])
+            columns[index].take(value, &findings)
+            start += form.lengths[index]
+        }
+        let id = payload.extracting(form.header.count..<form.header.count + form.lengths[0])
+        findings.note(.rowOrder, if: !isAfterPrevious(id))
+        previous.removeAll(keepingCapacity: true)
+        for index in id.indices { previous.append(id[index]) }
+        let last = payload.extracting((payload.count - (form.lengths.last ?? 0))...)
+        if id.count >= 8 { ids.append(id.number64(at: 0)) }
+        // Not the first eight bytes: what is hidden in a nonce is looked for elsewhere.
+        if last.count >= 16 { nonces.append(last.number64(at: 8)) }
+        opening?.check(id: id, sealed: last, &findings)
+    }
+
+    private func hasDeclaredHeader(_ payload: Span<UInt8>) -> Bool {
+        for index in form.header.indices where payload[index] != form.header[index] {
+            return false
+        }
+        return true
+    }
+
+    /// memcmp order (sqlite.org/fileformat2.html §2.3)
+    private func isAfterPrevious(_ id: Span<UInt8>) -> Bool {
+        guard previous.count == id.count else { return true }
+        for index in id.indices where id[index] != previous[index] {
+            return id[index] > previous[index]
+        }
+        return false
+    }
+
+    private func noteForm(
+        _ payload: Span<UInt8>, _ isWhole: Bool, _ findings: inout AuditFindings
+    ) {
+        guard let record = Record(payload), record.values.count == form.lengths.count else {
+            return findings.note(.recordForm)
+        }
+        var isTypeWrong = false
+        var isLengthWrong = !isWhole
+        for (value, length) in zip(record.values, form.lengths) {
+            switch value {
+            case .blob(let range): isLengthWrong = isLengthWrong || range.count != length
+            default: isTypeWrong = true
+            }
+        }
+        findings.note(.valueType, if: isTypeWrong)
+        findings.note(.valueLength, if: isLengthWrong)
+        // Another spelling of the same numbers, or bytes behind the values.
+        findings.note(.recordForm, if: !isTypeWrong && !isLengthWrong)
+    }
+
+    /// What shows only over all rows.
+    func finish(_ findings: inout AuditFindings) {
+        for column in columns { column.finish(&findings) }
+    }
+}
+
+/// Values that occur more than once, by eight bytes of each.
+enum Repetition {
+    /// - Returns: how many are equal to another one, beyond what chance gives: 3 in a hundred
+    ///   million for a million values, so that none is allowed up to 4 million and two beyond.
+    static func count(_ values: consuming [UInt64]) -> Int {
+        var values = values
+        values.sort()
+        var equal = 0
+        for index in values.indices.dropFirst() where values[index] == values[index - 1] {
+            equal += 1
+        }
+        return values.count > 4_000_000 && equal <= 2 ? 0 : equal
+    }
+}

@@ -1,0 +1,52 @@
+import WakeAudit
+
+/// A page of a database: whatever its bytes, each is accounted for exactly once, or it is no page.
+enum PageProperty {
+    static let pageBytes = 512
+
+    static func check(_ input: [UInt8]) throws(Violation) {
+        var page = Array(input.prefix(pageBytes))
+        page += [UInt8](repeating: 0, count: pageBytes - page.count)
+        for start in [0, 100] {
+            guard let parts = BTreePage(page.span, from: start) else { continue }
+            try check(parts, from: start)
+        }
+    }
+
+    private static func check(_ page: BTreePage, from start: Int) throws(Violation) {
+        var owners = [Int](repeating: 0, count: pageBytes)
+        func own(_ range: Range<Int>) throws(Violation) {
+            try require(range.upperBound <= pageBytes, "a part outside the page")
+            for index in range { owners[index] += 1 }
+        }
+        let pointers = start + (page.kind.isLeaf ? 8 : 12)
+        try own(0..<pointers + 2 * page.cells.count)
+        try own(page.gap)
+        for cell in page.cells {
+            try own(cell.bytes)
+            try require(
+                page.kind == .tableInterior
+                    || cell.payload.lowerBound >= cell.bytes.lowerBound
+                        && cell.payload.upperBound <= cell.bytes.upperBound,
+                "a payload outside its cell")
+        }
+        for block in page.freeblocks { try own(block) }
+        try require(owners.allSatisfy { $0 <= 1 }, "two parts share a byte")
+        try require(owners.count { $0 == 0 } == page.fragments, "bytes nobody accounts for")
+    }
+
+    /// A leaf with two cells, a freeblock and a fragment, and a page above leaves.
+    static let seeds: [[UInt8]] = {
+        var leaf = [UInt8](repeating: 0, count: pageBytes)
+        leaf.replaceSubrange(0..<12, with: [10, 1, 0x9C, 0, 2, 1, 0x90, 2, 1, 0x90, 1, 0xB0])
+        // 400: a cell of 10 bytes; 412: a freeblock of 20; 432: a cell of 80
+        leaf[400] = 9
+        leaf.replaceSubrange(412..<416, with: [0, 0, 0, 20])
+        leaf[432] = 79
+        var above = [UInt8](repeating: 0, count: pageBytes)
+        above.replaceSubrange(
+            0..<14, with: [2, 0, 0, 0, 1, 1, 0x9C, 0, 0, 0, 0, 7, 1, 0x9C])
+        above.replaceSubrange(412..<417, with: [0, 0, 0, 3, 95])
+        return [leaf, above]
+    }()
+}

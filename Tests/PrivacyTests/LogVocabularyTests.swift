@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+import WakeAudit
+import WakeModel
+import WakePush
+import WakeServer
+
+/// The policy lists what a log may say; these tests fail when the program can say anything else.
+@Suite("The log's vocabulary is closed")
+struct LogVocabularyTests {
+    /// One of each kind.
+    private static let events: [LogEvent] = {
+        var report = BroadcastReport()
+        report.stopped = [.apns: "what the operator is told"]
+        return [
+            .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
+            .storeFull, .storeFailing, .storeRecovered, .storeFailed,
+            .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
+            .broadcastEnded(BroadcastSummary(report)), .planRefused(needed: 9, interval: 8),
+            .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
+            .roundUnwritable,
+            .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
+            .feedChanged(sequence: 7), .feedUnreadable,
+        ]
+    }()
+
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func policy() throws -> AuditPolicy {
+        try AuditPolicy(PrivacyPolicy.document)
+    }
+
+    private func source(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appending(path: "Sources/" + path), encoding: .utf8)
+    }
+
+    @Test("every event is words of ours and numbers, and the audit finds nothing in it")
+    func events() throws {
+        let check = LogCheck(try policy())
+        for event in Self.events {
+            let letters = event.line.split { $0 == " " || $0 == "=" }.joined()
+            #expect(letters.allSatisfy { $0.isNumber || $0.isLetter || "-+".contains($0) })
+            var findings = AuditFindings()
+            check.run(Array("reveille info \(event.line)\n".utf8), &findings)
+            #expect(findings.isEmpty, "\(event.line)")
+        }
+    }
+
+    @Test("the events of the source, of this suite and of the policy are the same")
+    func names() throws {
+        let written = try source("WakeServer/Log.swift")
+            .matches(of: /\n\s+(?:case \.[^\n]*: ?\n?\s*)"([a-z-]+)[ "]/).map { String($0.1) }
+        let declared = try policy().events.map(\.name)
+        #expect(Set(written) == Set(declared))
+        #expect(written.count == declared.count)
+        let tried = Self.events.map { $0.line.split(separator: " ")[0] }
+        #expect(Set(tried.map(String.init)) == Set(declared))
+    }
+
+    @Test("every reason a gateway can stop for is in the policy")
+    func reasons() throws {
+        let folder = Self.root.appending(path: "Sources/WakePush")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
+        var reasons: Set<String> = []
+        for file in files where file.hasSuffix(".swift") {
+            let text = try source("WakePush/" + file)
+            for word in text.matches(of: /var word: StaticString \{(?s:.*?)\n    \}/) {
+                let type = text[..<word.range.lowerBound]
+                    .matches(of: /\n(?:package )?(?:enum|struct|extension) (\w+)/).last.map(\.1)
+                // What becomes of a single wake-up is counted, never said.
+                if ["RetryCause", "APNsReason", "DeliveryClass"].contains(type) { continue }
+                for literal in text[word.range].matches(of: /: "([a-z0-9-]+)"/) {
+                    reasons.insert(String(literal.1))
+                }
+            }
+        }
+        #expect(reasons.count > 20)
+        let forms = try policy().events.flatMap(\.fields).filter { $0.name == "reason" }
+        guard case .words(let declared) = try #require(forms.first).form else {
+            Issue.record("reasons are words")
+            return
+        }
+        #expect(reasons.subtracting(declared) == [])
+        #expect(Set(declared).subtracting(reasons) == [])
+    }
+
+    @Test("the words of the other fields are those of the program")
+    func words() throws {
+        let fields = try policy().events.flatMap(\.fields)
+        func words(_ name: String) -> [String]? {
+            guard case .words(let words) = fields.first(where: { $0.name == name })?.form else {
+                return nil
+            }
+            return words
+        }
+        #expect(words("service") == PushService.allCases.map { String(describing: $0.word) })
+        let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
+        #expect(words("reasons") == all.map(\.words))
+        #expect(try policy().levels == LogLevel.allCases.map(\.rawValue))
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import TestSupport
+import WakeFiles
+import WakeSQLite
+
+@testable import WakeAudit
+
+/// A copy of a store's files, to plant something in and to audit.
+final class AuditSite {
+    let place = StorePlace()
+    /// What is given to the audit; a link in one test.
+    var audited: String
+
+    var database: String { place.data + "/registrations.db" }
+
+    static let policy: AuditPolicy = {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        do {
+            let file = try Data(contentsOf: root.appending(path: "Policy/privacy.json"))
+            return try AuditPolicy(Array(file))
+        } catch {
+            preconditionFailure("the policy cannot be read: \(error)")
+        }
+    }()
+
+    /// - Parameter store: nobody has it open.
+    init(copying store: StorePlace) throws {
+        audited = place.data + "/registrations.db"
+        try Files.makeDirectory(place.data)
+        try Files.makeDirectory(place.path + "/keys")
+        for name in StorePlace.names(in: store.data) {
+            try write(StorePlace.bytes(of: store.data + "/" + name), to: name)
+        }
+        try Files.create(place.keys, with: StorePlace.bytes(of: store.keys).span)
+    }
+
+    /// Writes a file of the data directory, mode 0600.
+    func write(_ bytes: [UInt8], to name: String) throws {
+        try Files.replace(place.data + "/" + name, with: bytes.span)
+    }
+
+    /// Changes the database byte by byte.
+    func change(_ body: (inout [UInt8]) throws -> Void) throws {
+        var bytes = StorePlace.bytes(of: database)
+        try body(&bytes)
+        try write(bytes, to: "registrations.db")
+    }
+
+    /// Changes the database through SQLite, which is told to look away.
+    func execute(_ statements: String...) throws {
+        let database = try Database(path: database, access: .readWrite)
+        for setting in ["secure_delete=ON", "ignore_check_constraints=ON"] {
+            try database.execute("PRAGMA " + setting)
+        }
+        for statement in statements { try database.execute(statement) }
+    }
+
+    /// Inserts rows as they are, of whatever length.
+    func insert(_ rows: [(id: [UInt8], sealed: [UInt8])], into table: String = "a") throws {
+        let database = try Database(path: database, access: .readWrite)
+        try database.execute("PRAGMA ignore_check_constraints=ON")
+        try database.execute("BEGIN")
+        let insert = try database.prepare("INSERT INTO registration_\(table) VALUES(?1,?2)")
+        for row in rows {
+            try insert.bind(1, blob: row.id.span)
+            try insert.bind(2, blob: row.sealed.span)
+            try insert.run()
+        }
+        try database.execute("COMMIT")
+    }
+
+    func audit(keys: Bool = false, log: String? = nil) throws -> AuditReport {
+        try Audit(
+            path: audited, policy: Self.policy, keyFile: keys ? place.keys : nil,
+            log: log.map { Array($0.utf8) }
+        ).run()
+    }
+
+    /// SQLite's pages, counted from 1.
+    static func page(_ number: Int, of bytes: [UInt8]) -> Range<Int> {
+        (number - 1) * 4096..<number * 4096
+    }
+
+    /// The first page from the second on for which the condition holds.
+    static func pages(
+        of bytes: [UInt8], where fits: (BTreePage) -> Bool
+    ) -> [(start: Int, page: BTreePage)] {
+        stride(from: 4096, to: bytes.count, by: 4096).compactMap { start in
+            let page = BTreePage(bytes.span.extracting(start..<start + 4096), from: 0)
+            guard let page, fits(page) else { return nil }
+            return (start, page)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Testing
+import WakeAudit
+
+@Suite("The header and the schema", .timeLimit(.minutes(2)))
+struct HeaderTests {
+    private static let header = [
+        Plant.bytes("another mark", .magic, at: 0, [0x73]),
+        .bytes("pages of 8 KiB", .pageSize, at: 16, [0x20, 0]),
+        .bytes("a rollback journal", .journalMode, at: 18, [1, 1]),
+        .bytes("room reserved in every page", .reservedSpace, at: 20, [8]),
+        .bytes("other payload fractions", .fractions, at: 21, [65]),
+        .bytes("another change counter", .changeCounter, at: 24, [0x65, 0x20, 0x6f, 0x01]),
+        .bytes("another page count", .pageCount, at: 28, [0, 0, 1]),
+        .bytes("an old schema format", .schemaFormat, at: 44, [0, 0, 0, 1]),
+        .bytes("a cache size", .unusedSetting, at: 48, [0, 0, 7, 0xD0]),
+        .bytes("auto-vacuum", .autoVacuum, at: 52, [0, 0, 0, 3]),
+        .bytes("text in UTF-16", .textEncoding, at: 56, [0, 0, 0, 2]),
+        .bytes("a newer version", .userVersion, at: 60, [0, 0, 0, 2]),
+        .bytes("incremental vacuum", .autoVacuum, at: 64, [0, 0, 0, 1]),
+        .bytes("the mark of another program", .applicationID, at: 68, [0, 0, 0, 0]),
+        .bytes("a note in reserved bytes", .reservedBytes, at: 80, Array("hello".utf8)),
+        .bytes("written by no SQLite we know", .libraryVersion, at: 96, [0x66, 0x11, 0, 0]),
+        Plant("cut short by a byte", .size) { try $0.change { $0.removeLast() } },
+        Plant("cut short by a page", .pageCount) { try $0.change { $0.removeLast(4096) } },
+        Plant("nothing but a mark", .magic) { try $0.change { $0.removeLast($0.count - 16) } },
+        Plant("empty", .magic) { try $0.change { $0 = [] } },
+    ]
+
+    private static let schema = [
+        Plant.sql("CREATE TABLE visits(at INTEGER)", .extraTable),
+        .sql("CREATE TABLE seen(id BLOB PRIMARY KEY) WITHOUT ROWID", .extraTable),
+        .sql("ANALYZE", .extraTable),
+        .sql("ALTER TABLE registration_a ADD COLUMN platform TEXT", .definition),
+        .sql("CREATE INDEX by_sealed ON registration_b(sealed)", .extraIndex),
+        .sql(
+            "CREATE TRIGGER kept AFTER DELETE ON registration_a BEGIN SELECT 1; END",
+            .extraTrigger),
+        .sql("CREATE VIEW everyone AS SELECT id FROM registration_a", .extraView),
+        .sql("DROP TABLE registration_b", .missingTable),
+        .sql("ALTER TABLE registration_a RENAME TO people", .missingTable),
+        .sql("ALTER TABLE registration_a RENAME COLUMN sealed TO plain", .definition),
+        Plant("a definition with one more space", .definition) { site in
+            try site.execute(
+                "PRAGMA writable_schema=ON",
+                "UPDATE sqlite_schema SET sql=replace(sql,', sealed',',  sealed') "
+                    + "WHERE name='registration_a'")
+        },
+        Plant("a definition without its checks", .definition) { site in
+            try site.execute(
+                "PRAGMA writable_schema=ON",
+                "UPDATE sqlite_schema SET sql='CREATE TABLE registration_b("
+                    + "id BLOB PRIMARY KEY, sealed BLOB NOT NULL) WITHOUT ROWID, STRICT' "
+                    + "WHERE name='registration_b'")
+        },
+    ]
+
+    @Test("that differ are found", arguments: header + schema)
+    func planted(_ plant: Plant) async throws {
+        try await plant.check()
+    }
+
+    @Test("a schema of many pages is read as a whole")
+    func manyTables() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        for number in 0..<60 {
+            try site.execute(
+                "CREATE TABLE extra_\(number)(\(String(repeating: "c", count: 200)) TEXT)")
+        }
+        let report = try site.audit()
+        #expect(report.findings.count(.extraTable) == 60)
+        #expect(report.findings.count(.pageUnreachable) == 0)
+        #expect(report.findings.count(.pageMalformed) == 0)
+        #expect(report.facts.rows.map(\.count).reduce(0, +) > 100)
+    }
+}

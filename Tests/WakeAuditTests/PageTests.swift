@@ -1,0 +1,202 @@
+import TestSupport
+import Testing
+import WakeFiles
+import WakeSodium
+
+@testable import WakeAudit
+
+@Suite("Pages and what is left in them", .timeLimit(.minutes(2)))
+struct PageTests {
+    /// Something in the first page of a tree of rows for which the condition holds.
+    private static func page(
+        _ description: String, _ finding: AuditFinding,
+        where fits: @escaping @Sendable (BTreePage) -> Bool,
+        _ change: @escaping @Sendable (inout [UInt8], Int, BTreePage) throws -> Void
+    ) -> Plant {
+        Plant(description, finding) { site in
+            try site.change { bytes in
+                let place = try require(AuditSite.pages(of: bytes, where: fits).first)
+                try change(&bytes, place.start, place.page)
+            }
+        }
+    }
+
+    private static let hasGap: @Sendable (BTreePage) -> Bool = { page in
+        page.kind == .indexLeaf && page.cells.count <= 4 && page.gap.count > 900
+    }
+    private static let hasFreeblock: @Sendable (BTreePage) -> Bool = { !$0.freeblocks.isEmpty }
+    private static let isInterior: @Sendable (BTreePage) -> Bool = { $0.kind == .indexInterior }
+    private static let isLeaf: @Sendable (BTreePage) -> Bool = {
+        $0.kind == .indexLeaf && $0.cells.count > 2
+    }
+
+    /// The first trunk of the freelist, where it begins.
+    private static func trunk(_ bytes: [UInt8]) throws -> Int {
+        let number = Int(bytes.span.number32(at: 32))
+        guard number > 0, bytes.span.number32(at: (number - 1) * 4096 + 4) > 1 else {
+            throw NoSuchPlace()
+        }
+        return (number - 1) * 4096
+    }
+
+    private static let leftovers = [
+        page("a whole row in a gap", .gapContent, where: hasGap) { bytes, start, page in
+            let cell = try require(page.cells.first).bytes
+            let row = Array(bytes[start + cell.lowerBound..<start + cell.upperBound])
+            bytes.replaceSubrange(start + 300..<start + 300 + row.count, with: row)
+        },
+        page("a sixteenth of a row in a gap", .gapContent, where: hasGap) { bytes, start, _ in
+            let part = Sodium.random(36)
+            bytes.replaceSubrange(start + 301..<start + 337, with: part)
+        },
+        page("four letters in a gap", .gapContent, where: hasGap) { bytes, start, _ in
+            bytes.replaceSubrange(start + 402..<start + 406, with: Array("anna".utf8))
+        },
+        page("an id right behind the pointers", .gapContent, where: hasGap) { bytes, start, page in
+            let place = start + page.gap.lowerBound
+            bytes.replaceSubrange(place..<place + 32, with: Sodium.random(32))
+        },
+        page("a row in a freeblock", .freeblockContent, where: hasFreeblock) {
+            bytes, start, page in
+            let block = try require(page.freeblocks.first)
+            bytes.replaceSubrange(
+                start + block.lowerBound + 4..<start + block.upperBound,
+                with: Sodium.random(block.count - 4))
+        },
+        page("one bit in a freeblock", .freeblockContent, where: hasFreeblock) {
+            bytes, start, page in
+            bytes[start + (try require(page.freeblocks.first)).upperBound - 1] = 1
+        },
+        Plant("a row in a free page", .freePageContent) { site in
+            try site.change { bytes in
+                let leaf = Int(bytes.span.number32(at: try trunk(bytes) + 8))
+                let start = (leaf - 1) * 4096 + 2000
+                bytes.replaceSubrange(start..<start + 590, with: Sodium.random(590))
+            }
+        },
+        Plant("a row behind the list in a trunk page", .freePageContent) { site in
+            try site.change { bytes in
+                let start = try trunk(bytes) + 3000
+                bytes.replaceSubrange(start..<start + 590, with: Sodium.random(590))
+            }
+        },
+        Plant("text in the first page", .gapContent) { site in
+            try site.change { $0.replaceSubrange(500..<504, with: Array("anna".utf8)) }
+        },
+    ]
+
+    private static let structure = [
+        page("an unknown kind of page", .pageMalformed, where: isLeaf) { bytes, start, _ in
+            bytes[start] = 7
+        },
+        page("a leaf of a table with rowids", .pageMalformed, where: isLeaf) { bytes, start, _ in
+            bytes[start] = 13
+        },
+        page("a pointer into the header", .pageMalformed, where: isLeaf) { bytes, start, _ in
+            bytes.replaceSubrange(start + 8..<start + 10, with: [0, 4])
+        },
+        page("a pointer beyond the page", .pageMalformed, where: isLeaf) { bytes, start, _ in
+            bytes.replaceSubrange(start + 8..<start + 10, with: [0xFF, 0xF0])
+        },
+        page("two pointers to one cell", .pageMalformed, where: isLeaf) { bytes, start, _ in
+            bytes.replaceSubrange(start + 8..<start + 10, with: bytes[start + 10..<start + 12])
+        },
+        page("rows in the wrong order", .rowOrder, where: isLeaf) { bytes, start, _ in
+            let pointers = Array(bytes[start + 8..<start + 12])
+            bytes.replaceSubrange(start + 8..<start + 12, with: pointers[2...] + pointers[..<2])
+        },
+        page("bytes nobody owns", .pageMalformed, where: isLeaf) { bytes, start, page in
+            // A cell less, its bytes still there.
+            bytes[start + 4] -= 1
+        },
+        page("fragments", .fragment, where: hasFreeblock) { bytes, start, page in
+            // The first freeblock is two bytes shorter than the hole.
+            let block = try require(page.freeblocks.first)
+            bytes[start + block.lowerBound + 3] -= 2
+            bytes[start + 7] = 2
+        },
+        page("a child outside the file", .pageOutside, where: isInterior) { bytes, start, _ in
+            bytes.replaceSubrange(start + 8..<start + 12, with: [0, 0xFF, 0, 0])
+        },
+        page("a child that is another's", .pageTwice, where: isInterior) { bytes, start, page in
+            let child = try require(page.cells.first).bytes.lowerBound + start
+            bytes.replaceSubrange(start + 8..<start + 12, with: bytes[child..<child + 4])
+        },
+        page("a loop", .pageTwice, where: isInterior) { bytes, start, _ in
+            let own = UInt8(start / 4096 + 1)
+            bytes.replaceSubrange(start + 8..<start + 12, with: [0, 0, 0, own])
+        },
+        Plant("a page nobody points to", .pageUnreachable) { site in
+            try site.change { bytes in
+                bytes += Sodium.random(4096)
+                let count = UInt32(bytes.count / 4096)
+                bytes.replaceSubrange(
+                    28..<32, with: (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
+                )
+            }
+        },
+        Plant("a page dropped from the freelist", .pageUnreachable) { site in
+            try site.change { bytes in bytes[try trunk(bytes) + 7] -= 1 }
+        },
+        Plant("another number of free pages", .freelistCount) { try $0.change { $0[39] += 1 } },
+        Plant("a freelist that returns to itself", .pageTwice) { site in
+            try site.change { bytes in
+                let trunk = try trunk(bytes)
+                bytes.replaceSubrange(trunk..<trunk + 4, with: bytes[32..<36])
+            }
+        },
+        Plant("a freelist page with too long a list", .freelist) { site in
+            try site.change { bytes in
+                let trunk = try trunk(bytes)
+                bytes.replaceSubrange(trunk + 4..<trunk + 8, with: [0, 0, 4, 1])
+            }
+        },
+        Plant("a row that goes on in overflow pages", .overflow) { site in
+            try site.insert([(Sodium.random(32), Sodium.random(9000))])
+        },
+    ]
+
+    @Test("that should not be there are found", arguments: leftovers + structure)
+    func planted(_ plant: Plant) async throws {
+        try await plant.check()
+    }
+
+    @Test("SQLite's own check is asked too: rows out of order")
+    func integrity() async throws {
+        let plant = Plant("rows in the wrong order", .integrity) { site in
+            try site.change { bytes in
+                let start = try require(AuditSite.pages(of: bytes, where: Self.isLeaf).first).start
+                bytes.swapAt(start + 8, start + 10)
+                bytes.swapAt(start + 9, start + 11)
+            }
+        }
+        try await plant.check()
+    }
+
+    @Test("the page of SQLite's lock bytes belongs to nobody, and is not missed")
+    func lockPage() {
+        var findings = AuditFindings()
+        var map = PageMap(pageCount: 3, lockPage: 2)
+        #expect(map.reach(1, &findings))
+        #expect(map.unreachable == 1)
+        #expect(!map.reach(2, &findings))
+        #expect(map.reach(3, &findings))
+        #expect(map.unreachable == 0)
+        #expect(findings.count(.lockPage) == 1)
+        #expect(!map.reach(3, &findings) && !map.reach(0, &findings) && !map.reach(4, &findings))
+        #expect(findings.count(.pageTwice) == 1 && findings.count(.pageOutside) == 2)
+    }
+
+    @Test("without secure_delete the leftovers of deleted rows are found")
+    func control() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        let database = try WakeSQLiteControl(site.database)
+        try database.deleteHalfCarelessly()
+        let report = try site.audit()
+        #expect(report.findings.count(.freeblockContent) > 0)
+        #expect(
+            report.findings.found(in: .pages).allSatisfy {
+                $0.finding.rawValue.hasPrefix("content-")
+            })
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import TestSupport
+import Testing
+import WakeAudit
+import WakeFiles
+
+@Suite("What lies around the database", .timeLimit(.minutes(2)))
+struct PlaceTests {
+    private static let plants = [
+        Plant("readable by the group", .fileMode) { unsafe chmod($0.database, 0o640) },
+        Plant("of another user", .fileOwner, needsRoot: true) {
+            unsafe chown($0.database, 12_345, 0)
+        },
+        Plant("a link in its place", .fileIsLink) { site in
+            site.audited = site.place.path + "/link"
+            guard unsafe symlink(site.database, site.audited) == 0 else { throw NoSuchPlace() }
+        },
+        Plant("a directory others write to", .openDirectory) { unsafe chmod($0.place.data, 0o777) },
+        Plant("a file nobody declared", .strayFile) { try $0.write([1], to: "visitors.csv") },
+        Plant("a copy of the database", .strayFile) { site in
+            try site.write(StorePlace.bytes(of: site.database), to: "registrations.db.bak")
+        },
+        Plant("an index of the log", .strayFile) { try $0.write([], to: "registrations.db-shm") },
+        Plant("a hidden file", .strayFile) { try $0.write([], to: ".x") },
+        Plant("a state file the world reads", .siblingMode) { site in
+            try site.write([1], to: "broadcast")
+            unsafe chmod(site.place.data + "/broadcast", 0o644)
+        },
+        Plant("a state file of another user", .siblingOwner, needsRoot: true) { site in
+            try site.write([1], to: "round")
+            unsafe chown(site.place.data + "/round", 12_345, 0)
+        },
+        Plant("a directory by the name of a state file", .siblingKind) { site in
+            try Files.makeDirectory(site.place.data + "/round")
+        },
+        Plant("a log with something in it", .logNotEmpty) { site in
+            try site.write([UInt8](repeating: 7, count: 4152), to: "registrations.db-wal")
+        },
+        Plant("a rollback journal", .journal) { site in
+            try site.write([1], to: "registrations.db-journal")
+        },
+    ]
+
+    @Test("is found", arguments: plants)
+    func planted(_ plant: Plant) async throws {
+        // Only root may give files away.
+        if plant.needsRoot, geteuid() != 0 { return }
+        try await plant.check()
+    }
+
+    @Test("declared files and an empty log are no violation, nor what a crash left of one")
+    func declared() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        for name in AuditSite.policy.siblings { try site.write([1], to: name) }
+        try site.write([], to: "registrations.db-wal")
+        try site.write([1], to: "broadcast.tmp")
+        #expect(try site.audit().isClean)
+    }
+
+    @Test("what is missing, or is no file, cannot be looked at")
+    func absent() throws {
+        let place = StorePlace()
+        #expect(throws: AuditFailure.self) {
+            try Audit(path: place.path + "/none", policy: AuditSite.policy).run()
+        }
+        #expect(throws: AuditFailure.notAFile) {
+            try Audit(path: place.path, policy: AuditSite.policy).run()
+        }
+    }
+}

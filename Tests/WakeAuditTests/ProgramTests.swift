@@ -1,0 +1,99 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+import WakeAudit
+import WakeFiles
+
+@Suite("reveille audit", .timeLimit(.minutes(2)))
+struct ProgramTests {
+    @Test("ends with 0 for a clean file, 3 for violations, 4 when it cannot look, 2 for its usage")
+    func statuses() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        let clean = try await RunningProgram.run(
+            "reveille", ["audit", site.database, "--keys", site.place.keys])
+        #expect(clean.status == 0, "\(clean.output)")
+        #expect(clean.output.hasSuffix("clean\n"))
+        try site.write([1], to: "visitors.csv")
+        let found = try await RunningProgram.run("reveille", ["audit", site.database])
+        #expect(found.status == 3)
+        #expect(found.output.contains("VIOLATION   place       stray-file 1"))
+        #expect(!found.output.contains("visitors"))
+        let missing = try await RunningProgram.run("reveille", ["audit", site.place.path + "/no"])
+        #expect(missing.status == 4)
+        let noPolicy = try await RunningProgram.run(
+            "reveille", ["audit", site.database, "--policy", "/dev/null"])
+        #expect(noPolicy.status == 4)
+        #expect(try await RunningProgram.run("reveille", ["audit"]).status == 2)
+    }
+
+    @Test("says the same to programs: one object, with hashes others can compute")
+    func json() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        try site.write([1], to: "visitors.csv")
+        let run = try await RunningProgram.run(
+            "reveille", ["audit", site.database, "--json", "--logs", "-"],
+            input: Array("reveille info stopping\nGET / 200\n".utf8))
+        #expect(run.status == 3)
+        let object = try #require(
+            try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [String: Any])
+        #expect(object["schema"] as? String == "reveille-audit-1")
+        #expect(object["verdict"] as? String == "violation")
+        #expect(object["policy"] as? String == AuditSite.policy.hash)
+        #expect((object["program"] as? String)?.hasPrefix("reveille ") == true)
+        let sum = try await RunningProgram.run(
+            path: "/usr/bin/sha256sum", [site.database])
+        #expect(object["sha256"] as? String == String(sum.output.prefix(64)))
+        let checks = try #require(object["checks"] as? [[String: Any]])
+        #expect(checks.map { $0["number"] as? Int } == Array(1...9))
+        #expect(
+            checks.map { $0["verdict"] as? String } == [
+                "violation", "ok", "ok", "ok", "ok", "ok", "ok", "not-asked", "violation",
+            ])
+        #expect(checks[0]["findings"] as? [String: Int] == ["stray-file": 1])
+        #expect(checks[8]["findings"] as? [String: Int] == ["foreign-line": 1])
+    }
+
+    @Test("beside a running service: clean, and the service goes on")
+    func beside() async throws {
+        let service = try await ServiceUnderTest()
+        let devices = (0..<30).map { _ in TestDevice() }
+        for device in devices {
+            let put = try service.send(
+                "PUT", "/v1/registration", token: device.token, body: device.body)
+            #expect(put.status == 204)
+        }
+        // A delete empties the log.
+        _ = try service.send("DELETE", "/v1/registration", token: devices[0].token)
+        let database = service.data + "/registrations.db"
+        let audit = try await RunningProgram.run("reveille", ["audit", database])
+        #expect(audit.status == 0, "\(audit.output)")
+        #expect(audit.output.contains("29 in registration_"))
+        #expect(!FileManager.default.fileExists(atPath: database + "-shm"))
+        let put = try service.send(
+            "PUT", "/v1/registration", token: devices[0].token, body: devices[0].body)
+        #expect(put.status == 204)
+        #expect(await service.stop() == 0)
+        let said = service.program.output
+        let log = try await RunningProgram.run(
+            "reveille", ["audit", database, "--logs", "-"], input: Array(said.utf8))
+        #expect(log.status == 0, "\(log.output)\(said)")
+    }
+
+    @Test("rows in the log of a service at work are not called clean, and not a violation")
+    func rowsInTheLog() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        let worker = StoreWorkerProcess("hold", data: site.place.data, keys: site.place.keys)
+        #expect(worker.line() == "open")
+        // Its reserve is a declared file.
+        #expect(try site.audit().isClean)
+        try Data([1, 2, 3]).write(to: URL(filePath: site.database + "-wal"))
+        #expect(throws: AuditFailure.changing) { try site.audit() }
+        let audit = try await RunningProgram.run("reveille", ["audit", site.database])
+        #expect(audit.status == 4)
+        #expect(audit.output.contains("hint: try again in a calm moment"))
+        // Left by one that was killed they are.
+        _ = worker.kill()
+        #expect(try site.audit().findings.count(.logNotEmpty) == 1)
+    }
+}

@@ -1,0 +1,128 @@
+import Testing
+import WakeFiles
+import WakeModel
+import WakeSodium
+
+@testable import WakeAudit
+
+@Suite("Rows and their bytes", .timeLimit(.minutes(2)))
+struct RowTests {
+    private static func row(
+        _ description: String, _ finding: AuditFinding, _ id: [UInt8], _ sealed: [UInt8]
+    ) -> Plant {
+        Plant(description, finding) { try $0.insert([(id, sealed)]) }
+    }
+
+    private static func rows(
+        _ description: String, _ finding: AuditFinding, count: Int,
+        _ make: @escaping @Sendable (Int) -> (id: [UInt8], sealed: [UInt8])
+    ) -> Plant {
+        Plant(description, finding) { try $0.insert((0..<count).map(make)) }
+    }
+
+    private static let hex = Array("0123456789abcdef".utf8)
+
+    /// A push token in clear, as text, and nothing behind it.
+    private static let text = (0..<64).map { _ in hex[Int(Sodium.random(1)[0] & 15)] }
+
+    private static let forms = [
+        row("a short id", .valueLength, Sodium.random(16), Sodium.random(552)),
+        row("an unpadded value", .valueLength, Sodium.random(32), Sodium.random(104)),
+        row("a value that is too long", .valueLength, Sodium.random(32), Sodium.random(553)),
+        row("an empty value", .valueLength, Sodium.random(32), []),
+        Plant("text for a blob", .valueType) { site in
+            try site.change { bytes in
+                let place = try require(
+                    AuditSite.pages(of: bytes) { $0.kind == .indexLeaf && !$0.cells.isEmpty }.first)
+                let cell = try require(place.page.cells.first).payload.lowerBound
+                // Serial types 76 and 1116 become text of the same length.
+                bytes[place.start + cell + 1] |= 1
+            }
+        },
+        Plant("a value less", .recordForm) { site in
+            try site.change { bytes in
+                let place = try require(
+                    AuditSite.pages(of: bytes) { $0.kind == .indexLeaf && !$0.cells.isEmpty }.first)
+                let cell = try require(place.page.cells.first).payload.lowerBound
+                bytes[place.start + cell] = 2
+            }
+        },
+    ]
+
+    private static let looks = [
+        row(
+            "a push token in clear, padded", .sameBytes, Sodium.random(32),
+            text + [UInt8](repeating: 0, count: 552 - 64)),
+        row(
+            "a push token in clear among noise", .text, Sodium.random(32),
+            Sodium.random(24) + text + Sodium.random(552 - 88)),
+        row(
+            "base64 of the whole length", .unevenRow, Sodium.random(32),
+            (0..<552).map { _ in UInt8(0x40) | Sodium.random(1)[0] & 0x9F }),
+        row("an id that is text", .text, Array(text[..<32]), Sodium.random(552)),
+        row(
+            "an id that is mostly zero", .sameBytes,
+            [UInt8](repeating: 0, count: 28) + [1, 2, 3, 4],
+            Sodium.random(552)),
+        rows("the time in nonces", .unevenPosition, count: 40) { number in
+            let time = 1_800_000_000 + number * 977
+            let bytes = (0..<4).map { UInt8(truncatingIfNeeded: time >> (24 - 8 * $0)) }
+            return (Sodium.random(32), bytes + Sodium.random(548))
+        },
+        rows("milliseconds at the end of nonces", .unevenPosition, count: 40) { number in
+            let time = 1_800_000_000_000 + number * 1_234_567
+            let bytes = (0..<8).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * $0)) }
+            return (Sodium.random(32), Sodium.random(16) + bytes + Sodium.random(528))
+        },
+        rows("one bit of every nonce", .unevenPosition, count: 1600) { _ in
+            var sealed = Sodium.random(552)
+            sealed[11] &= 0x7F
+            return (Sodium.random(32), sealed)
+        },
+        rows("a counter in nonces, too even for chance", .unevenPosition, count: 5120) { number in
+            var sealed = Sodium.random(552)
+            sealed[23] = UInt8(truncatingIfNeeded: number)
+            return (Sodium.random(32), sealed)
+        },
+        rows("a platform in ids", .unevenColumn, count: 1500) { _ in
+            (Sodium.random(32).map { $0 < 64 ? $0 | 1 : $0 }, Sodium.random(552))
+        },
+        Plant("one nonce twice", .repeatedNonce) { site in
+            let sealed = Sodium.random(552)
+            try site.insert([
+                (Sodium.random(32), sealed),
+                (Sodium.random(32), Array(sealed[..<24]) + Sodium.random(528)),
+            ])
+        },
+        Plant("one id in both tables", .repeatedID) { site in
+            let id = Sodium.random(32)
+            try site.insert([(id, Sodium.random(552))], into: "a")
+            try site.insert([(id, Sodium.random(552))], into: "b")
+        },
+    ]
+
+    @Test("that are not what chance makes of 32 and 552 bytes are found", arguments: forms + looks)
+    func planted(_ plant: Plant) async throws {
+        try await plant.check()
+    }
+
+    @Test("the counter of the control is even: without it the same rows are clean")
+    func control() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        try site.insert((0..<5120).map { _ in (Sodium.random(32), Sodium.random(552)) })
+        let report = try site.audit()
+        #expect(report.isClean, "\(report.text)")
+    }
+
+    @Test("the bounds are where the binomial distribution says")
+    func bounds() {
+        // 256 x C(6,6) / 256^6 = 9e-13, and of five 2e-10.
+        #expect(ChanceBounds.mostEqual(among: 5) == 5)
+        #expect(ChanceBounds.mostEqual(among: 6) == 5)
+        #expect((8...12).contains(ChanceBounds.mostEqual(among: 100)))
+        #expect(ChanceBounds.mostEqual(among: 1279) == 28)
+        #expect((10...12).contains(ChanceBounds.mostEqual(inValueOf: 32)))
+        #expect(ChanceBounds.longestText(inValueOf: 32) == 31)
+        #expect((38...48).contains(ChanceBounds.longestText(inValueOf: 552)))
+    }
+}

@@ -1,0 +1,115 @@
+import TestSupport
+import WakeAudit
+import WakeFiles
+import WakeModel
+import WakeSQLite
+import WakeSodium
+import WakeStore
+
+/// Makes stores as the service does, by the store's own writer.
+enum StoreHistory {
+    /// One store for everything that is planted: 400 rows once, both tables in use, pages partly
+    /// empty and pages free. Nobody has it open.
+    static func mixed() async throws -> StorePlace {
+        try await made.value
+    }
+
+    private static let made = Task { () async throws -> StorePlace in
+        let place = StorePlace()
+        try Store.create(configuration(place))
+        try await run(place, [.register(0..<400)])
+        try exchange(place)
+        try await run(
+            place,
+            [.register(400..<600), .register(0..<90), .delete(100..<330), .delete(420..<500)])
+        return place
+    }
+
+    static func create(_ place: StorePlace) throws {
+        try Store.create(configuration(place))
+    }
+
+    enum Step {
+        case register(Range<Int>)
+        case delete(Range<Int>)
+    }
+
+    static func configuration(_ place: StorePlace) -> StoreConfiguration {
+        var configuration = StoreConfiguration(
+            dataDirectory: place.data, keyFile: place.keys)
+        configuration.reserveBytes = 1 << 16
+        return configuration
+    }
+
+    /// Opens the store, does the steps, each with as much at once as there is, and closes it.
+    static func run(_ place: StorePlace, _ steps: [Step]) async throws {
+        let store = try Store(opening: configuration(place))
+        for step in steps {
+            await withTaskGroup(of: Void.self) { group in
+                switch step {
+                case .register(let numbers):
+                    for number in numbers {
+                        group.addTask {
+                            await ask(store, .register(token(number), pushToken(number)))
+                        }
+                    }
+                case .delete(let numbers):
+                    for number in numbers {
+                        group.addTask { await ask(store, .delete(token(number))) }
+                    }
+                }
+            }
+        }
+        await store.close()
+    }
+
+    private static func ask(_ store: Store, _ operation: StoreOperation) async {
+        await withCheckedContinuation { continuation in
+            store.submit(operation) { _ in continuation.resume() }
+        }
+    }
+
+    /// What a rotation does to the key file, but for the rows: what was current is previous, so
+    /// that rows move when they are renewed.
+    static func exchange(_ place: StorePlace) throws {
+        var bytes = StorePlace.bytes(of: place.keys)
+        bytes[9] ^= 1
+        bytes[16] += 1
+        bytes.replaceSubrange(24..<88, with: Array(bytes[56..<88]) + Array(bytes[24..<56]))
+        bytes.replaceSubrange(88..., with: Blake2b.hash(bytes.span.extracting(0..<88)))
+        try Files.replace(place.keys, with: bytes.span)
+    }
+
+    static func vacuum(_ place: StorePlace) throws {
+        let database = try Database(
+            path: configuration(place).databaseFile, access: .readWrite)
+        try database.execute("VACUUM")
+        try database.checkpointTruncate()
+    }
+
+    private static func token(_ number: Int) -> InstanceToken {
+        let name = Array("instance \(number)".utf8)
+        guard let token = InstanceToken(Blake2b.hash(name.span)) else {
+            preconditionFailure("a hash looks random")
+        }
+        return token
+    }
+
+    /// Of every push service, and of every length.
+    private static func pushToken(_ number: Int) -> PushToken {
+        let service = PushService.allCases[number % 4]
+        let text: String
+        switch service {
+        case .apns, .apnsSandbox:
+            text = String(repeating: "0f", count: 32 + number % 69)
+        case .fcm: text = "f" + String(repeating: "c", count: number % 507)
+        case .webPush:
+            text = "https://push.example.org/" + String(repeating: "e", count: number % 480)
+        }
+        do {
+            return try PushToken(service: service, text: Array(text.utf8).span)
+        } catch {
+            preconditionFailure("a well-formed push token")
+        }
+    }
+}
