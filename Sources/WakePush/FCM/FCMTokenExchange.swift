@@ -87,8 +87,8 @@ package struct FCMTokenExchange: Sendable {
         switch error {
         case .tls: .refused(.exchangeUntrusted)
         case .libraryMissing, .invalidURL, .onionWithoutProxy, .invalidField, .addressRefused,
-            .network, .timeout, .tooLarge, .truncated, .stopped, .cancelled, .closed, .outOfResources,
-            .protocolViolation:
+            .network, .timeout, .tooLarge, .truncated, .stopped, .cancelled, .closed,
+            .outOfResources, .protocolViolation:
             .failed(retryAfter: 0)
         }
     }
