@@ -57,20 +57,19 @@ struct HTTP2Tests {
     func bursts() async throws {
         let authority = try #require(CertificateAuthority())
         let server = try serve(authority, verbose: false)
-        let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
         let (ended, note) = AsyncStream.makeStream(of: Bool.self)
         var iterator = ended.makeAsyncIterator()
-        for _ in 0..<20 {
+        for _ in 0..<40 {
+            let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
+            let request = try request(server, "no")
             let start = ContinuousClock.now
-            for number in 0..<100 {
-                fetcher.start(try request(server, "no/\(number)")) { result in
-                    note.yield((try? result.get().0.status) == 404)
-                }
+            for _ in 0..<100 {
+                fetcher.start(request) { note.yield((try? $0.get().0.status) == 404) }
             }
             for _ in 0..<100 { #expect(await iterator.next() == true) }
             #expect(start.duration(to: .now) < .seconds(3))
+            await fetcher.close()
         }
-        await fetcher.close()
         _ = server.stop()
     }
 
