@@ -24,17 +24,22 @@ struct HTTP2Server {
         options: [String] = []
     ) {
         let key = authority.folder.file("\(name).key")
-        let command = ["nghttpd", "-v", "-a", "127.0.0.1"] + options + ["0", key, certificate]
+        let command = ["nghttpd", "-a", "127.0.0.1"] + options + ["0", key, certificate]
         guard let child = Child(command) else { return nil }
-        // It names the port it was given, which is 0.
-        while let line = child.line(), !line.contains("listen") {}
-        guard let port = Self.listeningPort(of: child.process) else { return nil }
+        output = ChildOutput(child)
+        // It names the port it was given, which is 0, and not even that unless it is verbose.
+        let deadline = ContinuousClock.now + .seconds(20)
+        var found: UInt16?
+        while found == nil, ContinuousClock.now < deadline {
+            found = Self.listeningPort(of: child.process)
+            sched_yield()
+        }
+        guard let port = found else { return nil }
         self.child = child
         self.port = port
-        output = ChildOutput(child)
     }
 
-    /// Ends it and tells what it saw.
+    /// Ends it and tells what it saw, if `-v` was among its options.
     func stop() -> Log {
         kill(child.process, SIGKILL)
         var log = Log()

@@ -10,12 +10,14 @@ import Testing
 struct HTTP2Tests {
     private static let name = "push.service.invalid"
 
-    private func serve(_ authority: CertificateAuthority, _ options: [String] = []) throws
-        -> HTTP2Server
-    {
+    private func serve(
+        _ authority: CertificateAuthority, _ options: [String] = [], verbose: Bool = true
+    ) throws -> HTTP2Server {
         let issued = try #require(authority.issue(for: Self.name))
         return try #require(
-            HTTP2Server(authority, certificate: issued, name: Self.name, options: options))
+            HTTP2Server(
+                authority, certificate: issued, name: Self.name,
+                options: options + (verbose ? ["-v"] : [])))
     }
 
     private func request(_ server: HTTP2Server, _ path: String, body: [UInt8]? = nil) throws
@@ -49,6 +51,26 @@ struct HTTP2Tests {
         let log = server.stop()
         #expect(log.connections == 1)
         #expect(log.requests == 100)
+    }
+
+    @Test("bursts that are answered at once are heard to the last answer, without delay")
+    func bursts() async throws {
+        let authority = try #require(CertificateAuthority())
+        let server = try serve(authority, verbose: false)
+        let (ended, note) = AsyncStream.makeStream(of: Bool.self)
+        var iterator = ended.makeAsyncIterator()
+        for _ in 0..<40 {
+            let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
+            let request = try request(server, "no")
+            let start = ContinuousClock.now
+            for _ in 0..<100 {
+                fetcher.start(request) { note.yield((try? $0.get().0.status) == 404) }
+            }
+            for _ in 0..<100 { #expect(await iterator.next() == true) }
+            #expect(start.duration(to: .now) < .seconds(3))
+            await fetcher.close()
+        }
+        _ = server.stop()
     }
 
     @Test("the head of the request is that of HTTP/1.1, field by field, and the body comes through")
