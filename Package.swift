@@ -98,10 +98,10 @@ let package = Package(
         tests(
             "WakeStoreTests",
             ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
-        tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
+        tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
-            ["WakePush", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+            ["WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
         .executableTarget(
             name: "mock-push",
             dependencies: [

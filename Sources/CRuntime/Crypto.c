@@ -12,6 +12,9 @@ typedef int (*password_callback)(char *buffer, int size, int writing, void *cont
 
 struct crt_crypto_table {
     void *(*bio_new_mem_buf)(const void *bytes, int count);
+    void *(*bio_new)(const void *method);
+    const void *(*bio_memory)(void);
+    int (*bio_read)(void *bio, void *bytes, int count);
     int (*bio_free)(void *bio);
     void *(*read_private_key)(void *bio, void **key, password_callback callback, void *context);
     void *(*read_public_key)(void *bio, void **key, password_callback callback, void *context);
@@ -19,6 +22,13 @@ struct crt_crypto_table {
     int (*key_is_a)(const void *key, const char *name);
     int (*key_group_name)(const void *key, char *name, size_t size, size_t *count);
     int (*key_bits)(const void *key);
+    int (*key_set_text)(void *key, const char *name, const char *text);
+    int (*key_get_bytes)(
+        const void *key, const char *name, unsigned char *bytes, size_t size, size_t *count);
+    void *(*key_generate)(void *context, const char *properties, const char *type, ...);
+    int (*write_private_key)(
+        void *bio, const void *key, const void *cipher, const char *password, int count,
+        password_callback callback, void *context);
     void *(*digest_new)(void);
     void (*digest_free)(void *digest);
     const void *(*sha256)(void);
@@ -40,6 +50,9 @@ static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static crt_status resolve(void *library, crt_crypto_table *table) {
     const crt_symbol symbols[] = {
         {"BIO_new_mem_buf", (void **)&table->bio_new_mem_buf},
+        {"BIO_new", (void **)&table->bio_new},
+        {"BIO_s_secmem", (void **)&table->bio_memory},
+        {"BIO_read", (void **)&table->bio_read},
         {"BIO_free", (void **)&table->bio_free},
         {"PEM_read_bio_PrivateKey", (void **)&table->read_private_key},
         {"PEM_read_bio_PUBKEY", (void **)&table->read_public_key},
@@ -48,6 +61,10 @@ static crt_status resolve(void *library, crt_crypto_table *table) {
         {"EVP_PKEY_is_a", (void **)&table->key_is_a},
         {"EVP_PKEY_get_group_name", (void **)&table->key_group_name},
         {"EVP_PKEY_get_bits", (void **)&table->key_bits},
+        {"EVP_PKEY_set_utf8_string_param", (void **)&table->key_set_text},
+        {"EVP_PKEY_get_octet_string_param", (void **)&table->key_get_bytes},
+        {"EVP_PKEY_Q_keygen", (void **)&table->key_generate},
+        {"PEM_write_bio_PKCS8PrivateKey", (void **)&table->write_private_key},
         {"EVP_MD_CTX_new", (void **)&table->digest_new},
         {"EVP_MD_CTX_free", (void **)&table->digest_free},
         {"EVP_sha256", (void **)&table->sha256},
@@ -116,6 +133,11 @@ static crt_key_status read_key(
     table->clear_errors();
     if (!read) return CRT_KEY_MALFORMED;
     crt_key_status status = judge(table, kind, read);
+    // EVP_PKEY-EC(7): a file may hold the point compressed, and it is given out as it came. Set
+    // here, before anybody shares the key.
+    if (status == CRT_KEY_READ && kind == CRT_KEY_P256) {
+        table->key_set_text(read, "point-format", "uncompressed");
+    }
     table->clear_errors();
     if (status == CRT_KEY_READ) {
         *key = read;
@@ -133,6 +155,31 @@ crt_key_status crt_crypto_private_key(
 crt_key_status crt_crypto_public_key(
     crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, void **key) {
     return read_key(crypto, kind, pem, count, false, key);
+}
+
+bool crt_crypto_public_point(crt_crypto crypto, const void *key, uint8_t *point) {
+    size_t count = 0;
+    bool is_read = crypto.table->key_get_bytes(key, "pub", point, CRT_POINT_BYTES, &count) == 1
+        && count == CRT_POINT_BYTES && point[0] == 4;
+    crypto.table->clear_errors();
+    return is_read;
+}
+
+size_t crt_crypto_generate(crt_crypto crypto, uint8_t *pem) {
+    const crt_crypto_table *table = crypto.table;
+    int written = 0;
+    void *key = table->key_generate(NULL, NULL, "EC", "P-256");
+    void *bio = table->bio_new(table->bio_memory());
+    if (key && bio && table->write_private_key(bio, key, NULL, NULL, 0, NULL, NULL) == 1) {
+        written = table->bio_read(bio, pem, CRT_PEM_BYTES);
+        // A document that fills the room may have been cut.
+        if (written == CRT_PEM_BYTES) written = 0;
+    }
+    // Wipes what was written into it (OPENSSL_secure_clear_free(3)).
+    if (bio) table->bio_free(bio);
+    if (key) table->key_free(key);
+    table->clear_errors();
+    return written > 0 ? (size_t)written : 0;
 }
 
 void crt_crypto_key_free(crt_crypto crypto, void *key) { crypto.table->key_free(key); }

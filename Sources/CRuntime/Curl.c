@@ -4,7 +4,9 @@
 #include "Registry.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 // Prototypes as in curl/curl.h and curl/multi.h; CURL and CURLM are opaque, void here.
 struct crt_curl_list {  // struct curl_slist
@@ -28,6 +30,14 @@ typedef struct message {  // CURLMsg
         int result;
     } data;
 } message;
+
+typedef struct socket_address {  // struct curl_sockaddr
+    int family;
+    int type;
+    int protocol;
+    unsigned int length;
+    struct sockaddr address;
+} socket_address;
 
 struct crt_curl_table {
     int (*global_init)(long flags);
@@ -58,7 +68,10 @@ enum {
     CURLMSG_DONE = 1,
     CURLOPT_WRITEDATA = 10001,
     CURLOPT_HEADERDATA = 10029,
+    CURLOPT_OPENSOCKETDATA = 10164,
     CURLOPT_SOCKOPTFUNCTION = 20148,
+    CURLOPT_OPENSOCKETFUNCTION = 20163,
+    CURL_SOCKET_BAD = -1,
     CURL_SOCKOPT_OK = 0,
     CURL_SOCKOPT_ERROR = 1,
     CURLOPT_WRITEFUNCTION = 20011,
@@ -173,6 +186,42 @@ static int keep_from_children(void *context, int socket, int purpose) {
 
 int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy) {
     return curl.table->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_from_children);
+}
+
+static bool leads_to(const crt_curl_door *door, const socket_address *wanted) {
+    // The address is of the size of its family, whatever its member's type says.
+    if (wanted->family != wanted->address.sa_family) return false;
+    if (wanted->family == AF_INET && door->length == 4) {
+        const struct sockaddr_in *address = (const void *)&wanted->address;
+        return wanted->length >= sizeof *address && ntohs(address->sin_port) == door->port &&
+               memcmp(&address->sin_addr, door->address, 4) == 0;
+    }
+    if (wanted->family == AF_INET6 && door->length == 16) {
+        const struct sockaddr_in6 *address = (const void *)&wanted->address;
+        return wanted->length >= sizeof *address && ntohs(address->sin6_port) == door->port &&
+               address->sin6_scope_id == 0 &&
+               memcmp(&address->sin6_addr, door->address, 16) == 0;
+    }
+    return false;
+}
+
+static int open_at_door(void *context, int purpose, socket_address *wanted) {
+    (void)purpose;
+    crt_curl_door *door = context;
+    if (!leads_to(door, wanted)) {
+        door->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
+}
+
+int crt_curl_easy_set_door(crt_curl curl, void *easy, crt_curl_door *door) {
+    int code = curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_at_door);
+    return code ? code : curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, door);
+}
+
+int crt_curl_easy_set_target(crt_curl curl, void *easy, crt_curl_list *list) {
+    return curl.table->easy_setopt(easy, CURLOPT_CONNECT_TO, list);
 }
 
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {

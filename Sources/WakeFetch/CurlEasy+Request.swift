@@ -3,8 +3,11 @@ import CRuntime
 extension CurlEasy {
     /// Turns a request into options. Whatever libcurl does by default or by the environment and
     /// could tell clients apart, or lead elsewhere than the address says, is set explicitly.
-    func prepare(_ request: FetchRequest, _ configuration: FetchConfiguration) {
+    func prepare(
+        _ request: FetchRequest, _ attempt: FetchAttempt, _ configuration: FetchConfiguration
+    ) {
         prepareConnection(request, configuration)
+        prepareAttempt(request, attempt)
         prepareProxy(request.purpose, configuration.proxy)
         prepareMessage(request)
     }
@@ -38,9 +41,14 @@ extension CurlEasy {
             // Else the system's directory would be trusted beside the file.
             set(CURLOPT_CAPATH, text: nil)
         }
-        set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(request.timeout.connect))
-        if let total = request.timeout.total {
-            set(CURLOPT_TIMEOUT_MS, Self.milliseconds(total))
+    }
+
+    private func prepareAttempt(_ request: FetchRequest, _ attempt: FetchAttempt) {
+        set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(attempt.connect))
+        if let total = attempt.total { set(CURLOPT_TIMEOUT_MS, Self.milliseconds(total)) }
+        if request.allowsHTTP2, request.url.scheme == .https { offerHTTP2() }
+        if let pin = request.pin, let address = attempt.address {
+            connect(only: address, port: pin.port)
         }
     }
 

@@ -8,6 +8,8 @@ final class CurlEasy {
     private let curl: Curl
     private var lines: OpaquePointer?
     private var body: UnsafeMutableRawBufferPointer?
+    private var target: OpaquePointer?
+    private var door: UnsafeMutablePointer<crt_curl_door>?
     /// What libcurl said to the first option it refused.
     private(set) var status: Int32 = 0
 
@@ -21,6 +23,8 @@ final class CurlEasy {
     deinit {
         unsafe crt_curl_easy_cleanup(curl.library, handle)
         unsafe crt_curl_list_wipe(curl.library, lines)
+        unsafe crt_curl_list_wipe(curl.library, target)
+        unsafe door?.deallocate()
         if let body = unsafe body {
             unsafe body.wipe()
             unsafe body.deallocate()
@@ -29,6 +33,9 @@ final class CurlEasy {
 
     /// Whether the connection stands: from here on the peer's pace is watched.
     var isConnected: Bool { unsafe crt_curl_easy_is_connected(curl.library, handle) }
+
+    /// Whether libcurl wanted to connect elsewhere than through the door.
+    var wasRefused: Bool { unsafe door?.pointee.refused ?? false }
 
     // MARK: Options
 
@@ -76,6 +83,50 @@ final class CurlEasy {
 
     func keepSocketsFromChildren() {
         note(unsafe crt_curl_easy_keep_sockets_from_children(curl.library, handle))
+    }
+
+    /// HTTP/2 if the server takes the offer; stays with HTTP/1.1 if libcurl was built without.
+    func offerHTTP2() {
+        let code = unsafe crt_curl_easy_set_long(
+            curl.library, handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        if Int(code) != CURLE_UNSUPPORTED_PROTOCOL { note(code) }
+    }
+
+    /// Connects to `address` and nowhere else; what libcurl is told and what it is held to are two
+    /// things. For a literal nothing is looked up, and a connection that was made for one target
+    /// is reused for that target only (CURLOPT_CONNECT_TO(3)), unlike with CURLOPT_RESOLVE(3),
+    /// whose addresses every transfer to that name would get.
+    func connect(only address: IPAddress, port: UInt16) {
+        let host = address.family == .v4 ? address.text : [0x5B] + address.text + [0x5D]
+        direct(to: Array("::".utf8) + host + Array(":\(port)".utf8))
+        allow(only: address, port: port)
+    }
+
+    /// `HOST:PORT:CONNECT-TO-HOST:CONNECT-TO-PORT`
+    func direct(to line: [UInt8]) {
+        let terminated = line + [0]
+        unsafe terminated.withUnsafeBytes { bytes in
+            let start = unsafe bytes.assumingMemoryBound(to: CChar.self).baseAddress
+            guard let start = unsafe start else { return }
+            unsafe target = unsafe crt_curl_list_append(curl.library, target, start)
+            if unsafe target == nil { note(Int32(CURLE_OUT_OF_MEMORY)) }
+        }
+        note(unsafe crt_curl_easy_set_target(curl.library, handle, target))
+    }
+
+    /// Refuses to open a socket for any other address.
+    func allow(only address: IPAddress, port: UInt16) {
+        var opened = crt_curl_door()
+        unsafe withUnsafeMutableBytes(of: &opened.address) {
+            unsafe $0.copyBytes(from: address.bytes)
+        }
+        opened.length = UInt8(address.bytes.count)
+        opened.port = port
+        let door = UnsafeMutablePointer<crt_curl_door>.allocate(capacity: 1)
+        unsafe door.initialize(to: opened)
+        unsafe self.door?.deallocate()
+        unsafe self.door = unsafe door
+        note(unsafe crt_curl_easy_set_door(curl.library, handle, door))
     }
 
     /// Adds a line, which ends with a zero byte, to the request head.

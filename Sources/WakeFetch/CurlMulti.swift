@@ -3,23 +3,20 @@ import CRuntime
 /// A multi handle: the connections and DNS cache of one purpose. Only its thread uses it.
 @safe
 final class CurlMulti {
-    /// More connections than these wait for one to become free.
-    private static let maximumConnections = 256
-    /// Idle connections that are kept for the next fetch.
-    private static let maximumIdle = 8
-
     private let curl: Curl
     private let handle: UnsafeMutableRawPointer
 
-    /// nil when out of memory.
-    init?(_ curl: Curl) {
+    /// nil when out of memory. How many connections there are at once is up to ``FetchQueue``: a
+    /// bound set here would make libcurl queue for it.
+    init?(_ curl: Curl, keeping connections: Int) {
         guard let handle = unsafe crt_curl_multi_init(curl.library) else { return nil }
         self.curl = curl
         unsafe self.handle = unsafe handle
         unsafe crt_curl_multi_set_long(
-            curl.library, handle, CURLMOPT_MAXCONNECTS, Self.maximumIdle)
+            curl.library, handle, CURLMOPT_MAXCONNECTS, connections)
+        // The default since 7.62; here because HTTP/2 depends on it.
         unsafe crt_curl_multi_set_long(
-            curl.library, handle, CURLMOPT_MAX_TOTAL_CONNECTIONS, Self.maximumConnections)
+            curl.library, handle, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX)
     }
 
     deinit {

@@ -13,17 +13,29 @@ package struct FetchConfiguration: Sendable {
     /// Connections are kept this long for the next fetch of the same purpose; then they are closed
     /// and the purpose's thread ends. A cycle's fetches follow each other closely, cycles do not.
     package var linger: Duration
+    /// Requests of one purpose that run at once, hence the most connections it has; more wait.
+    package var maximumConnections: Int
+    /// Requests of one purpose to one host and port that run at once, hence the most connections
+    /// there; more wait, and hold up no other host. Over HTTP/2 they share connections.
+    package var connectionsPerHost: Int
+    /// Idle connections of one purpose that are kept for the next request.
+    package var idleConnections: Int
     /// File name of libcurl, for tests; nil is `libcurl.so.4`.
     package var libraryName: String?
 
     package init(
         proxy: FetchProxy? = nil, caFile: String? = nil, allowLoopbackHTTP: Bool = true,
-        linger: Duration = .seconds(10), libraryName: String? = nil
+        linger: Duration = .seconds(10), maximumConnections: Int = 256,
+        connectionsPerHost: Int = 256, idleConnections: Int = 8, libraryName: String? = nil
     ) {
+        precondition(maximumConnections > 0 && connectionsPerHost > 0 && idleConnections > 0)
         self.proxy = proxy
         self.caFile = caFile
         self.allowLoopbackHTTP = allowLoopbackHTTP
         self.linger = linger
+        self.maximumConnections = maximumConnections
+        self.connectionsPerHost = connectionsPerHost
+        self.idleConnections = idleConnections
         self.libraryName = libraryName
     }
 }

@@ -8,6 +8,9 @@ package enum FetchError: Error, Sendable, Hashable {
     case onionWithoutProxy
     /// The value of a request field holds bytes that do not belong there.
     case invalidField
+    /// The connection would have gone elsewhere than the request's pin says, or through a proxy,
+    /// which a pin forbids.
+    case addressRefused
     /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
     case network(code: Int32)
     /// Certificate, host name or handshake. The code is libcurl's.

@@ -38,8 +38,7 @@ final class FetchLane: Sendable {
                 state.isServed = true
                 state.threads += 1
             }
-            state.commands.append(.start(job))
-            Self.wake(state)
+            Self.post(.start(job), &state)
             return nil
         }
         if let refusal { job.finish(.failure(refusal)) }
@@ -48,8 +47,7 @@ final class FetchLane: Sendable {
     func cancel(_ id: UInt64) {
         state.withLock { state in
             guard state.isServed else { return }
-            state.commands.append(.cancel(id))
-            Self.wake(state)
+            Self.post(.cancel(id), &state)
         }
     }
 
@@ -78,6 +76,13 @@ final class FetchLane: Sendable {
             FetchLoop(settings: settings, lane: self).run()
             threadEnded()
         }
+    }
+
+    private static func post(_ command: Command, _ state: inout State) {
+        // Whoever posted the first of them has woken the thread.
+        let isFirst = state.commands.isEmpty
+        state.commands.append(command)
+        if isFirst { wake(state) }
     }
 
     /// Under the lock, so that the multi handle cannot go away meanwhile.

@@ -20,11 +20,16 @@ package struct FetchRequest: Sendable {
     package var limit: Int
     package var timeout: FetchTimeout
     package var purpose: FetchPurpose
+    /// Where to connect to; nil looks the URL's name up. Not together with a proxy.
+    package var pin: FetchPin?
+    /// Over TLS, HTTP/2 is offered besides HTTP/1.1, and requests that run at once share a
+    /// connection. HTTP/1.1 only where libcurl has no HTTP/2.
+    package var allowsHTTP2: Bool
 
     package init(
         _ url: FetchURL, method: Method = .get, fields: [FetchField] = [], body: [UInt8]? = nil,
         range: UInt64? = nil, limit: Int, timeout: FetchTimeout = .standard,
-        purpose: FetchPurpose
+        purpose: FetchPurpose, pin: FetchPin? = nil, allowsHTTP2: Bool = false
     ) {
         precondition(limit >= 0, "a limit is a number of bytes")
         precondition(body == nil || method != .get, "a GET has no body")
@@ -36,6 +41,8 @@ package struct FetchRequest: Sendable {
         self.limit = limit
         self.timeout = timeout
         self.purpose = purpose
+        self.pin = pin
+        self.allowsHTTP2 = allowsHTTP2
     }
 }
 

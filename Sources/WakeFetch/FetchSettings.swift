@@ -16,6 +16,8 @@ struct FetchSettings: Sendable {
             throw .invalidURL
         }
         if url.reach == .onion, configuration.proxy == nil { throw .onionWithoutProxy }
+        // A proxy connects to wherever it likes.
+        if request.pin != nil, configuration.proxy != nil { throw .addressRefused }
         guard request.fields.allSatisfy(\.isValid) else { throw .invalidField }
     }
 }

@@ -69,6 +69,11 @@ package struct FetchURL: Sendable, Hashable {
             && bytes[..<hostEnd] == other.bytes[..<other.hostEnd]
     }
 
+    /// Scheme, host and port: equal for addresses of the same origin only.
+    package var origin: [UInt8] {
+        bytes[..<hostEnd] + [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
+    }
+
     /// Whether these bytes are a host name or an address (IPv6 in brackets) and nothing more.
     static func isHost(_ bytes: [UInt8]) -> Bool {
         FetchURLParts.reach(of: bytes[...]) != nil

@@ -82,6 +82,13 @@ struct FetchURLParts {
         return host.elementsEqual("localhost".utf8) ? .loopback : .network
     }
 
+    /// Whether `host` is a DNS name and no writing of an address, known to getaddrinfo(3) or not.
+    static func isName(_ host: ArraySlice<UInt8>) -> Bool {
+        guard host.first != UInt8(ascii: "["), reach(of: host) != nil else { return false }
+        let last = host.split(separator: UInt8(ascii: ".")).last?.first ?? UInt8(ascii: "0")
+        return !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(last)
+    }
+
     private static func reachOfBracketed(_ host: ArraySlice<UInt8>) -> FetchURL.Reach? {
         guard host.count >= 4, host.last == UInt8(ascii: "]") else { return nil }
         let address = host.dropFirst().dropLast()

@@ -2,10 +2,12 @@ import Synchronization
 
 /// Fetches over HTTPS through libcurl: bounded, abortable, and with nothing in a request that would
 /// tell one client from another. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or
-/// Alt-Svc; TLS 1.2 or newer with the peer and its name verified; HTTP/1.1.
+/// Alt-Svc; TLS 1.2 or newer with the peer and its name verified; HTTP/1.1, or HTTP/2 for requests
+/// that allow it.
 ///
 /// Transfers run on one thread a purpose (see ``FetchPurpose``), never on the cooperative pool. How
-/// many run at once is up to the callers; more than 256 connections a purpose wait for each other.
+/// many are started is up to the callers; beyond the bounds of ``FetchConfiguration`` they wait for
+/// each other, and the time of a request begins when its turn has come.
 package final class Fetcher: Sendable {
     private let lanes: [FetchLane]
     private let settings: FetchSettings
@@ -42,21 +44,16 @@ package final class Fetcher: Sendable {
         onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict = { _ in .proceed },
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async throws(FetchError) -> FetchResponse {
-        try settings.check(request)
         guard !Task.isCancelled else { throw .cancelled }
-        let lane = lanes[Int(request.purpose.rawValue)]
-        let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
-        let ticket = FetchTicket()
+        let handle = handle(for: request)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                lane.start(
-                    FetchJob(
-                        id: id, request: request, onHead: onHead, sink: sink, ticket: ticket,
-                        continuation: continuation))
+                begin(request, handle, onHead: onHead, sink: sink) {
+                    continuation.resume(returning: $0)
+                }
             }
         } onCancel: {
-            ticket.cancel()
-            lane.cancel(id)
+            handle.cancel()
         }
         return try result.get()
     }
@@ -70,30 +67,49 @@ package final class Fetcher: Sendable {
         return (response, body.take())
     }
 
+    /// Starts a fetch whose small body is collected, without a task for it.
+    ///
+    /// - Parameter then: called once, whatever happens: on the purpose's fetch thread, which it
+    ///   holds up, or before this returns if the fetch is refused at once. It may start others.
+    /// - Returns: what ends it early. Letting go of it changes nothing.
+    @discardableResult
+    package func start(
+        _ request: FetchRequest,
+        then: @escaping @Sendable (Result<(FetchResponse, [UInt8]), FetchError>) -> Void
+    ) -> FetchHandle {
+        let handle = handle(for: request)
+        let body = FetchedBody()
+        begin(request, handle, onHead: { _ in .proceed }, sink: { body.append($0) }) { result in
+            then(result.map { ($0, body.take()) })
+        }
+        return handle
+    }
+
     /// Ends what runs as `closed`, and the threads. Later fetches are refused as `closed`.
     package func close() async {
         for lane in lanes { lane.beginClosing() }
         for lane in lanes { await lane.close() }
     }
-}
 
-/// Collects what a sink is given.
-private final class FetchedBody: Sendable {
-    private let bytes = Mutex<[UInt8]>([])
-
-    func append(_ chunk: Span<UInt8>) -> FetchVerdict {
-        // A closure cannot capture a span, hence the copy before the lock.
-        var copy: [UInt8] = []
-        copy.reserveCapacity(chunk.count)
-        for index in chunk.indices { copy.append(chunk[index]) }
-        bytes.withLock { $0 += copy }
-        return .proceed
+    private func handle(for request: FetchRequest) -> FetchHandle {
+        let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
+        return FetchHandle(id: id, lane: lanes[Int(request.purpose.rawValue)])
     }
 
-    func take() -> [UInt8] {
-        bytes.withLock { bytes in
-            defer { bytes = [] }
-            return bytes
+    private func begin(
+        _ request: FetchRequest, _ handle: FetchHandle,
+        onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict,
+        sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict,
+        onEnd: @escaping @Sendable (Result<FetchResponse, FetchError>) -> Void
+    ) {
+        do throws(FetchError) {
+            try settings.check(request)
+        } catch {
+            return onEnd(.failure(error))
         }
+        handle.lane.start(
+            FetchJob(
+                id: handle.id, request: request, ticket: handle.ticket, onHead: onHead,
+                sink: sink, onEnd: onEnd))
     }
 }

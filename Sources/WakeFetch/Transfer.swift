@@ -10,6 +10,9 @@ final class Transfer {
     static let maximumErrorBody = 4096
 
     let job: FetchJob
+    let attempt: FetchAttempt
+    /// Whose turn this is.
+    let host: [UInt8]
     let easy: CurlEasy
     private let clock: FetchClock
     private var head: ResponseHead
@@ -20,13 +23,20 @@ final class Transfer {
     private var outcome: Result<FetchResponse, FetchError>?
 
     /// Throws `outOfResources`, or `libraryMissing` if libcurl refuses an option.
-    init(_ job: FetchJob, settings: FetchSettings, clock: FetchClock) throws(FetchError) {
+    init(
+        _ job: FetchJob, _ attempt: FetchAttempt, host: [UInt8], settings: FetchSettings,
+        clock: FetchClock
+    ) throws(FetchError) {
+        precondition(
+            job.request.pin == nil || attempt.address != nil, "a pinned request has an address")
         guard let easy = CurlEasy(settings.curl) else { throw .outOfResources }
         self.job = job
+        self.attempt = attempt
+        self.host = host
         self.easy = easy
         self.clock = clock
         head = ResponseHead(wallClock: Int64(time(nil)))
-        easy.prepare(job.request, settings.configuration)
+        easy.prepare(job.request, attempt, settings.configuration)
         easy.set(tag: UInt(job.id))
         easy.set(receiver: self)
         switch Int(easy.status) {
@@ -110,12 +120,22 @@ final class Transfer {
         }
     }
 
+    /// Whether the head of the final response has come.
+    var isAnswered: Bool { response != nil }
+
+    /// Whether it ended with `code` before there was a connection to send the request on.
+    func failedToConnect(code: Int32) -> Bool {
+        guard outcome == nil, !easy.wasRefused, !easy.isConnected else { return false }
+        return Int(code) == CURLE_COULDNT_CONNECT || Int(code) == CURLE_OPERATION_TIMEDOUT
+    }
+
     /// The end by libcurl's code, or by what was settled before.
     func result(code: Int32) -> Result<FetchResponse, FetchError> {
         if let outcome { return outcome }
         if job.ticket.isCancelled { return .failure(.cancelled) }
         if let response, code == 0 || !response.isSuccess { return .success(response) }
         guard code != 0 else { return .failure(.protocolViolation) }
+        if easy.wasRefused { return .failure(.addressRefused) }
         return .failure(FetchError(code: code, hasHead: response != nil))
     }
 

@@ -26,6 +26,8 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
     case providerTokenUpdates
     /// A refusal this program does not know, on a connection that works for others.
     case unknownRefusal
+    /// The endpoint may not be sent to: its form, its host, or an address of that.
+    case endpointRefused
 
     /// For logs and scripts.
     package var word: StaticString {
@@ -36,6 +38,7 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
         case .providerTokenExpired: "provider-token-expired"
         case .providerTokenUpdates: "provider-token-updates"
         case .unknownRefusal: "unknown-refusal"
+        case .endpointRefused: "endpoint-refused"
         }
     }
 }
@@ -60,6 +63,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
         switch self {
         case .misconfigured(.apns(let fault)): fault.word
         case .misconfigured(.fcm(let fault)): fault.word
+        case .misconfigured(.webPush(let fault)): fault.word
         case .misconfigured(.relay(let fault, _)): fault.word
         case .misconfigured(.connection(let fault, _)): fault.word
         case .misconfigured(.providerToken): "provider-token"
@@ -73,6 +77,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
     case fcm(FCMFault)
+    case webPush(WebPushFault)
     /// The relay that these push tokens go through.
     case relay(RelayFault, PushService)
     /// No connection that may be trusted comes about.
@@ -86,6 +91,7 @@ package enum Misconfiguration: Sendable, Hashable {
         switch self {
         case .apns(let fault): fault.message
         case .fcm(let fault): fault.message
+        case .webPush(let fault): fault.message
         case .relay(let fault, let service): "\(service.word): \(fault.words)"
         case .connection(let fault, let service): "\(service.word): \(fault.words)"
         case .providerToken(let error): error.message

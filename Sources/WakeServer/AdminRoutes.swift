@@ -8,6 +8,7 @@ struct AdminRoutes: Sendable {
     let planner: BroadcastPlanner
     let metrics: Metrics
     let health: Health
+    let people: PeopleRoute
 
     func handle(_ request: Request, _ exchange: Exchange) {
         guard request.query == nil else {
@@ -23,6 +24,8 @@ struct AdminRoutes: Sendable {
             exchange.respond(read(request) { plan() })
         } else if request.isPath("/v1/broadcast") {
             broadcast(request, exchange)
+        } else if request.isPath("/v1/audit") {
+            exchange.respond(takeAudit(request))
         } else {
             exchange.respond(Answers.problem(.notFound))
         }
@@ -48,6 +51,17 @@ struct AdminRoutes: Sendable {
             broadcaster.broadcast(force: force) { exchange.respond(Self.answer($0)) }
         } catch {
             exchange.respond(Answers.problem(Problem(.json(error))))
+        }
+    }
+
+    /// What `reveille audit --tell` found, for the page for people.
+    private func takeAudit(_ request: Request) -> Response {
+        guard request.method == .put else { return .methodNotAllowed(allow: "PUT") }
+        do throws(JSONError) {
+            people.take(try AuditVerdict(Array(request.body)))
+            return Answers.done
+        } catch {
+            return Answers.problem(Problem(.json(error)))
         }
     }
 

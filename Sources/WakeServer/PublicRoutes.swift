@@ -11,6 +11,7 @@ struct PublicRoutes: Sendable {
     let wakes: StreamHub
     let sequence: @Sendable () -> UInt64
     let health: Health
+    let people: PeopleRoute
 
     private static let policy = Response(
         200,
@@ -38,6 +39,10 @@ struct PublicRoutes: Sendable {
             subscribe(request, exchange)
         } else if request.isPath("/v1/policy") {
             exchange.respond(read(request) { Self.policy })
+        } else if request.isPath("/") {
+            exchange.respond(read(request) { people.show() })
+        } else if request.isPath("/v1/counters") {
+            exchange.respond(read(request) { people.count() })
         } else if request.isPath("/health") {
             exchange.respond(read(request) { health.answer() })
         } else if let relay, request.isPath(RelayRequest.path) {

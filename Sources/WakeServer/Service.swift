@@ -108,19 +108,22 @@ package struct Service: Sendable {
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
             desk: desk, file: file, log: log)
         let counters = Once<HTTPCounters>()
+        let people = PeopleRoute {
+            PublicCounters(store: store.counters, broadcaster: broadcaster)
+        }
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
                 broadcaster: broadcaster, planner: planner, relay: relay?.desk.counters,
                 sequence: sequence),
-            health: health)
+            health: health, people: people)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, watch: StoreWatch(store.counters, log: log),
                 admission: Admission(gateways)),
             feed: configuration.feedServed ? FeedRoute(site: site) : nil,
-            relay: relay, wakes: wakes, sequence: sequence, health: health)
+            relay: relay, wakes: wakes, sequence: sequence, health: health, people: people)
         let server = try HTTPServer(
             listeners: [
                 ListenerConfiguration(

@@ -10,6 +10,7 @@ enum Main {
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
             StatusCommand.command, BroadcastCommand.command,
+            PolicyCommand.command,
         ] + FeedCommands.all + RelayCommand.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",

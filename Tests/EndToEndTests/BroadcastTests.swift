@@ -9,7 +9,10 @@ import Testing
 struct BroadcastTests {
     @Test("every distinct push token gets one wake-up, whatever it is registered under")
     func everyone() async throws {
-        let place = try await PushingService()
+        let account = try ServiceAccountFile()
+        var choices = PushingService.Choices()
+        choices.sections = "[fcm]\nkey = \(account.file)\n"
+        let place = try await PushingService(choices)
         let devices = (0..<300).map { _ in TestDevice() }
         let shared = TestDevice()
         let copies = (0..<49).map { _ in TestDevice(push: shared.push) }
@@ -19,6 +22,9 @@ struct BroadcastTests {
         let put = try place.service.send(
             "PUT", "/v1/registration", token: other.token, body: fcm)
         #expect(put.status == 204)
+        #expect(await place.service.stop() == 0)
+        try place.service.removeSection("fcm")
+        try await place.service.restart()
 
         let (status, output) = try await place.broadcast()
         #expect(status == 0, "\(output)")

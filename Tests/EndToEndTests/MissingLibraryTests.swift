@@ -40,4 +40,23 @@ struct MissingLibraryTests {
             #expect(answer.status == 0, "\(words): \(answer.output)")
         }
     }
+
+    @Test("check names the package that a section [apns] needs, and without one it needs none")
+    func check() async throws {
+        let service = try await ServiceUnderTest()
+        #expect(await service.stop() == 0)
+        try "no library".write(
+            toFile: service.directory.path + "/libcrypto.so.3", atomically: true, encoding: .utf8)
+        func check() async throws -> (status: Int32, output: String) {
+            try await RunningProgram.run(
+                "reveille", ["check", "--config", service.configuration],
+                environment: ["LD_LIBRARY_PATH": service.directory.path])
+        }
+        let with = try await check()
+        #expect(with.status == 78)
+        #expect(with.output.contains("problem: [apns] key: "), "\(with.output)")
+        #expect(with.output.contains("apt-get install libssl3"), "\(with.output)")
+        try service.removeSection("apns")
+        #expect(try await check().status == 0)
+    }
 }

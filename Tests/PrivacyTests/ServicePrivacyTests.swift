@@ -118,6 +118,8 @@ struct ServicePrivacyTests {
             .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
             .roundUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
+            .gatewayStopped(.fcm, .misconfigured(.fcm(.exchangeRefused(status: 403)))),
+            .gatewayStopped(.fcm, .unavailable(.noAccessToken, .fcm)),
             .feedChanged(sequence: 7), .feedUnreadable,
         ]
         for event in events {

@@ -1,5 +1,5 @@
-/// APNs as far as a service is concerned: the mock on loopback without TLS, with a key made for this
-/// one test. It verifies provider tokens and everything else in a request.
+/// APNs as far as a service is concerned: the mock on loopback without TLS, with a key made for
+/// this one test. It verifies provider tokens and everything else in a request.
 package struct LoopbackAPNs {
     package let mock: MockPush
     package let pair: SigningKeyPair

@@ -13,6 +13,7 @@ enum UnsafeFiles {
         "Sources/WakeFetch/CurlMulti.swift",
         "Sources/WakeFetch/FetchThread.swift",
         "Sources/WakeFetch/FetchURLParts.swift",
+        "Sources/WakeFetch/NameLookup.swift",
         "Sources/WakeFiles/FileError.swift",
         "Sources/WakeFiles/FileStatus.swift",
         "Sources/WakeFiles/Files.swift",

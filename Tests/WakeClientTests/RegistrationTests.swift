@@ -170,6 +170,25 @@ struct RegistrationTests {
         #expect((8...17).contains(puts))
     }
 
+    @Test("a push token the service does not serve: told once, asked seldom, until it does")
+    func notServed() throws {
+        let world = try World()
+        let states = try world.time.run {
+            world.service.answer(next: Array(repeating: .init(status: 422), count: 8))
+            let client = try world.client()
+            let first = try await client.register(try .init(.fcm, text: Self.token))
+            try await world.live(client, for: .seconds(86_400))
+            let later = await client.status.registration
+            #expect((4...8).contains(world.network.traces.count { $0.purpose == .registration }))
+            #expect(world.service.rows == [])
+            try await world.live(client, for: .seconds(2 * 86_400))
+            return [first, later]
+        }
+        #expect(states == [.registering(failure: .notServed), .registering(failure: .notServed)])
+        #expect(world.handler.warnings == [.registrationRefused(status: 422)])
+        #expect(world.service.rows == [Self.token])
+    }
+
     @Test("what the service holds is shown, and nothing registered is said so")
     func stored() throws {
         let world = try World()

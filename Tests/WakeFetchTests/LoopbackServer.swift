@@ -11,8 +11,24 @@ final class LoopbackServer: Sendable {
     private let accepted = Atomic(0)
     private let heads = Mutex<[[UInt8]]>([])
 
-    init(_ script: @escaping @Sendable (Peer) -> Void) {
-        let (listener, port) = Sockets.listen()
+    convenience init(_ script: @escaping @Sendable (Peer) -> Void) {
+        guard let listener = Sockets.listen() else { preconditionFailure("no free port") }
+        self.init(listener, script)
+    }
+
+    /// At an address and port of its own; nil if they cannot be had.
+    convenience init?(
+        on host: String, port: UInt16 = 0, _ script: @escaping @Sendable (Peer) -> Void
+    ) {
+        guard let host = IPAddress(host), let listener = Sockets.listen(on: host, port: port)
+        else { return nil }
+        self.init(listener, script)
+    }
+
+    private init(
+        _ listening: (socket: Int32, port: UInt16), _ script: @escaping @Sendable (Peer) -> Void
+    ) {
+        let (listener, port) = listening
         self.listener = listener
         self.port = port
         let started = FetchThread.start { [self] in
@@ -74,6 +90,9 @@ final class Peer {
     }
 
     deinit { Sockets.close(socket) }
+
+    /// The server's.
+    var port: UInt16 { server.port }
 
     /// The next request head with its empty line; nil when the client has gone.
     func readHead() -> [UInt8]? {

@@ -17,7 +17,7 @@ enum OpenSSL {
 
 /// A child process whose standard output and error can be read.
 final class Child: Sendable {
-    private let process: pid_t
+    let process: pid_t
     private let output: Int32
 
     /// Closes what the child inherited before it becomes the command: other tests wait for their

@@ -1,22 +1,73 @@
 import Glibc
 
+@testable import WakeFetch
+
 /// The system calls of the test servers.
 enum Sockets {
-    static func listen() -> (socket: Int32, port: UInt16) {
-        let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    /// On any free port if `port` is 0; nil if the address or port cannot be had.
+    static func listen(
+        on host: IPAddress = loopback, port: UInt16 = 0, backlog: Int32 = 512
+    ) -> (socket: Int32, port: UInt16)? {
+        let family = host.family == .v4 ? AF_INET : AF_INET6
+        let socket = Glibc.socket(family, Int32(SOCK_STREAM.rawValue), 0)
         precondition(socket >= 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
-                unsafe precondition(bind(socket, generic, length) == 0)
-                precondition(Glibc.listen(socket, 512) == 0)
-                unsafe precondition(getsockname(socket, generic, &length) == 0)
-            }
+        var one: Int32 = 1
+        unsafe setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, 4)
+        let isBound = unsafe withAddress(host, port) { unsafe bind(socket, $0, $1) == 0 }
+        guard isBound, Glibc.listen(socket, backlog) == 0, let port = ownPort(socket) else {
+            Glibc.close(socket)
+            return nil
         }
-        return (socket, UInt16(bigEndian: address.sin_port))
+        return (socket, port)
+    }
+
+    static let loopback = IPAddress(.v4, 0x7F00_0001)
+
+    /// A connection that is there or on its way; nil if it is refused at once.
+    static func connect(to host: IPAddress, port: UInt16) -> Int32? {
+        let family = host.family == .v4 ? AF_INET : AF_INET6
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        let socket = Glibc.socket(family, kind, 0)
+        precondition(socket >= 0)
+        let status = unsafe withAddress(host, port) { unsafe Glibc.connect(socket, $0, $1) }
+        guard status == 0 || errno == EINPROGRESS else {
+            Glibc.close(socket)
+            return nil
+        }
+        return socket
+    }
+
+    private static func withAddress<Result>(
+        _ host: IPAddress, _ port: UInt16,
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        var storage = sockaddr_storage()
+        return unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+            let isV4 = host.family == .v4
+            let family = sa_family_t(isV4 ? AF_INET : AF_INET6)
+            unsafe bytes.storeBytes(of: family, as: sa_family_t.self)
+            unsafe bytes.storeBytes(of: port.bigEndian, toByteOffset: 2, as: UInt16.self)
+            for (index, byte) in host.bytes.enumerated() {
+                unsafe bytes[(isV4 ? 4 : 8) + index] = byte
+            }
+            let length = isV4 ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
+            let generic = unsafe bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self)
+            guard let generic = unsafe generic else { preconditionFailure() }
+            return unsafe body(generic, socklen_t(length))
+        }
+    }
+
+    private static func ownPort(_ socket: Int32) -> UInt16? {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            let status = unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(socket, $0, &length)
+            }
+            // The port of both families is at the same place.
+            let port = unsafe UnsafeRawPointer(pointer).load(fromByteOffset: 2, as: UInt16.self)
+            return status == 0 ? UInt16(bigEndian: port) : nil
+        }
     }
 
     /// The port at the other end; nil unless it is a connected IPv4 socket.

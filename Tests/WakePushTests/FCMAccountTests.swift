@@ -25,7 +25,7 @@ struct FCMAccountTests {
     private let clock = Clock()
 
     private func account(tokenURI: String) throws -> FCMAccount {
-        let file = try ServiceAccount(tokenURI: tokenURI)
+        let file = try FCMServiceAccount(tokenURI: tokenURI)
         return try FCMAccount(
             try file.credentials(), clock: { [clock] in clock.reading }, chance: { 0 })
     }

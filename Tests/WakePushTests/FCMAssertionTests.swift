@@ -7,9 +7,9 @@ import WakeModel
 
 @Suite("FCM assertions", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMAssertionTests {
-    private let account: ServiceAccount
+    private let account: FCMServiceAccount
 
-    init() throws { account = try ServiceAccount() }
+    init() throws { account = try FCMServiceAccount() }
 
     private func parts(_ assertion: FCMAssertion) -> [ArraySlice<UInt8>] {
         assertion.text.copy().split(
@@ -52,7 +52,7 @@ struct FCMAssertionTests {
     @Test("openssl accepts what we sign with any size of key, and nothing beside it")
     func opensslAccepts() throws {
         for bits in [2048, 3072, 4096] {
-            let account = try ServiceAccount(bits: bits)
+            let account = try FCMServiceAccount(bits: bits)
             let assertion = try #require(FCMAssertion(try account.credentials(), now: 1000))
             let text = assertion.text.copy()
             let dot = try #require(text.lastIndex(of: UInt8(ascii: ".")))
@@ -84,9 +84,9 @@ struct FCMAssertionTests {
             assert header == {"alg": "RS256", "typ": "JWT", "kid": "01234567" + "89abcdef" +
                 "0123456789abcdef01234567"}
             """
-        let email = ServiceAccount.email
+        let email = FCMServiceAccount.email
         #expect(try PyJWT.run(script, [text, account.publicPath, email]) == 0)
-        let other = try ServiceAccount()
+        let other = try FCMServiceAccount()
         #expect(try PyJWT.run(script, [text, other.publicPath, email]) != 0)
     }
 

@@ -7,15 +7,15 @@ import WakeFiles
 
 @Suite("FCM credentials", .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMCredentialsTests {
-    private let account: ServiceAccount
+    private let account: FCMServiceAccount
 
-    init() throws { account = try ServiceAccount() }
+    init() throws { account = try FCMServiceAccount() }
 
     @Test("a file as Google gives it out is read")
     func whole() throws {
         let credentials = try account.credentials()
         #expect(credentials.projectID == "example-project")
-        #expect(credentials.clientEmail == ServiceAccount.email)
+        #expect(credentials.clientEmail == FCMServiceAccount.email)
         #expect(credentials.privateKeyID?.count == 40)
         #expect(credentials.audience == "https://oauth2.googleapis.com/token")
     }
@@ -108,7 +108,7 @@ struct FCMCredentialsTests {
 
     @Test("keys that are not RSA of 2048 bits or more are refused by their fault")
     func keys() throws {
-        let weak = try ServiceAccount(bits: 1024)
+        let weak = try FCMServiceAccount(bits: 1024)
         #expect(throws: FCMCredentialError.key(.keyOfOtherSize)) { try weak.credentials() }
         var members = account.members()
         members["private_key"] = String(

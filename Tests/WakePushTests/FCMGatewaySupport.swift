@@ -52,10 +52,11 @@ final class FCMRoundUnderTest {
     let account: FCMAccount
     let round: any GatewayRound
     private let timer: any DispatchSourceTimer
-    private let file: ServiceAccount
+    private let file: FCMServiceAccount
 
-    init(_ service: EngineServer, _ tokens: FCMTokenServer) throws {
-        file = try ServiceAccount(tokenURI: tokens.uri)
+    /// - Parameter ticks: whether time passes for the round.
+    init(_ service: EngineServer, _ tokens: FCMTokenServer, ticks: Bool = true) throws {
+        file = try FCMServiceAccount(tokenURI: tokens.uri)
         let section = [
             "key": file.file, "host": "127.0.0.1", "port": "\(service.port)", "plain": "on",
         ]
@@ -70,7 +71,7 @@ final class FCMRoundUnderTest {
         self.round = round
         timer = DispatchSource.makeTimerSource()
         timer.schedule(deadline: .now(), repeating: .milliseconds(50))
-        timer.setEventHandler { [weak round] in round?.tick() }
+        timer.setEventHandler { [weak round] in if ticks { round?.tick() } }
         timer.resume()
     }
 

@@ -35,6 +35,20 @@ struct FCMGatewayTests {
         tokens.stop()
     }
 
+    @Test("the access token is told of when it is there: no wake-up waits for the next look")
+    func told() async throws {
+        let service = try EngineServer()
+        defer { service.stop() }
+        let tokens = try FCMTokenServer()
+        // Without ticks nobody looks again.
+        let test = try FCMRoundUnderTest(service, tokens, ticks: false)
+        test.round.send(try FCMRoundUnderTest.wakeUps(0..<100))
+        test.round.finish()
+        let settled = try await test.settled(100)
+        #expect(settled.count == 100 && test.failure == nil)
+        tokens.stop()
+    }
+
     @Test("each wake-up is settled by its own answer, and none of a stranger stops the round")
     func mixed() async throws {
         let service = try EngineServer { _, body in
@@ -144,7 +158,7 @@ struct FCMGatewayTests {
     @Test("many who ask at once cause one exchange, and get one token with one serial")
     func oneExchange() async throws {
         let tokens = try FCMTokenServer()
-        let file = try ServiceAccount(tokenURI: tokens.uri)
+        let file = try FCMServiceAccount(tokenURI: tokens.uri)
         let account = try FCMAccount(try file.credentials())
         let now = ClockReading.system()
         for _ in 0..<100 {

@@ -1,11 +1,4 @@
 import Foundation
-import TestSupport
-
-@testable import WakePush
-
-extension ServiceAccount {
-    func credentials() throws -> FCMCredentials { try FCMCredentials(file: file) }
-}
 
 /// Python's PyJWT: a reader of tokens that is not ours.
 enum PyJWT {

@@ -6,10 +6,11 @@
 //   SSL.h / SSL.c         libssl.so.3 and libcrypto.so.3   (Debian package libssl3)
 //
 // `Library.h` holds what every one of them needs: find a library, look its functions up, and say
-// exactly what was wrong if that failed.
+// exactly what was wrong if that failed. `Resolver.h` is about the C library itself.
 #pragma once
 
 #include "Crypto.h"
 #include "Curl.h"
 #include "Library.h"
+#include "Resolver.h"
 #include "SSL.h"

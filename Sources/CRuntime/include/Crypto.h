@@ -53,6 +53,16 @@ crt_key_status crt_crypto_private_key(
 crt_key_status crt_crypto_public_key(
     crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count,
     void *_Nullable *_Nonnull key);
+/// A point of P-256 uncompressed (SEC 1 §2.3.3), and the room a private key takes as PEM: those of
+/// P-256 have 241 bytes.
+enum { CRT_POINT_BYTES = 65, CRT_PEM_BYTES = 1024 };
+
+/// The public half of a P-256 key, either half, into `point`, which holds CRT_POINT_BYTES.
+bool crt_crypto_public_point(crt_crypto crypto, const void *key, uint8_t *point);
+/// Makes a P-256 key and writes it as PEM (PKCS #8, not encrypted) into `pem`, which holds
+/// CRT_PEM_BYTES: the bytes written, or 0.
+size_t crt_crypto_generate(crt_crypto crypto, uint8_t *pem);
+
 /// Frees a key; a private one is wiped (EVP_PKEY_free(3), OPENSSL_clear_free(3)).
 void crt_crypto_key_free(crt_crypto crypto, void *key);
 

@@ -48,13 +48,14 @@ typedef enum crt_curl_option {
     CURLOPT_PROXYUSERNAME = 10175,
     CURLOPT_PROXYPASSWORD = 10176,
     CURLOPT_NOPROXY = 10177,
+    CURLOPT_CONNECT_TO = 10243,
     CURLOPT_POSTFIELDSIZE_LARGE = 30120,
 } crt_curl_option;
 
 /// Options of curl_multi_setopt(3).
 typedef enum crt_curl_multi_option {
+    CURLMOPT_PIPELINING = 3,
     CURLMOPT_MAXCONNECTS = 6,
-    CURLMOPT_MAX_TOTAL_CONNECTIONS = 13,
 } crt_curl_multi_option;
 
 /// Values of some options.
@@ -65,6 +66,8 @@ enum {
     CURLAUTH_BASIC = 1,
     CURL_NETRC_IGNORED = 0,
     CURL_HTTP_VERSION_1_1 = 2,
+    CURL_HTTP_VERSION_2TLS = 4,
+    CURLPIPE_MULTIPLEX = 2,
     CURL_SSLVERSION_TLSv1_2 = 6,
 };
 
@@ -73,6 +76,7 @@ enum {
     CURLE_OK = 0,
     CURLE_UNSUPPORTED_PROTOCOL = 1,
     CURLE_URL_MALFORMAT = 3,
+    CURLE_COULDNT_CONNECT = 7,
     CURLE_WEIRD_SERVER_REPLY = 8,
     CURLE_HTTP2 = 16,
     CURLE_PARTIAL_FILE = 18,
@@ -116,6 +120,17 @@ typedef struct __attribute__((swift_attr("@Sendable"))) crt_curl_waker {
     void *multi;
 } crt_curl_waker;
 
+/// The one socket address that a transfer may connect to.
+typedef struct crt_curl_door {
+    /// 4 or 16 bytes in network byte order.
+    uint8_t address[16];
+    uint8_t length;
+    /// In host byte order.
+    uint16_t port;
+    /// Whether libcurl wanted to go elsewhere.
+    bool refused;
+} crt_curl_door;
+
 /// CURLOPT_WRITEFUNCTION(3) and CURLOPT_HEADERFUNCTION(3): fewer than size*count means abort.
 typedef size_t (*crt_curl_receiver)(
     char *_Nullable bytes, size_t size, size_t count, void *_Nullable context);
@@ -148,6 +163,11 @@ int crt_curl_easy_set_body_receiver(
 /// Sets close-on-exec on the transfer's sockets: a program that the process starts must not hold
 /// its connections open, nor see them.
 int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy);
+/// CURLOPT_OPENSOCKETFUNCTION(3): no socket is opened but for `door`, which must outlive the
+/// transfer. What is compared is the address that connect(2) will get.
+int crt_curl_easy_set_door(crt_curl curl, void *easy, crt_curl_door *door);
+/// CURLOPT_CONNECT_TO(3); the list must outlive the transfer.
+int crt_curl_easy_set_target(crt_curl curl, void *easy, crt_curl_list *_Nullable list);
 /// Whether the connection stands and the request is about to be or has been sent
 /// (CURLINFO_PRETRANSFER_TIME_T(3) above 0).
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy);

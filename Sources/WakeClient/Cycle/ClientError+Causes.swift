@@ -10,7 +10,7 @@ extension ClientError {
             self = .configuration(.libraryMissing(package: library.package))
         case .invalidURL, .invalidField: self = .configuration(.feedURL)
         case .onionWithoutProxy: self = .configuration(.proxy)
-        case .network, .timeout, .closed, .outOfResources: self = .network
+        case .network, .addressRefused, .timeout, .closed, .outOfResources: self = .network
         case .tls: self = .tls
         case .tooLarge: self = .tooLarge
         case .truncated: self = .truncated

@@ -10,7 +10,7 @@ package enum APNsAnswers {
             Row(410, .expiredToken, .gone),
             Row(400, .badDeviceToken, .goneIfOthersAccepted(else: .tokensOfOtherEnvironment)),
             Row(400, .deviceTokenNotForTopic, .goneIfOthersAccepted(else: .tokensOfOtherTopic)),
-            // The gateway is well, but its token is not: `ProviderTokenPolicy` mints once, or waits.
+            // The gateway is well, its token is not: `ProviderTokenPolicy` mints once, or waits.
             Row(403, .expiredProviderToken, .retry(.providerTokenExpired)),
             Row(403, .invalidProviderToken, .misconfigured(.keyRefused)),
             Row(403, .missingProviderToken, .misconfigured(.tokenNotSeen)),

@@ -86,8 +86,9 @@ package struct FCMTokenExchange: Sendable {
     private static func outcome(of error: FetchError) -> Outcome {
         switch error {
         case .tls: .refused(.exchangeUntrusted)
-        case .libraryMissing, .invalidURL, .onionWithoutProxy, .invalidField, .network, .timeout,
-            .tooLarge, .truncated, .stopped, .cancelled, .closed, .outOfResources,
+        case .libraryMissing, .invalidURL, .onionWithoutProxy, .invalidField, .addressRefused,
+            .network, .timeout, .tooLarge, .truncated, .stopped, .cancelled, .closed,
+            .outOfResources,
             .protocolViolation:
             .failed(retryAfter: 0)
         }

@@ -43,6 +43,12 @@ struct Pushback {
         return now - since >= Self.patience
     }
 
+    /// Milliseconds since the first refusal, once it has paused; nil for a service without trouble.
+    func trouble(now: UInt64) -> UInt64? {
+        guard pauses > 0, let since else { return nil }
+        return now - since
+    }
+
     /// Wake-ups that may be in flight: nil for any number.
     func allowance(now: UInt64) -> Int? {
         guard pauses > 0 else { return nil }

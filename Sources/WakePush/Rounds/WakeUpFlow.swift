@@ -155,7 +155,7 @@ struct WakeUpFlow<Service: EngineService> {
             // A definite answer: a moment later the same question would get the same one.
             var wait = wait
             wait.retryAfter = max(wait.retryAfter, Service.leastWait(after: cause))
-            if cause != .unknownRefusal, tryAgain(entry, wait) {
+            if cause != .unknownRefusal, cause != .endpointRefused, tryAgain(entry, wait) {
                 step.retried += 1
                 return
             }
@@ -170,7 +170,7 @@ struct WakeUpFlow<Service: EngineService> {
             pushback.refused(now: wait.now, chance: wait.chance)
         case .providerTokenExpired: step.news.insert(.expired)
         case .providerTokenUpdates: step.news.insert(.tooManyUpdates)
-        case .unknownRefusal: break
+        case .unknownRefusal, .endpointRefused: break
         }
     }
 

@@ -1,4 +1,5 @@
 private import CRuntime
+private import WakeModel
 
 /// Half of a P-256 key pair for ES256, inside libcrypto, freed (and wiped) on release.
 ///
@@ -42,6 +43,31 @@ package final class P256Key: Sendable {
     deinit {
         guard let key = unsafe UnsafeMutableRawPointer(bitPattern: address) else { return }
         unsafe crt_crypto_key_free(library.library, key)
+    }
+
+    /// A new key, as the PEM document (PKCS #8) that ``init(_:pem:)`` reads. The caller wipes it.
+    package static func generate() throws(SigningError) -> [UInt8] {
+        let library = try CryptoLibrary()
+        var room = [UInt8](repeating: 0, count: CRT_PEM_BYTES)
+        let count = unsafe room.withUnsafeMutableBufferPointer { room -> Int in
+            guard let start = room.baseAddress else { return 0 }
+            return unsafe crt_crypto_generate(library.library, start)
+        }
+        defer { wipe(&room) }
+        guard count > 0 else { throw .outOfMemory }
+        return Array(room.prefix(count))
+    }
+
+    /// The public half, 65 bytes: 4, then both coordinates (SEC 1 §2.3.3); nil when libcrypto
+    /// cannot (out of memory).
+    package func publicPoint() -> [UInt8]? {
+        guard let key = unsafe UnsafeMutableRawPointer(bitPattern: address) else { return nil }
+        var point = [UInt8](repeating: 0, count: CRT_POINT_BYTES)
+        let isRead = unsafe point.withUnsafeMutableBufferPointer { point -> Bool in
+            guard let start = point.baseAddress else { return false }
+            return unsafe crt_crypto_public_point(library.library, key, start)
+        }
+        return isRead ? point : nil
     }
 
     /// The ES256 signature of a message, raw r‖s; nil when libcrypto cannot (out of memory).

@@ -1,17 +1,19 @@
-package import Foundation
+import Foundation
+import TestSupport
+
+@testable import WakePush
 
 /// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around
 /// it as Google gives it out, in a directory of their own.
-package struct ServiceAccount {
-    package static let email = "pusher@example-project.iam.gserviceaccount.com"
+struct FCMServiceAccount {
+    static let email = "pusher@example-project.iam.gserviceaccount.com"
 
-    package let directory: TemporaryDirectory
-    package let pem: String
-    package let publicPath: String
-    package let file: String
+    let directory: TemporaryDirectory
+    let pem: String
+    let publicPath: String
+    let file: String
 
-    package init(bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token") throws
-    {
+    init(bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token") throws {
         directory = try TemporaryDirectory()
         let keyPath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
@@ -25,8 +27,7 @@ package struct ServiceAccount {
     }
 
     /// As in a file of 2024.
-    package func members(tokenURI: String = "https://oauth2.googleapis.com/token") -> [String: Any]
-    {
+    func members(tokenURI: String = "https://oauth2.googleapis.com/token") -> [String: Any] {
         [
             "type": "service_account",
             "project_id": "example-project",
@@ -42,21 +43,23 @@ package struct ServiceAccount {
         ]
     }
 
-    package func write(_ members: [String: Any]) throws {
+    func write(_ members: [String: Any]) throws {
         try write(JSONSerialization.data(withJSONObject: members, options: [.prettyPrinted]))
     }
 
-    package func write(_ data: Data) throws {
+    func write(_ data: Data) throws {
         try data.write(to: URL(filePath: file))
         try setMode(0o600)
     }
 
-    package func setMode(_ mode: Int) throws {
+    func setMode(_ mode: Int) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
     }
 
+    func credentials() throws -> FCMCredentials { try FCMCredentials(file: file) }
+
     /// Whether `openssl dgst -verify` accepts an RS256 signature over a message.
-    package func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
+    func opensslAccepts(_ signature: [UInt8], message: [UInt8]) throws -> Bool {
         let signaturePath = directory.path + "/signature"
         let messagePath = directory.path + "/message"
         try Data(signature).write(to: URL(filePath: signaturePath))

@@ -1,0 +1,170 @@
+import WakeHTTP
+import WakeModel
+import WakeSodium
+
+/// `GET /`: one page for the people whose phones are woken. What is stored comes from the policy in
+/// force and what happened from the rounded counters, so that the page cannot drift from either.
+///
+/// No script, nothing from elsewhere: the content security policy allows one style sheet, by its
+/// hash, and the empty icon that keeps browsers from asking for one.
+package struct PeoplePage: Sendable {
+    private let policy: PolicyDocument
+    private let hash: String
+
+    init(_ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash) {
+        self.policy = policy
+        self.hash = hash
+    }
+
+    /// The page of a service that was just started.
+    package static func text() -> String {
+        let counters = PublicCounters(deletes: 0, broadcasts: 0, pushes: RoundCounters())
+        return PeoplePage().html(counters, audit: nil)
+    }
+
+    func answer(_ counters: PublicCounters, audit: AuditVerdict?) -> Response {
+        Response(
+            200, fields: Self.fields, body: .bytes(Array(html(counters, audit: audit).utf8)))
+    }
+
+    private static let fields: [(StaticString, String)] = [
+        ("Content-Type", "text/html; charset=utf-8"),
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; img-src data:; style-src '\(PeoplePage.styleHash)'; base-uri 'none'; "
+                + "form-action 'none'; frame-ancestors 'none'"
+        ),
+        ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
+        ("Cache-Control", "no-store"),
+    ]
+
+    func html(_ counters: PublicCounters, audit: AuditVerdict?) -> String {
+        """
+        <!DOCTYPE html>
+        <html lang="en">
+        <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>What this service knows about you</title>
+        <link rel="icon" href="data:,">
+        <style>\(Self.style)</style>
+        </head>
+        <body>
+        <main>
+        <h1>What this service knows about you</h1>
+        <p>Your app wants to learn that there is something new without anybody learning who you are. \
+        So it left two things here, wakes up together with everybody else, fetches the same file as \
+        everybody else, and looks for itself whether anything concerns you. This service never \
+        finds out.</p>
+        <h2>Everything that is stored about you</h2>
+        <p>One row with two columns:</p>
+        \(columns)
+        <p>No name, no account, no date, no network address, no language, no country. Rows cannot be \
+        put in the order in which they came. An app that listens instead of being pushed stores \
+        nothing here at all.</p>
+        <h2>For how long</h2>
+        <p>\(retention)</p>
+        <h2>See it, change it, delete it</h2>
+        <p>Only your app can: it alone has the secret that leads to your row. Nobody here could find \
+        your row by your name, and nobody needs to be asked.</p>
+        <dl>
+        <dt>See</dt><dd><code>GET /v1/registration</code>, or \
+        <code>reveille-client stored</code></dd>
+        <dt>Change</dt><dd><code>PUT /v1/registration</code></dd>
+        <dt>Delete</dt><dd><code>DELETE /v1/registration</code>, or \
+        <code>reveille-client unregister</code>. When the answer arrives, the bytes are in no file \
+        of the store.</dd>
+        </dl>
+        <h2>What else lies beside it</h2>
+        <p>Nothing of this is about a person:</p>
+        \(state)
+        <h2>What happened since this service was started</h2>
+        <p>Rounded to \(RoundedCount.step); what is under \(RoundedCount.least) is not told.</p>
+        \(Self.table(counters))
+        <h2>Check us</h2>
+        \(Self.checking(hash, audit))
+        <h2>What nobody can show you</h2>
+        <p>The running program holds the keys in its memory; whoever controls this machine could read \
+        them there. Flash memory may keep old blocks below the file system; what it keeps is \
+        encrypted. Your push service (Apple, Google or another) knows that the app is installed and \
+        that it was woken, at the same time as everybody else.</p>
+        </main>
+        </body>
+        </html>
+
+        """
+    }
+
+    // MARK: From the policy
+
+    private var columns: String {
+        let items = policy.columns.map { column in
+            let size = column.length.map { "\($0) bytes" } ?? ""
+            return """
+                <li><strong><code>\(Self.escaped(column.name))</code></strong> \
+                <span class="size">\(size)</span><br>\(Self.escaped(column.description))</li>
+                """
+        }
+        return "<ol class=\"row\">\n" + items.joined(separator: "\n") + "\n</ol>"
+    }
+
+    private var state: String {
+        let items = policy.state.map {
+            "<dt><code>\(Self.escaped($0.name))</code></dt><dd>\(Self.escaped($0.description))</dd>"
+        }
+        return "<dl>\n" + items.joined(separator: "\n") + "\n</dl>"
+    }
+
+    private var retention: String {
+        guard let days = policy.retentionDays else { return "Until your app deletes it." }
+        return """
+            Until your app deletes it, and at most \(days) days after your app last renewed it: then \
+            the row is erased and the keys it was encrypted with are destroyed. An app that was \
+            removed does not renew.
+            """
+    }
+
+    // MARK: From what happened
+
+    private static func table(_ counters: PublicCounters) -> String {
+        let rows = counters.rows.map {
+            "<tr><th scope=\"row\">\($0.words)</th><td>\($0.count.text)</td></tr>"
+        }
+        return "<table>\n" + rows.joined(separator: "\n") + "\n</table>"
+    }
+
+    private static func checking(_ hash: String, _ audit: AuditVerdict?) -> String {
+        let verdict =
+            audit.map { audit in
+                """
+                The last audit that the operator made found \
+                <strong>\(audit.violations == 0 ? "nothing" : "violations: \(audit.violations)")\
+                </strong>, in a file whose SHA-256 is <code class="hash">\(audit.fileHash)</code>.
+                """
+            } ?? "The operator has made no audit since this service was started."
+        return """
+            <ul>
+            <li>The policy this program was built with, for machines: \
+            <a href="/v1/policy">/v1/policy</a>, BLAKE2b-256 <code class="hash">\(hash)</code></li>
+            <li>The program is open: <code>reveille audit</code> reads a copy of the database without \
+            keys and finds any column, index or leftover byte that the policy does not know.</li>
+            <li>\(verdict)</li>
+            </ul>
+            """
+    }
+
+    /// The policy is ours and has none of these; a page that relied on it would be wrong one day.
+    static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+}

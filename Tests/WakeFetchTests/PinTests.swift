@@ -1,0 +1,247 @@
+import CRuntime
+import Testing
+
+@testable import WakeFetch
+
+@Suite("A pinned request goes where it is told", .timeLimit(.minutes(1)))
+struct PinTests {
+    private func pinned(
+        _ url: FetchURL, to addresses: [String], port: UInt16, connect: Duration = .seconds(5)
+    ) -> FetchRequest {
+        var request = FetchRequest.get(url, purpose: .gateway)
+        request.pin = FetchPin(addresses: addresses.compactMap { IPAddress($0) }, port: port)
+        request.timeout = FetchTimeout(
+            connect: connect, total: .seconds(20), pace: .idle(.seconds(20)))
+        return request
+    }
+
+    @Test("to the address and port of the pin, with the name and port of the URL in the request")
+    func target() async throws {
+        let server = LoopbackServer.answering(answer("200 OK", "x"))
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try FetchURL("http://localhost:9/path?q=1")
+        let (response, _) = try await fetcher.collect(
+            pinned(url, to: ["127.0.0.1"], port: server.port))
+        #expect(response.status == 200)
+        #expect(
+            server.requests.map { String(decoding: $0, as: UTF8.self) } == [
+                "GET /path?q=1 HTTP/1.1\r\nHost: localhost:9\r\nUser-Agent: Reveille\r\n"
+                    + "Accept: */*\r\n\r\n"
+            ])
+        await fetcher.close()
+    }
+
+    @Test("to an IPv6 address")
+    func v6() async throws {
+        let server = try #require(
+            LoopbackServer(on: "::1") { peer in
+                while peer.readHead() != nil { peer.send(answer("204 No Content")) }
+            }, "this machine has no ::1")
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try FetchURL("http://localhost/")
+        let (response, _) = try await fetcher.collect(
+            pinned(url, to: ["::1"], port: server.port))
+        #expect(response.status == 204)
+        await fetcher.close()
+    }
+
+    /// Answers the first question with one address and all others with another.
+    private actor TurncoatResolver: HostResolver {
+        private(set) var questions = 0
+        private let answers: [IPAddress]
+
+        init(_ answers: [IPAddress]) { self.answers = answers }
+
+        func addresses(of host: [UInt8]) async throws(ResolveError) -> [IPAddress] {
+            questions += 1
+            return [answers[min(questions, answers.count) - 1]]
+        }
+    }
+
+    @Test("an answer that changes after the check is of no use")
+    func rebinding() async throws {
+        // 127.0.0.2 stands for the address that was checked, 127.0.0.1 for the inner service that
+        // the second answer points to; both listen at the same port.
+        let trap = LoopbackServer.answering(answer("200 OK", "inner"))
+        defer { trap.stop() }
+        let outer = try #require(
+            LoopbackServer(on: "127.0.0.2", port: trap.port) { peer in
+                while peer.readHead() != nil { peer.send(answer("200 OK", "outer")) }
+            })
+        defer { outer.stop() }
+        let resolver = TurncoatResolver([
+            try #require(IPAddress("127.0.0.2")), try #require(IPAddress("127.0.0.1")),
+        ])
+        let fetcher = try Fetcher.plain()
+        // The system's resolver would say 127.0.0.1 as well.
+        let url = try FetchURL("http://localhost:\(trap.port)/")
+        let checked = try await resolver.addresses(of: Array("localhost".utf8))
+        for _ in 0..<5 {
+            var request = FetchRequest.get(url, purpose: .gateway)
+            request.pin = FetchPin(addresses: checked, port: trap.port)
+            let (_, body) = try await fetcher.collect(request)
+            #expect(String(decoding: body, as: UTF8.self) == "outer")
+        }
+        #expect(await resolver.questions == 1)
+        #expect(trap.connections == 0)
+        // The control: without pin it is the trap that answers.
+        let (_, body) = try await fetcher.collect(.get(url))
+        #expect(String(decoding: body, as: UTF8.self) == "inner")
+        await fetcher.close()
+    }
+
+    @Test("a connection made for one pin serves that pin only")
+    func reuse() async throws {
+        let one = LoopbackServer.answering(answer("200 OK", "1"))
+        defer { one.stop() }
+        let two = try #require(
+            LoopbackServer(on: "127.0.0.2", port: one.port) { peer in
+                while peer.readHead() != nil { peer.send(answer("200 OK", "2")) }
+            })
+        defer { two.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try FetchURL("http://localhost:\(one.port)/")
+        var bodies: [String] = []
+        for address in ["127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.2", nil, nil] {
+            var request = pinned(url, to: [address ?? "::1"], port: one.port)
+            if address == nil { request.pin = nil }
+            let (_, body) = try await fetcher.collect(request)
+            bodies.append(String(decoding: body, as: UTF8.self))
+        }
+        #expect(bodies == ["1", "2", "1", "2", "1", "1"])
+        // One for the pin, one for the requests without.
+        #expect(one.connections == 2)
+        #expect(two.connections == 1)
+        await fetcher.close()
+    }
+
+    @Test("to the next address if one refuses, and to that first the next time")
+    func order() async throws {
+        let server = LoopbackServer.answering(answer("200 OK", "x"))
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        let url = try FetchURL("http://localhost/")
+        let addresses = ["127.0.0.3", "127.0.0.4", "127.0.0.1"]
+        for _ in 0..<2 {
+            let (response, _) = try await fetcher.collect(
+                pinned(url, to: addresses, port: server.port))
+            #expect(response.status == 200)
+        }
+        #expect(server.connections == 1)
+        let nobody = pinned(url, to: ["127.0.0.3", "127.0.0.4"], port: server.port)
+        #expect(await failure(fetcher, nobody) == .network(code: 7))
+        await fetcher.close()
+    }
+
+    @Test("an address that does not answer costs its share of the connect time, once")
+    func share() async throws {
+        let server = LoopbackServer.answering(answer("200 OK", "x"))
+        defer { server.stop() }
+        // A full queue of connections: the kernel ignores further ones.
+        let deaf = try #require(IPAddress("127.0.0.5"))
+        let (listener, _) = try #require(
+            Sockets.listen(on: deaf, port: server.port, backlog: 0))
+        let fillers = (0..<4).compactMap { _ in Sockets.connect(to: deaf, port: server.port) }
+        defer { for socket in fillers + [listener] { Sockets.close(socket) } }
+        let fetcher = try Fetcher.plain()
+        let request = pinned(
+            try FetchURL("http://localhost/"), to: ["127.0.0.5", "127.0.0.1"], port: server.port,
+            connect: .seconds(2))
+        var times: [Duration] = []
+        for _ in 0..<3 {
+            let start = ContinuousClock.now
+            #expect(try await fetcher.collect(request).0.status == 200)
+            times.append(start.duration(to: .now))
+        }
+        #expect(times[0] > .milliseconds(900))
+        #expect(times[0] < .milliseconds(1800))
+        #expect(times[1] < .milliseconds(500))
+        #expect(times[2] < .milliseconds(500))
+        let deafOnly = pinned(
+            try FetchURL("http://localhost/"), to: ["127.0.0.5"], port: server.port,
+            connect: .milliseconds(300))
+        #expect(await failure(fetcher, deafOnly) == .timeout)
+        await fetcher.close()
+    }
+
+    @Test("libcurl cannot go elsewhere: no socket is opened but for the pin")
+    func door() throws {
+        let server = LoopbackServer.answering(answer("200 OK", "x"))
+        defer { server.stop() }
+        let curl = try Curl(named: nil)
+        let loopback = try #require(IPAddress("127.0.0.1"))
+        let others = ["127.0.0.2", "126.0.0.1", "::1", "::ffff:127.0.0.1"]
+            .compactMap { IPAddress($0) }
+        // The address is another, or the port is; and the control.
+        var cases = others.map { ($0, server.port, true) }
+        cases += [(loopback, server.port ^ 1, true), (loopback, server.port, false)]
+        for (address, port, isRefused) in cases {
+            let easy = try #require(CurlEasy(curl))
+            let multi = try #require(CurlMulti(curl, keeping: 1))
+            easy.set(CURLOPT_URL, text: Array("http://localhost/".utf8))
+            // As if libcurl had been led to the server by any means, in spite of the pin.
+            easy.direct(to: Array("::127.0.0.1:\(server.port)".utf8))
+            easy.allow(only: address, port: port)
+            #expect(easy.status == 0)
+            #expect(multi.add(easy))
+            var code: Int32?
+            while code == nil {
+                multi.perform()
+                code = multi.nextEnded()?.code
+                if code == nil { multi.wait(.seconds(1)) }
+            }
+            multi.remove(easy)
+            #expect(easy.wasRefused == isRefused)
+            #expect((code == 0) == !isRefused)
+        }
+        #expect(server.connections == 1)
+    }
+
+    @Test("not together with a proxy, and no proxy of the environment")
+    func proxies() async throws {
+        let proxy = LoopbackServer.answering(answer("200 OK", "proxy"))
+        defer { proxy.stop() }
+        let server = LoopbackServer.answering(answer("200 OK", "server"))
+        defer { server.stop() }
+        for name in ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"] {
+            setEnvironment(name, "http://127.0.0.1:\(proxy.port)")
+        }
+        let url = try FetchURL("http://localhost/")
+        let request = pinned(url, to: ["127.0.0.1"], port: server.port)
+        let fetcher = try Fetcher.plain()
+        let (_, body) = try await fetcher.collect(request)
+        #expect(String(decoding: body, as: UTF8.self) == "server")
+        await fetcher.close()
+        let through = try Fetcher(
+            FetchConfiguration(
+                proxy: FetchProxy(host: "127.0.0.1", port: proxy.port, isolation: nil)))
+        #expect(await failure(through, request) == .addressRefused)
+        #expect(proxy.connections == 0)
+        await through.close()
+    }
+
+    @Test("redirects are not followed, and of an error's body 4 KiB are read")
+    func hostileAnswers() async throws {
+        let server = LoopbackServer { peer in
+            guard let head = peer.readHead() else { return }
+            let target = "http://localhost:\(peer.port)/elsewhere"
+            let page = String(repeating: "x", count: 100_000)
+            let status = head.starts(with: "GET /302".utf8) ? "302 Found" : "410 Gone"
+            peer.send(answer(status, fields: "Location: \(target)\r\n", page))
+            peer.waitForClose()
+        }
+        defer { server.stop() }
+        let fetcher = try Fetcher.plain()
+        for (path, status) in [("302", 302), ("410", 410)] {
+            let request = pinned(
+                try FetchURL("http://localhost/\(path)"), to: ["127.0.0.1"], port: server.port)
+            let (response, body) = try await fetcher.collect(request)
+            #expect(response.status == status)
+            #expect(body.count == 4096)
+        }
+        #expect(server.connections == 2)
+        await fetcher.close()
+    }
+}

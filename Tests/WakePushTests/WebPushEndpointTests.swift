@@ -1,0 +1,168 @@
+import TestSupport
+import Testing
+import WakeFetch
+import WakeModel
+
+@testable import WakePush
+
+@Suite("Web Push endpoints that may be sent to")
+struct WebPushEndpointTests {
+    private func token(_ text: String) throws -> PushToken {
+        try PushToken(service: .webPush, bytes: Array(text.utf8))
+    }
+
+    private func rules(_ list: String) throws -> PushHostRules {
+        try #require(PushHostRules(list: list))
+    }
+
+    private func admits(_ rules: PushHostRules, _ host: String) -> Bool {
+        rules.admits(Array(host.utf8).span)
+    }
+
+    @Test(
+        "the known push services are admitted, in any case",
+        arguments: [
+            "fcm.googleapis.com", "FCM.GoogleApis.com", "updates.push.services.mozilla.com",
+            "push.services.mozilla.com.push.services.mozilla.com", "web.push.apple.com",
+            "api.push.apple.com", "wns2-par02p.notify.windows.com", "db5.notify.windows.com",
+            "ntfy.sh", "up.conversations.im", "jmt17.google.com",
+        ])
+    func known(_ host: String) {
+        #expect(admits(.known, host))
+    }
+
+    @Test(
+        "hosts that only look like one are not",
+        arguments: [
+            "ntfy.sh.example.org", "xntfy.sh", "a.ntfy.sh", "example.org", "notify.windows.com",
+            "evilnotify.windows.com", "notify.windows.com.evil.org", "fcm.googleapis.com.evil.org",
+            "evil-fcm.googleapis.com", "googleapis.com", "push.apple.com", "xpush.apple.com",
+            "web.push.apple.com.", "apple.com", "mozilla.com", "windows.com",
+        ])
+    func lookalikes(_ host: String) {
+        #expect(!admits(.known, host))
+    }
+
+    @Test("names and names below, beside the known ones or instead of them")
+    func lists() throws {
+        let both = try rules("known, Push.Example.org *.up.example.net")
+        #expect(admits(both, "ntfy.sh") && admits(both, "push.example.org"))
+        #expect(admits(both, "a.up.example.net") && admits(both, "a.b.UP.example.net"))
+        #expect(!admits(both, "up.example.net") && !admits(both, "a.push.example.org"))
+        #expect(both.isKnown && both.named == 2 && !both.isAny)
+        let one = try rules("push.example.org")
+        #expect(!admits(one, "ntfy.sh") && admits(one, "push.example.org"))
+        #expect(admits(try rules("any"), "whatever.example.org"))
+        for bad in [
+            "", " , ", "https://ntfy.sh", "ntfy.sh:443", "*", "*.com", "a_b.org", "127.0.0.1",
+            "ntfy.sh/x", "*ntfy.sh", "a.*.org", "localhost", "x.local", "[::1]", "bücher.example",
+        ] {
+            #expect(PushHostRules(list: bad) == nil, "\(bad)")
+        }
+    }
+
+    @Test("what is admitted by its host is still refused for its form when it is sent")
+    func forms() throws {
+        let policy = EndpointPolicy.known(.any)
+        #expect(
+            policy.host(of: try token("https://A.Example.ORG/x")) == Array("a.example.org".utf8))
+        #expect(policy.host(of: try token("https://a.example.org:443/x?y=%2F")) != nil)
+        // Good enough to be stored once, but no two programs read these alike.
+        for form in [
+            "https://a.example.org/../x", "https://a.example.org/%zz",
+            "https://a.example.org/%2e%2E/x", "https://a.example.org/a/./b",
+        ] {
+            #expect(policy.host(of: try token(form)) == nil, "\(form)")
+        }
+        let apns = try PushToken(service: .apns, bytes: [UInt8](repeating: 1, count: 32))
+        #expect(policy.host(of: apns) == nil)
+    }
+
+    @Test(
+        "hostile endpoints are refused before there is anything to send",
+        arguments: [
+            "http://ntfy.sh/x", "https://ntfy.sh:8443/x", "https://ntfy.sh:80/x",
+            "https://user@ntfy.sh/x", "https://ntfy.sh@evil.org/x", "https://user:pw@ntfy.sh/x",
+            "https://127.0.0.1/x", "https://127.1/x", "https://2130706433/x",
+            "https://0x7f000001/x", "https://0177.0.0.1/x", "https://0/x", "https://[::1]/x",
+            "https://[::ffff:127.0.0.1]/x", "https://localhost/x", "https://a.localhost/x",
+            "https://printer.local/x", "https://metadata.google.internal/x", "https://nas.lan/x",
+            "https://x.onion/x", "https://ntfy.sh#@evil.org/", "https://ntfy.sh/x#y",
+            "https://ntfy.sh\\@evil.org/x", "https://ntfy.sh/ x", "https://ntfy.sh/\u{0}",
+            "https://b\u{FC}cher.example/x", "https://ntfy\u{3002}sh/x",
+            "https://ntfy.sh.%00.org/x",
+            "https://ntfy.sh?x", "https://ntfy.sh", "https:///x", "https://.ntfy.sh/x",
+            "https://ntfy..sh/x", "https://ntfy.sh./x", "https://-a.org/x", "https://a.1/x",
+            "https://a.0x1/x", "ftp://ntfy.sh/x", "//ntfy.sh/x", "https:ntfy.sh/x",
+            "HTTPS://ntfy.sh/x", "https://ntfy.sh:/x", "https://ntfy.sh:0443/x",
+            "https://%6etfy.sh/",
+        ])
+    func hostile(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        #expect(throws: PushTokenError.self) {
+            try PushToken(service: .webPush, bytes: bytes)
+        }
+        #expect(PushEndpoint(bytes.span) == nil)
+    }
+
+    @Test("a host is refused when any of its addresses is not global, or there are none")
+    func addresses() throws {
+        let policy = EndpointPolicy.known(.any)
+        let good = try #require(IPAddress("9.9.9.9"))
+        #expect(policy.admits([good]) && !policy.admits([]))
+        for text in [
+            "127.0.0.1", "10.0.0.1", "100.64.0.1", "169.254.169.254", "172.16.0.1",
+            "192.168.1.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1",
+            "fc00::1", "::ffff:9.9.9.9", "64:ff9b::1", "2002:909:909::1", "2001:db8::1", "ff02::1",
+        ] {
+            let bad = try #require(IPAddress(text))
+            #expect(!policy.admits([bad]) && !policy.admits([good, bad]), "\(text)")
+        }
+        let network = try #require(IPNetwork("10.1.0.0/16"))
+        let own = EndpointPolicy.known(.any, networks: [network])
+        #expect(own.admits([try #require(IPAddress("10.1.2.3")), good]))
+        #expect(!own.admits([try #require(IPAddress("10.2.2.3"))]))
+    }
+
+    @Test("an address that is not global ends the host for the round, also at the second look")
+    func rebinding() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (1000, .answered(201)) }
+        world.lookUp = { host, number in
+            let inside = IPAddress(bytes: [169, 254, 169, 254])!
+            let isBad = host == "bad.example.org" || host == "later.example.org" && number == 2
+            return (5, .success(isBad ? [WebPushWorld.address, inside] : [WebPushWorld.address]))
+        }
+        let hosts = ["bad.example.org", "later.example.org", "good.example.org"]
+        let wakeUps = try (0..<3000).map { try WebPushWorld.wakeUp($0, hosts[$0 % 3]) }
+        world.run(wakeUps)
+        #expect(world.asked["bad.example.org"] == nil)
+        for number in 0..<3000 where number % 3 == 0 {
+            #expect(world.settled[number] == .retry(.endpointRefused))
+        }
+        let before = try #require(world.asked["later.example.org"])
+        // A minute of what sixteen at once make of a second each.
+        #expect(before > 300 && before < 1000)
+        #expect(world.settled.values.count { $0 == .retry(.endpointRefused) } == 2000 - before)
+        #expect(world.settled.values.count { $0 == .accepted } == 1000 + before)
+    }
+
+    @Test("hosts that the rules no longer name are not sent to, and nothing is deleted")
+    func rulesChange() throws {
+        var world = WebPushWorld(.known(try rules("ok.example.org")))
+        world.run([
+            try WebPushWorld.wakeUp(0, "ok.example.org"),
+            try WebPushWorld.wakeUp(1, "former.example.org"),
+        ])
+        #expect(world.settled == [0: .accepted, 1: .retry(.endpointRefused)])
+        #expect(world.lookUps == ["ok.example.org": 1])
+    }
+
+    @Test("with connect no name is looked up, and everything goes there")
+    func connect() throws {
+        let there = try #require(IPAddress("127.0.0.1"))
+        var world = WebPushWorld(.known(.any, fixed: [there]))
+        world.run(try (0..<50).map { try WebPushWorld.wakeUp($0, "h\($0).example.org") })
+        #expect(world.lookUps.isEmpty && world.settled.count == 50)
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+import WakeModel
+import WakePush
+
+@testable import WakeServer
+
+@Suite("Which push tokens may be registered")
+struct AdmissionTests {
+    /// Takes endpoints of one host.
+    private struct FakeGateway: Gateway {
+        let service: PushService
+        var host = ""
+        var connections: Int { 1 }
+        var window: Int { 1 }
+
+        func open(
+            lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
+        ) -> any GatewayRound {
+            FakeRound()
+        }
+
+        func admits(_ token: PushToken) -> Bool {
+            token.bytes.copy().starts(with: Array("https://\(host)/".utf8))
+        }
+    }
+
+    private final class FakeRound: GatewayRound {
+        func send(_ wakeUps: [WakeUp]) {}
+        func drain() {}
+        func finish() {}
+        func tick() {}
+        func land() -> Int { 0 }
+        func stop() {}
+    }
+
+    private static func token(_ service: PushService) throws -> PushToken {
+        try PushToken(
+            service: service,
+            bytes: service == .webPush
+                ? Array("https://push.example.net/a".utf8) : Array(repeating: 0x41, count: 32))
+    }
+
+    @Test("without a gateway none may, with one those of its push service and no other")
+    func services() throws {
+        for service in PushService.allCases {
+            let token = try Self.token(service)
+            #expect(Admission([]).problem(with: token) == .serviceOff)
+            for other in PushService.allCases {
+                let admission = Admission([
+                    FakeGateway(service: other, host: "push.example.net")
+                ])
+                #expect(admission.problem(with: token) == (other == service ? nil : .serviceOff))
+            }
+        }
+    }
+
+    @Test("an endpoint is looked at by the gateway of Web Push, other push tokens by none")
+    func hosts() throws {
+        let all = PushService.allCases.map { FakeGateway(service: $0, host: "other.example.net") }
+        for service in PushService.allCases {
+            let problem = Admission(all).problem(with: try Self.token(service))
+            #expect(problem == (service == .webPush ? .pushHostNotAllowed : nil))
+        }
+    }
+
+    @Test("the two problems are 422, each with its code")
+    func problems() {
+        #expect(Problem.serviceOff.status == 422 && Problem.pushHostNotAllowed.status == 422)
+        #expect("\(Problem.serviceOff.code)" == "service_off")
+        #expect("\(Problem.pushHostNotAllowed.code)" == "push_host_not_allowed")
+    }
+}
