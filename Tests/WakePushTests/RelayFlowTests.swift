@@ -27,7 +27,7 @@ struct RelayFlowTests {
         let step = flow.read(answer.span, of: first.request)
         #expect(step.settled.count == 1000)
         _ = flow.ended(first.request, .answered, now: 0, chance: 0)
-        // The second is under way still: the rest waits for more.
+        // The rest waits for more.
         let rests = flow.isIdle(now: 0)
         #expect(rests)
         flow.drain()
@@ -35,11 +35,19 @@ struct RelayFlowTests {
         #expect(third.entries.count == 500)
     }
 
-    @Test("a small number goes at once when nothing is under way")
+    @Test("a small number waits a second for others, not longer, and not when that was all")
     func small() throws {
         var flow = try flow(3, draining: false)
-        let (_, entries) = try flow.request(now: 0)
-        #expect(entries.count == 3)
+        let waits = flow.isIdle(now: 0)
+        flow.add(try WakeUp.numbered(3..<5))
+        let waitsStill = flow.isIdle(now: 999)
+        #expect(waits && waitsStill)
+        let (_, entries) = try flow.request(now: 1000)
+        #expect(entries.count == 5)
+        flow.add(try WakeUp.numbered(5..<6))
+        flow.drain()
+        let (_, last) = try flow.request(now: 1001)
+        #expect(last.count == 1)
     }
 
     @Test("large push tokens make smaller requests")

@@ -26,7 +26,8 @@ struct RelayGatewayTests {
         test.round.finish()
         expectWhole(try await test.settled(3500), 3500)
         let requests = peer.requests.value
-        #expect(requests.map(\.batch.tokens.count) == [1000, 1000, 1000, 500])
+        // Two connections: either may be the first.
+        #expect(requests.map(\.batch.tokens.count).sorted() == [500, 1000, 1000, 1000])
         #expect(requests.allSatisfy { $0.fault == nil && $0.batch.lifetime == 7200 })
         #expect(test.failure == nil)
         peer.stop()

@@ -20,8 +20,10 @@ struct RelayFlow {
     private var ledger = WakeUpLedger()
     private var answers: [UInt32: RelayAnswer] = [:]
     private var patience = RelayPatience()
-    /// When the relay first took a fresh request for a stale one.
+    /// Since when the relay does nothing but take fresh requests for stale ones.
     private var staleSince: UInt64?
+    /// When the first of what is ready began to wait for others.
+    private var waitsSince: UInt64?
     private var isDraining = false
     private var isLanding = false
 
@@ -30,6 +32,8 @@ struct RelayFlow {
     private static let clockTolerance = 2 * SignatureWindow.ahead
     /// Milliseconds in which a relay that has just started takes requests.
     private static let startPatience: UInt64 = 30_000
+    /// Milliseconds that wake-ups wait for others to fill a request.
+    private static let gathering: UInt64 = 1000
     /// Seconds after which it is asked again.
     private static let startPause = 3
 
@@ -53,14 +57,21 @@ struct RelayFlow {
     /// - Parameter now: milliseconds of a clock that never goes back.
     mutating func next(now: UInt64) -> (request: UInt32, entries: ArraySlice<Entry>)? {
         ledger.advance(now: now)
-        guard !isLanding, ledger.readyCount > 0, now >= patience.until,
-            answers.count < patience.requests
-        else { return nil }
+        guard ledger.readyCount > 0 else {
+            waitsSince = nil
+            return nil
+        }
+        let since = waitsSince ?? now
+        waitsSince = since
+        guard !isLanding, now >= patience.until, answers.count < patience.requests else {
+            return nil
+        }
         let tokens = ledger.readyEntries.prefix(RelayBatch.maximumWakes).lazy.map(\.wakeUp.token)
         let count = RelayBatch.count(of: tokens)
         let isFull = count == RelayBatch.maximumWakes || count < ledger.readyCount
         // Large batches: a request costs the same for one wake-up as for a thousand.
-        guard isFull || isDraining || answers.isEmpty else { return nil }
+        guard isFull || isDraining || now - since >= Self.gathering else { return nil }
+        waitsSince = nil
         let launched = ledger.launch(count)
         answers[launched.batch] = RelayAnswer(count: count, service: service)
         return (launched.batch, launched.entries)
@@ -80,7 +91,6 @@ struct RelayFlow {
         }
         if !meanings.isEmpty {
             patience.worked()
-            staleSince = nil
         }
         for meaning in meanings where step.failure == nil {
             switch meaning {
@@ -103,6 +113,7 @@ struct RelayFlow {
         guard let answer = answers.removeValue(forKey: request) else { return Step() }
         let left = answer.missing.map { ledger.land(request, UInt32($0)) }
         var step = Step()
+        if case .refused(.stale) = end {} else { staleSince = nil }
         switch end {
         case .answered, .cut, .refused(.replayed):
             guard !left.isEmpty else { break }
