@@ -7,6 +7,7 @@ enum PythonPeer {
     private static let script = """
         import base64, hashlib, http.client, json, os, sys, time
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
         def url(data):
             return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
@@ -14,7 +15,7 @@ enum PythonPeer {
         mode, seed, authority, ahead = sys.argv[1:5]
         body = sys.stdin.buffer.read()
         key = Ed25519PrivateKey.from_private_bytes(base64.urlsafe_b64decode(seed + "="))
-        raw = key.public_key().public_bytes_raw()
+        raw = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         digest = "sha-256=:" + base64.b64encode(hashlib.sha256(body).digest()).decode() + ":"
         parameters = (
             '("@method" "@authority" "@path" "content-type" "content-digest")'

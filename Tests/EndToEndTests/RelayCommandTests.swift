@@ -65,6 +65,6 @@ struct RelayCommandTests {
         #expect(
             check.contains(
                 "\nrelay           on, as wake.example.org, 1 installation, 60000 wake-ups a "
-                    + "minute each, for no push service\n"), "\(check)")
+                    + "minute each, for apns, apns-sandbox\n"), "\(check)")
     }
 }

@@ -53,7 +53,7 @@ final class RelayOwner {
                 authority = 127.0.0.1:\(place.port)
                 \(relay)
 
-                """)
+                """, serving: .nothing)
     }
 
     /// Allows the installation, as `village`.
@@ -74,9 +74,8 @@ final class RelayOwner {
                 via-key = \(key)
                 [broadcast]
                 heartbeat = off
-                fetches-per-second = 0
 
-                """)
+                """, serving: .nothing)
     }
 
     /// Asks the relay's metrics.

@@ -76,6 +76,12 @@ struct PolicyTests {
             ("walkRows", String(describing: Limits.walkRows)),
             ("unsettledWakeUps", String(describing: Limits.unsettledWakeUps)),
             ("seenTokens", String(describing: Limits.seenTokens)),
+            ("installations", String(describing: Limits.installations)),
+            ("relayRequests", String(describing: Limits.relayRequests)),
+            ("relayRequestsEach", String(describing: Limits.relayRequestsEach)),
+            ("relayLargeBodies", String(describing: Limits.relayLargeBodies)),
+            ("relaySeconds", String(describing: Limits.relaySeconds)),
+            ("relayNonces", String(describing: Limits.relayNonces)),
         ]
         for (name, value) in expected {
             #expect(text.contains("| `\(name)` | \(value) |"), "\(name)")
