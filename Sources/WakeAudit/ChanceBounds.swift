@@ -11,7 +11,7 @@ enum ChanceBounds {
     /// From here on every byte value is expected five times or more.
     static let chiSquareCount = 5 * 256
 
-    /// Pearson's statistic, 255 degrees of freedom. With so few as five expected the tail is heavier
+    /// Pearson's statistic, 255 degrees of freedom. With only five expected the tail is heavier
     /// than that of chi-square: Chernoff's bound for 1,280 bytes is 1e-10 above, and 1e-13 below;
     /// it falls with more. Too even is as much a sign of structure as too uneven: a counter is.
     static let chiSquare = 115.0...490.0
