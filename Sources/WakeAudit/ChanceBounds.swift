@@ -8,18 +8,17 @@ enum ChanceBounds {
     /// Of one test over one value; a store has up to some 10 million of them.
     private static let perValue = 1e-17
 
-    /// From here on every byte value is expected five times or more, and Pearson's statistic is
-    /// distributed well enough as chi-square.
+    /// From here on every byte value is expected five times or more.
     static let chiSquareCount = 5 * 256
 
-    /// Chi-square with 255 degrees of freedom: 426 and 140 are exceeded with a probability of
-    /// 1e-10 (Wilson and Hilferty); the bounds leave room for the approximation. Too even is as
-    /// much a sign of structure as too uneven: a counter is.
-    static let chiSquare = 115.0...470.0
+    /// Pearson's statistic, 255 degrees of freedom. With only five expected the tail is heavier
+    /// than that of chi-square: Chernoff's bound for 1,280 bytes is 1e-10 above, and 1e-13 below;
+    /// it falls with more. Too even is as much a sign of structure as too uneven: a counter is.
+    static let chiSquare = 115.0...490.0
 
-    /// The same over a single value, of which only text and padding shall show: with two of each
-    /// byte expected the tail is heavier, and this is 20 standard deviations away.
-    static let chiSquareOfValue = 700.0
+    /// The same over a single value, of which only text and padding shall show: Chernoff's bound
+    /// for 552 bytes is 1e-19.
+    static let chiSquareOfValue = 650.0
 
     /// The shortest value Pearson's statistic is asked about.
     static let chiSquareValueBytes = 256

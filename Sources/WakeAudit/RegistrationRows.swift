@@ -84,8 +84,8 @@ struct RegistrationRows: RecordReader {
 
 /// Values that occur more than once, by eight bytes of each.
 enum Repetition {
-    /// - Returns: how many are equal to another one, beyond what chance gives: 3 in a hundred
-    ///   million for a million values, so that none is allowed up to 4 million and two beyond.
+    /// - Returns: how many are equal to another one, beyond what chance gives: one pair in
+    ///   10^7 audits of 2 million values, so that none is allowed up to there and two beyond.
     static func count(_ values: consuming [UInt64]) -> Int {
         var values = values
         values.sort()
@@ -93,6 +93,6 @@ enum Repetition {
         for index in values.indices.dropFirst() where values[index] == values[index - 1] {
             equal += 1
         }
-        return values.count > 4_000_000 && equal <= 2 ? 0 : equal
+        return values.count > 2_000_000 && equal <= 2 ? 0 : equal
     }
 }

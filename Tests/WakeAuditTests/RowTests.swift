@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WakeFiles
 import WakeModel
@@ -112,6 +113,27 @@ struct RowTests {
         try site.insert((0..<5120).map { _ in (Sodium.random(32), Sodium.random(552)) })
         let report = try site.audit()
         #expect(report.isClean, "\(report.text)")
+    }
+
+    @Test("the bounds on equal bytes are the least that chance passes once in 10^10 times")
+    func binomial() {
+        for total in 6..<1280 {
+            let most = ChanceBounds.mostEqual(among: total)
+            // The tail beyond, summed from the smallest term.
+            func tail(_ least: Int) -> Double {
+                var sum = 0.0
+                for count in stride(from: total, through: least, by: -1) {
+                    var term = Double(total - count) * log(255.0 / 256) - Double(count) * log(256)
+                    term += lgamma(Double(total + 1)) - lgamma(Double(count + 1))
+                    sum += exp(term - lgamma(Double(total - count + 1)))
+                }
+                return 256 * sum
+            }
+            guard tail(most + 1) <= 1e-10, tail(most) >= 0.5e-10 else {
+                Issue.record("\(most) of \(total)")
+                return
+            }
+        }
     }
 
     @Test("the bounds are where the binomial distribution says")
