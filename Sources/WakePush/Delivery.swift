@@ -151,6 +151,8 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     case pushback
     /// Nothing gives out an access token, for minutes.
     case noAccessToken
+    /// A library of the system that it needs cannot be loaded.
+    case libraryMissing
 
     package var word: StaticString {
         switch self {
@@ -158,6 +160,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
+        case .libraryMissing: "library-missing"
         }
     }
 
@@ -182,6 +185,11 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
             """
             no access token could be had for minutes
             hint: check the network, and token_uri in the file of key; the next round tries again
+            """
+        case .libraryMissing:
+            """
+            a library of the system cannot be loaded
+            hint: reveille check names it and its package; then start the service anew
             """
         }
     }
