@@ -101,7 +101,10 @@ let package = Package(
         tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
         tests(
             "WakePushTests",
-            ["WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+            [
+                "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime",
+                "CLinux",
+            ]),
         .executableTarget(
             name: "mock-push",
             dependencies: [

@@ -71,8 +71,11 @@ struct MissingLibraryTests {
         let text = try String(contentsOfFile: file, encoding: .utf8)
         try text.replacing("127.0.0.1:8080", with: "127.0.0.1:0")
             .write(toFile: file, atomically: true, encoding: .utf8)
-        try "no library".write(
-            toFile: directory.path + "/" + library, atomically: true, encoding: .utf8)
+        // Debian has libcurl twice; either will do.
+        for name in [library, library.replacing("curl", with: "curl-gnutls")] {
+            try "no library".write(
+                toFile: directory.path + "/" + name, atomically: true, encoding: .utf8)
+        }
         let environment = ["LD_LIBRARY_PATH": directory.path]
         let check = try await RunningProgram.run(
             "reveille", ["check", "--config", file], environment: environment)
