@@ -105,7 +105,10 @@ let package = Package(
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
-            ["WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+            [
+                "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime",
+                "CLinux",
+            ]),
         .executableTarget(
             name: "mock-push",
             dependencies: [

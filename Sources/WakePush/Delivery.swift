@@ -157,6 +157,8 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     case noAccessToken
     /// The relay's own gateway cannot be used now.
     case relayStopped
+    /// A library of the system that it needs cannot be loaded.
+    case libraryMissing
 
     package var word: StaticString {
         switch self {
@@ -165,6 +167,7 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
         case .relayStopped: "relay-stopped"
+        case .libraryMissing: "library-missing"
         }
     }
 
@@ -196,6 +199,11 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
             the relay's own gateway to this push service cannot be used now
             hint: nothing was deleted; the next round tries again; if it stays, ask the relay's \
             owner
+            """
+        case .libraryMissing:
+            """
+            a library of the system cannot be loaded
+            hint: reveille check names it and its package; then start the service anew
             """
         }
     }

@@ -9,6 +9,9 @@ package protocol Gateway: Sendable {
     /// To the push service.
     var connections: Int { get }
 
+    /// Wake-ups on their way on one connection at once.
+    var streams: Int { get }
+
     /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
     var window: Int { get }
 
@@ -30,6 +33,8 @@ package protocol Gateway: Sendable {
 }
 
 extension Gateway {
+    package var streams: Int { ConnectionLimits().streams }
+
     package var perMinute: Int? { nil }
 
     package func admits(_ token: PushToken) -> Bool { true }

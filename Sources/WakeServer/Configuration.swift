@@ -52,6 +52,7 @@ package struct Configuration: Sendable, Equatable {
     /// Instead of the two above.
     package var apnsRelay: RelayConfiguration?
     package var fcmRelay: RelayConfiguration?
+    package var webPush: WebPushConfiguration?
     /// By name, their keys and values as they were written.
     var gatewaySections: [String: [String: String]] = [:]
 
@@ -90,54 +91,64 @@ package struct Configuration: Sendable, Equatable {
 
 extension Configuration {
     /// The file `reveille init` writes: the defaults, spelled out where people change them.
-    package static let template = """
-        # Reveille. Paths are relative to this file. `reveille check` explains what is in force.
+    /// - Parameter hasVAPIDKey: whether there is a key for Web Push, which then is on.
+    package static func template(hasVAPIDKey: Bool) -> String {
+        let off = hasVAPIDKey ? "" : "# "
+        return """
+            # Reveille. Paths are relative to this file. `reveille check` explains what is in force.
 
-        [http]
-        listen = 127.0.0.1:8080
-        # listen = unix:/run/reveille/http.sock      behind a front on the same machine
-        # proxy-protocol = on                        when that front speaks PROXY protocol v2
+            [http]
+            listen = 127.0.0.1:8080
+            # listen = unix:/run/reveille/http.sock      behind a front on the same machine
+            # proxy-protocol = on                        when that front speaks PROXY protocol v2
 
-        [admin]
-        listen = unix:admin.sock
+            [admin]
+            listen = unix:admin.sock
 
-        [store]
-        data = data
-        keys = keys/registration.key
+            [store]
+            data = data
+            keys = keys/registration.key
 
-        [feed]
-        directory = feed
-        key = keys/feed.key
-        serve = on
-        # spread-seconds = 300          woken clients spread their fetches over so long
-        # cache-seconds = 30            when a cache or CDN serves the feed
+            [feed]
+            directory = feed
+            key = keys/feed.key
+            serve = on
+            # spread-seconds = 300          woken clients spread their fetches over so long
+            # cache-seconds = 30            when a cache or CDN serves the feed
 
-        # [apns]
-        # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600
-        # key-id = ABC123DEFG
-        # team-id = TEAM123456
-        # topic = org.example.app          the app's bundle identifier
-        # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
-        # via-key = keys/relay.key         made by `reveille keygen --kind relay`
+            # [apns]
+            # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600
+            # key-id = ABC123DEFG
+            # team-id = TEAM123456
+            # topic = org.example.app          the app's bundle identifier
+            # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
+            # via-key = keys/relay.key         made by `reveille keygen --kind relay`
 
-        # [fcm]
-        # key = service-account.json       as downloaded from the Firebase console, mode 0600
-        # per-minute = 600000              the project's quota, unless Google granted another
-        # via = https://wake.example.org   instead, as for APNs, with via-key
+            # [fcm]
+            # key = service-account.json       as downloaded from the Firebase console, mode 0600
+            # per-minute = 600000              the project's quota, unless Google granted another
+            # via = https://wake.example.org   instead, as for APNs, with via-key
 
-        [broadcast]
-        fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
-        # interval-seconds = 7200     everyone is woken about so often, published or not
-        # heartbeat = off             only when something was published
-        # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
-        # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
+            \(off)[webpush]                        # browsers and UnifiedPush; no account is needed
+            \(off)key = keys/vapid.key             # apps subscribe with its public half
+            # subject = mailto:push@example.org  whom push services may write to; Apple's want it
+            # hosts = known, push.example.org    any: wherever endpoints lead; *.example.org: below
+            # body = byte                        for UnifiedPush services that refuse an empty body
 
-        # [relay]                         passes on wake-ups of installations that `relay allow` named
-        # authority = wake.example.org     this service's host name, as installations address it
-        # wakes-per-minute = 60000         for each of them
+            [broadcast]
+            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
+            # interval-seconds = 7200     everyone is woken about so often, published or not
+            # heartbeat = off             only when something was published
+            # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
+            # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
 
-        [log]
-        level = info
+            # [relay]                         passes on wake-ups of those that `relay allow` named
+            # authority = wake.example.org     this service's host name, as installations address it
+            # wakes-per-minute = 60000         for each of them
 
-        """
+            [log]
+            level = info
+
+            """
+    }
 }

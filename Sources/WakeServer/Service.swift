@@ -21,7 +21,9 @@ package struct Service: Sendable {
         Hardening.apply()
         let gateways: [any Gateway]
         do throws(GatewayError) {
-            gateways = try Gateways.make(configuration)
+            gateways = try Gateways.make(configuration) { service, _ in
+                log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
+            }
         } catch {
             throw .gateway(error)
         }

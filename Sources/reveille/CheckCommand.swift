@@ -47,8 +47,13 @@ enum CheckCommand {
         row("broadcasts", broadcasts(configuration))
         let gatewayFaults = Gateways.faults(configuration)
         for state in Gateways.states(configuration) {
-            let fault = gatewayFaults.first { $0.service == state.service }
-            row("\(state.service.word)", state.words, fault: fault.map { line($0.error.message) })
+            let fault = gatewayFaults.first { $0.service == state.service }?.error
+            let name = "\(state.service.word)"
+            if let fault, fault.isOptional {
+                row(name, "off: \(line(fault.message)); its push tokens are refused")
+            } else {
+                row(name, state.words, fault: fault.map { line($0.message) })
+            }
         }
         let relay = RelayState(configuration)
         row("relay", relay.words, fault: relay.problem.map(line))

@@ -29,9 +29,11 @@ enum InitCommand {
         let key = try FeedCommands.initialize(
             directory: configuration.feed, keyFile: configuration.feedKey,
             configuration: configuration)
+        let publicKey = try makeVAPIDKey(directory)
+        let text = Configuration.template(hasVAPIDKey: publicKey != nil)
         do {
             // Last: a file that is there says that all the rest is.
-            try Files.create(path, with: Array(Configuration.template.utf8).span, mode: 0o640)
+            try Files.create(path, with: Array(text.utf8).span, mode: 0o640)
         } catch {
             throw CommandFailure("\(path): \(error.reason)")
         }
@@ -39,9 +41,22 @@ enum InitCommand {
             """
             made \(directory)
             feed key: \(key)
+            \(publicKey.map { "web push key: \($0)" } ?? "web push: off")
             next: reveille serve --config \(path)
             """)
         return .success
+    }
+
+    /// - Returns: the public key; nil on a machine that cannot make one, which is said.
+    private static func makeVAPIDKey(_ directory: String) throws(CommandFailure) -> String? {
+        let path = directory + "/keys/vapid.key"
+        do throws(GatewayError) {
+            return try GatewayKey.vapid.create(path)
+        } catch {
+            guard error.isOptional else { throw CommandFailure("\(path): \(error.message)") }
+            Console().error("warning: no key for Web Push, which is left off: \(error.message)")
+            return nil
+        }
     }
 
     private static func make(_ directory: String) throws(CommandFailure) {

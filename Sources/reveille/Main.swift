@@ -12,7 +12,7 @@ enum Main {
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
             StatusCommand.command, BroadcastCommand.command, AuditCommand.command,
-            PolicyCommand.command,
+            PolicyCommand.command, KeygenCommand.command,
         ] + FeedCommands.all + RelayCommand.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",

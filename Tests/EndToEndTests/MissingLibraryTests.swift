@@ -59,4 +59,54 @@ struct MissingLibraryTests {
         try service.removeSection("apns")
         #expect(try await check().status == 0)
     }
+
+    @Test(
+        "Web Push, which is on by default, is left off and said so; the service starts",
+        arguments: [("libcurl.so.4", "libcurl4"), ("libcrypto.so.3", "libssl3")])
+    func webPush(_ library: String, _ package: String) async throws {
+        let directory = try TemporaryDirectory()
+        let root = directory.path + "/service"
+        #expect(try await RunningProgram.run("reveille", ["init", root]).status == 0)
+        let file = root + "/reveille.conf"
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        try text.replacing("127.0.0.1:8080", with: "127.0.0.1:0")
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        // Debian has libcurl twice; either will do.
+        for name in [library, library.replacing("curl", with: "curl-gnutls")] {
+            try "no library".write(
+                toFile: directory.path + "/" + name, atomically: true, encoding: .utf8)
+        }
+        let environment = ["LD_LIBRARY_PATH": directory.path]
+        let check = try await RunningProgram.run(
+            "reveille", ["check", "--config", file], environment: environment)
+        #expect(check.status == 0, "\(check.output)")
+        #expect(check.output.contains("webpush         off: "), "\(check.output)")
+        #expect(check.output.contains("apt-get install"), "\(check.output)")
+        #expect(check.output.contains(package) && !check.output.contains("problem: "))
+        let service = try RunningProgram(
+            "reveille", ["serve", "--config", file], environment: environment)
+        _ = try await service.line(
+            containing: "gateway-stopped service=webpush reason=library-missing")
+        _ = try await service.line(containing: "started port=")
+        service.signal(SIGTERM)
+        #expect(await service.exit() == 0)
+    }
+
+    @Test("init without OpenSSL says so, and leaves the section out")
+    func initialize() async throws {
+        let directory = try TemporaryDirectory()
+        try "no library".write(
+            toFile: directory.path + "/libcrypto.so.3", atomically: true, encoding: .utf8)
+        let root = directory.path + "/service"
+        let environment = ["LD_LIBRARY_PATH": directory.path]
+        let made = try await RunningProgram.run(
+            "reveille", ["init", root], environment: environment)
+        #expect(made.status == 0 && made.output.contains("warning: no key for Web Push"))
+        #expect(made.output.contains("apt-get install libssl3"), "\(made.output)")
+        #expect(made.output.contains("web push: off"))
+        #expect(!FileManager.default.fileExists(atPath: root + "/keys/vapid.key"))
+        let check = try await RunningProgram.run(
+            "reveille", ["check", "--config", root + "/reveille.conf"])
+        #expect(check.status == 0 && check.output.contains("webpush         off: no section"))
+    }
 }

@@ -39,6 +39,8 @@ package final class ServiceUnderTest {
         var text = try String(contentsOfFile: path, encoding: .utf8)
         text = text.replacing("listen = 127.0.0.1:8080", with: "listen = \(listen)\n\(extra)")
         text = text.replacing("level = info", with: "level = debug")
+        // Tests say themselves what is served.
+        text = Self.without("webpush", text)
         text += (push?.section ?? "") + sections
         try text.write(toFile: path, atomically: true, encoding: .utf8)
         (program, port) = try await Self.start(path)
@@ -51,15 +53,17 @@ package final class ServiceUnderTest {
 
     /// For the next start: no section of this name any more.
     package func removeSection(_ name: String) throws {
-        var isIn = false
-        let lines = try String(contentsOfFile: configuration, encoding: .utf8)
-            .split(separator: "\n", omittingEmptySubsequences: false)
-            .filter { line in
-                if line.hasPrefix("[") { isIn = line == "[\(name)]" }
-                return !isIn
-            }
-        try lines.joined(separator: "\n").write(
+        let text = try String(contentsOfFile: configuration, encoding: .utf8)
+        try Self.without(name, text).write(
             toFile: configuration, atomically: true, encoding: .utf8)
+    }
+
+    private static func without(_ name: String, _ text: String) -> String {
+        var isIn = false
+        return text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
+            if line.hasPrefix("[") { isIn = line.hasPrefix("[\(name)]") }
+            return !isIn
+        }.joined(separator: "\n")
     }
 
     package func kill() async {

@@ -1,5 +1,7 @@
 import Testing
-import WakeServer
+import WakePush
+
+@testable import WakeServer
 
 @Suite("The configuration file")
 struct ConfigurationTests {
@@ -9,7 +11,13 @@ struct ConfigurationTests {
 
     @Test("the file that init writes says the defaults")
     func template() throws {
-        #expect(try parse(Configuration.template) == Configuration(directory: "/base"))
+        let off = try parse(Configuration.template(hasVAPIDKey: false))
+        #expect(off == Configuration(directory: "/base"))
+        var on = try parse(Configuration.template(hasVAPIDKey: true))
+        #expect(on.webPush == WebPushConfiguration(key: "/base/keys/vapid.key"))
+        on.webPush = nil
+        on.gatewaySections = off.gatewaySections
+        #expect(on == off)
         #expect(try parse("") == Configuration(directory: "/base"))
     }
 

@@ -48,8 +48,13 @@ package struct WebPushGateway: Gateway {
 
     package var service: PushService { .webPush }
 
-    /// To one push service.
-    package var connections: Int { bounds.perHost }
+    /// To all push services together; where HTTP/2 carries several, still so many at once.
+    package var connections: Int { bounds.total }
+
+    package var streams: Int { 1 }
+
+    /// Requests at once of any configuration: for plans on paper.
+    package static var requestsAtOnce: Int { WebPushFlow.Bounds().total }
 
     /// With 5,000 wake-ups a second, a tenth of them to hosts that hang, it takes 16 seconds to
     /// fill; after 10 those hosts are known, and may not take more than half of it.

@@ -72,6 +72,7 @@ extension Configuration {
 
 extension Gateway {
     var limits: GatewayLimits {
-        GatewayLimits(service, connections: connections, quotaPerMinute: perMinute)
+        GatewayLimits(
+            service, connections: connections, streams: streams, quotaPerMinute: perMinute)
     }
 }

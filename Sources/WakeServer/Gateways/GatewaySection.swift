@@ -25,7 +25,7 @@ struct GatewaySection: Sendable {
     let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
 
     /// Every section that makes gateways.
-    static let all: [GatewaySection] = [apns, fcm]
+    static let all: [GatewaySection] = [apns, fcm, webPush]
 
     static func named(_ name: String) -> GatewaySection? { all.first { $0.name == name } }
 }
@@ -40,6 +40,9 @@ extension GatewaySection {
 /// Why a gateway cannot be made. Two lines: what is wrong, and what to do.
 package struct GatewayError: Error, Sendable, Equatable {
     package let message: String
+    /// A library of the system is missing or unfit: nothing in the configuration is wrong, and the
+    /// service does without this gateway.
+    package var isOptional = false
 }
 
 extension GatewayReach {

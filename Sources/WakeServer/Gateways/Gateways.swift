@@ -33,14 +33,22 @@ package enum Gateways {
     }
 
     /// Reads credentials and kept tokens; sends nothing.
+    /// - Parameter left: told which push service is done without, and why.
     /// - Throws: a section that cannot work. None of a section is not an error: registrations of
     ///   its push services are refused then, and those that are there get no wake-ups but those of
     ///   the event stream.
     package static func make(
-        _ configuration: Configuration
+        _ configuration: Configuration, left: (PushService, GatewayError) -> Void = { _, _ in }
     ) throws(GatewayError) -> [any Gateway] {
         var gateways: [any Gateway] = []
-        for section in GatewaySection.all { gateways += try section.make(configuration) }
+        for section in GatewaySection.all {
+            do throws(GatewayError) {
+                gateways += try section.make(configuration)
+            } catch {
+                guard error.isOptional else { throw error }
+                for service in section.services { left(service, error) }
+            }
+        }
         return gateways
     }
 
