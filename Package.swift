@@ -98,7 +98,7 @@ let package = Package(
         tests(
             "WakeStoreTests",
             ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
-        tests("WakeFetchTests", ["WakeFetch", "CRuntime"]),
+        tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
             [

@@ -46,6 +46,7 @@ struct crt_curl_table {
     void (*easy_cleanup)(void *easy);
     int (*easy_setopt)(void *easy, int option, ...);
     int (*easy_getinfo)(void *easy, int info, ...);
+    int (*easy_pause)(void *easy, int directions);
     crt_curl_list *(*slist_append)(crt_curl_list *list, const char *line);
     void (*slist_free_all)(crt_curl_list *list);
     void *(*multi_init)(void);
@@ -72,6 +73,8 @@ enum {
     CURLOPT_SOCKOPTFUNCTION = 20148,
     CURLOPT_OPENSOCKETFUNCTION = 20163,
     CURL_SOCKET_BAD = -1,
+    CURLPAUSE_CONT = 0,
+    CURLPAUSE_RECV = 1,
     CURL_SOCKOPT_OK = 0,
     CURL_SOCKOPT_ERROR = 1,
     CURLOPT_WRITEFUNCTION = 20011,
@@ -94,6 +97,7 @@ static crt_status resolve(void *library, crt_curl_table *table) {
         {"curl_easy_cleanup", (void **)&table->easy_cleanup},
         {"curl_easy_setopt", (void **)&table->easy_setopt},
         {"curl_easy_getinfo", (void **)&table->easy_getinfo},
+        {"curl_easy_pause", (void **)&table->easy_pause},
         {"curl_slist_append", (void **)&table->slist_append},
         {"curl_slist_free_all", (void **)&table->slist_free_all},
         {"curl_multi_init", (void **)&table->multi_init},
@@ -228,6 +232,14 @@ bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {
     int64_t microseconds = 0;
     int code = curl.table->easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &microseconds);
     return code == CURLE_OK && microseconds > 0;
+}
+
+void crt_curl_easy_nudge(crt_curl curl, void *easy) {
+    // Unpausing reads "as the data might've been read off the socket already"; without a pause
+    // before, it does nothing.
+    if (curl.table->easy_pause(easy, CURLPAUSE_RECV) == CURLE_OK) {
+        curl.table->easy_pause(easy, CURLPAUSE_CONT);
+    }
 }
 
 // MARK: Lists

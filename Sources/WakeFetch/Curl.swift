@@ -32,6 +32,10 @@ struct Curl: Sendable {
         if let reason { throw .libraryMissing(lacking(reason)) }
     }
 
+    /// Whether streams of a shared connection have to be watched, see ``StallWatch``. HTTP/2 was
+    /// rewritten in 8.1.0.
+    var forgetsStreams: Bool { unsafe crt_curl_version(library) < 0x080100 }
+
     func lacking(_ reason: MissingLibrary.Reason) -> MissingLibrary {
         MissingLibrary(name: name, package: "libcurl4", reason: reason)
     }

@@ -37,6 +37,11 @@ final class CurlEasy {
     /// Whether libcurl wanted to connect elsewhere than through the door.
     var wasRefused: Bool { unsafe door?.pointee.refused ?? false }
 
+    /// See ``StallWatch``.
+    func nudge() {
+        unsafe crt_curl_easy_nudge(curl.library, handle)
+    }
+
     // MARK: Options
 
     func set(_ option: crt_curl_option, _ value: Int) {

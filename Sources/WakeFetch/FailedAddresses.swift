@@ -7,6 +7,8 @@ struct FailedAddresses {
 
     private var until: [IPAddress: Duration] = [:]
 
+    var count: Int { until.count }
+
     mutating func note(_ address: IPAddress, at now: Duration) {
         if until.count >= Self.maximum {
             until = until.filter { $0.value > now }

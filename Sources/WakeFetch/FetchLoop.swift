@@ -11,6 +11,7 @@ final class FetchLoop {
     /// Of `transfers`, those whose answer others wait for.
     private var probes: Set<UInt64> = []
     private var failed = FailedAddresses()
+    private var stalls = StallWatch()
     /// When the paces have to be looked at, in the clock's patience.
     private var nextJudgement = Duration.zero
 
@@ -36,15 +37,16 @@ final class FetchLoop {
             for command in commands { obey(command, multi) }
             if isClosed { endAll(.closed, multi) }
             admit(multi)
+            for id in stalls.due(at: clock.now) { transfers[id]?.nudge() }
             multi.perform()
             while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code, multi) }
             lookForAnswers()
-            let wait = judge(multi)
+            let wait = min(judge(multi), stalls.next.map { $0 - clock.now } ?? .seconds(60))
             // Into the room that became free; libcurl then does not wait at all.
             admit(multi)
             if !transfers.isEmpty {
                 idleSince = clock.now
-                multi.wait(wait)
+                multi.wait(max(.zero, wait))
                 continue
             }
             let left = idleSince + settings.configuration.linger - clock.now
@@ -98,6 +100,9 @@ final class FetchLoop {
             guard multi.add(transfer.easy) else { return .outOfResources }
             transfers[job.id] = transfer
             unconnected.insert(job.id)
+            if job.request.allowsHTTP2, settings.curl.forgetsStreams {
+                stalls.begin(job.id, host: host, at: clock.now)
+            }
             return nil
         } catch {
             return error
@@ -176,6 +181,7 @@ final class FetchLoop {
         multi.remove(transfer.easy)
         unconnected.remove(id)
         probes.remove(id)
+        stalls.end(id)
         queue.ended(transfer.host)
         transfer.job.finish(result(transfer))
     }

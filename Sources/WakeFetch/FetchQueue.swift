@@ -1,6 +1,9 @@
 /// Which requests may run now: so many in all and so many to one host, hosts taking turns, first
 /// come first served within a host. A value without time or sockets.
 ///
+/// Where there are more hosts than room, a host keeps its place for `streak` requests before the
+/// next host gets it: every change of hosts costs a connection, and with it a TLS handshake.
+///
 /// libcurl has such bounds as well (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others), but one queue
 /// for all hosts: what waits for a host that hangs keeps back what waits for one that answers, is
 /// looked at again with every connection that becomes free, and its time runs meanwhile
@@ -26,13 +29,20 @@ struct FetchQueue<Element> {
         var isKnown = false
         /// Whether `turns` holds the host.
         var hasTurn = false
+        /// Places it kept since its last turn.
+        var kept = 0
     }
+
+    /// Requests of one host after each other in the same place.
+    static var streak: Int { 64 }
 
     private let total: Int
     private let perHost: Int
     private var elements: [UInt64: (element: Element, host: Host)] = [:]
     private var lines: [Host: Line] = [:]
     private var turns = FetchLine<Host>()
+    /// Hosts that keep a place which one of their requests has just left.
+    private var keepers: [Host] = []
     private(set) var running = 0
 
     init(total: Int, perHost: Int) {
@@ -52,8 +62,7 @@ struct FetchQueue<Element> {
 
     /// The next that may run, from now on counted as running.
     mutating func next() -> Turn? {
-        while running < total, let host = turns.popFirst() {
-            lines[host]?.hasTurn = false
+        while running < total, let host = nextHost() {
             guard hasRoom(host), let id = popWaiting(host),
                 let (element, _) = elements.removeValue(forKey: id)
             else {
@@ -82,6 +91,7 @@ struct FetchQueue<Element> {
         defer {
             elements = [:]
             turns = FetchLine()
+            keepers = []
             lines = lines.filter { $0.value.running > 0 }
             for host in lines.keys {
                 lines[host]?.waiting = FetchLine()
@@ -102,11 +112,23 @@ struct FetchQueue<Element> {
         running -= 1
         lines[host]?.running -= 1
         lines[host]?.isKnown = true
+        if let line = lines[host], !line.waiting.isEmpty, line.kept < Self.streak {
+            lines[host]?.kept += 1
+            keepers.append(host)
+        }
         giveTurn(host)
         forget(host)
     }
 
     // MARK: Hosts
+
+    private mutating func nextHost() -> Host? {
+        if let host = keepers.popLast() { return host }
+        guard let host = turns.popFirst() else { return nil }
+        lines[host]?.hasTurn = false
+        lines[host]?.kept = 0
+        return host
+    }
 
     private func hasRoom(_ host: Host) -> Bool {
         guard let line = lines[host] else { return false }

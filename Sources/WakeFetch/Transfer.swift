@@ -123,6 +123,11 @@ final class Transfer {
     /// Whether the head of the final response has come.
     var isAnswered: Bool { response != nil }
 
+    /// Makes it read again, see ``StallWatch``.
+    func nudge() {
+        if easy.isConnected { easy.nudge() }
+    }
+
     /// Whether it ended with `code` before there was a connection to send the request on.
     func failedToConnect(code: Int32) -> Bool {
         guard outcome == nil, !easy.wasRefused, !easy.isConnected else { return false }

@@ -1,8 +1,15 @@
-/// The form rules for a Web Push endpoint, before any name is resolved.
+/// The form rules for a Web Push endpoint, before any name is resolved: what two programs could
+/// read differently, and what can be no push service, is refused. Whatever passes is an address
+/// that can be fetched as it stands.
 ///
 /// glibc's `getaddrinfo` turns `127.1`, `2130706433`, `0x7f000001` and `0` into addresses, so a
-/// host must be a DNS name of at least two labels whose last one is not a number (WHATWG URL §3.5,
-/// "ends in a number"). Addresses are checked again when sending, on what is connected to.
+/// host must be a DNS name of at least two labels whose last one does not start with a digit, as no
+/// top-level domain does (RFC 1123 §2.1; WHATWG URL §3.5, "ends in a number"). Addresses are
+/// checked again when sending, on what is connected to.
+///
+/// Names beyond ASCII must come as the `xn--` labels that name servers know. These are labels like
+/// any other: nothing here turns them back into what they look like, and names are compared with
+/// the allowed ones byte by byte, hence a name that only looks like an allowed one is not it.
 package struct PushEndpoint: Equatable {
     /// The host's bytes within the endpoint.
     package let host: Range<Int>
@@ -13,13 +20,6 @@ package struct PushEndpoint: Equatable {
         guard (prefix + 1...Limits.pushTokenBytes).contains(bytes.count),
             bytes.extracting(0..<prefix).equals(scheme)
         else { return nil }
-        for index in bytes.indices {
-            // RFC 3986 §2: printable ASCII less the delimiters of prose and of fragments.
-            switch bytes[index] {
-            case 0x21, 0x24...0x3B, 0x3D, 0x3F...0x5B, 0x5D, 0x5F, 0x61...0x7A, 0x7E: continue
-            default: return nil
-            }
-        }
         var end = prefix
         while end < bytes.count, bytes[end] != UInt8(ascii: "/"), bytes[end] != UInt8(ascii: "?") {
             end += 1
@@ -27,6 +27,7 @@ package struct PushEndpoint: Equatable {
         guard end < bytes.count, bytes[end] == UInt8(ascii: "/") else { return nil }
         guard let host = Self.host(bytes, prefix..<end) else { return nil }
         guard Self.isName(bytes.extracting(host)) else { return nil }
+        guard Self.isTarget(bytes.extracting(end..<bytes.count)) else { return nil }
         self.host = host
     }
 
@@ -51,7 +52,7 @@ package struct PushEndpoint: Equatable {
             last = start..<index
             start = index + 1
         }
-        return labels >= 2 && !isNumber(host, last) && !isReserved(host, last)
+        return labels >= 2 && !isDigit(host[last.lowerBound]) && !isReserved(host, last)
     }
 
     /// RFC 1123 §2.1: letters, digits and inner hyphens, 1 to 63 of them.
@@ -70,21 +71,63 @@ package struct PushEndpoint: Equatable {
         }
     }
 
-    /// All digits, or `0x` and hexadecimal digits.
-    private static func isNumber(_ host: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        if range.allSatisfy({ (0x30...0x39).contains(host[$0]) }) { return true }
-        guard range.count >= 2, host[range.lowerBound] == UInt8(ascii: "0"),
-            host[range.lowerBound + 1] | 0x20 == UInt8(ascii: "x")
-        else { return false }
-        return range.dropFirst(2).allSatisfy { Hex.value(host[$0]) != nil }
-    }
-
-    /// Names that never lead to a push service (RFC 6761, RFC 6762, RFC 7686, ICANN's `internal`).
+    /// Names that never lead to a push service: of this machine (RFC 6761 §6.3), of the local
+    /// network (RFC 6762 and its appendix G, ICANN's `internal`), of the infrastructure, with
+    /// `home.arpa` (RFC 3172, RFC 8375), of other networks (RFC 7686, RFC 9476), or of nothing at
+    /// all (RFC 6761 §6.4). `test` and `example` are ordinary names that do not resolve: programs
+    /// should not treat them as special (RFC 6761 §6.2, §6.5), and laboratories use the former.
     private static func isReserved(_ host: Span<UInt8>, _ range: Range<Int>) -> Bool {
         let label = range.map { host[$0] | 0x20 }
         let reserved: [StaticString] = [
-            "localhost", "local", "internal", "home", "lan", "onion",
+            "localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home",
+            "lan", "arpa", "onion", "alt", "invalid",
         ]
         return reserved.contains { label.span.equals($0) }
+    }
+
+    /// Path and query (RFC 3986 §3.3, §3.4): no fragment, nothing outside of ASCII, no percent sign
+    /// without its two digits, and no segment that would be resolved away (§5.2.4).
+    private static func isTarget(_ target: Span<UInt8>) -> Bool {
+        var segment = DotSegment()
+        var isPath = true
+        var index = 0
+        while index < target.count {
+            var byte = target[index]
+            index += 1
+            switch byte {
+            case UInt8(ascii: "/") where isPath, UInt8(ascii: "?") where isPath:
+                guard !segment.isDots else { return false }
+                segment = DotSegment()
+                isPath = byte == UInt8(ascii: "/")
+                continue
+            case UInt8(ascii: "%"):
+                guard index + 1 < target.count, let high = Hex.value(target[index]),
+                    let low = Hex.value(target[index + 1])
+                else { return false }
+                byte = high << 4 | low
+                index += 2
+            case 0x21, 0x24, 0x26...0x3B, 0x3D, 0x3F...0x5A, 0x5F, 0x61...0x7A, 0x7E: break
+            default: return false
+            }
+            segment.add(byte)
+        }
+        return !(isPath && segment.isDots)
+    }
+
+    /// Whether a segment is `.` or `..`, percent-encoded or not.
+    private struct DotSegment {
+        private var length = 0
+        private var isOnlyDots = true
+
+        var isDots: Bool { isOnlyDots && (1...2).contains(length) }
+
+        mutating func add(_ byte: UInt8) {
+            length += 1
+            if byte != UInt8(ascii: ".") { isOnlyDots = false }
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }

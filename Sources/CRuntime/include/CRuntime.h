@@ -5,8 +5,8 @@
 //   Crypto.h / Crypto.c   libcrypto.so.3   (Debian package libssl3)
 //   SSL.h / SSL.c         libssl.so.3 and libcrypto.so.3   (Debian package libssl3)
 //
-// `Resolver.h` is about the C library itself. `Library.h` holds what every one of them needs: find a library, look its functions up, and say
-// exactly what was wrong if that failed.
+// `Library.h` holds what every one of them needs: find a library, look its functions up, and say
+// exactly what was wrong if that failed. `Resolver.h` is about the C library itself.
 #pragma once
 
 #include "Crypto.h"

@@ -172,6 +172,10 @@ int crt_curl_easy_set_target(crt_curl curl, void *easy, crt_curl_list *_Nullable
 /// (CURLINFO_PRETRANSFER_TIME_T(3) above 0).
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy);
 
+/// Makes the next crt_curl_multi_perform read for this transfer though its socket is silent
+/// (curl_easy_pause(3)). Not from within a receiver.
+void crt_curl_easy_nudge(crt_curl curl, void *easy);
+
 /// Appends a copy of `line`. NULL when out of memory; the given list is then still valid.
 crt_curl_list *_Nullable crt_curl_list_append(
     crt_curl curl, crt_curl_list *_Nullable list, const char *line);

@@ -88,8 +88,7 @@ package struct FCMTokenExchange: Sendable {
         case .tls: .refused(.exchangeUntrusted)
         case .libraryMissing, .invalidURL, .onionWithoutProxy, .invalidField, .addressRefused,
             .network, .timeout, .tooLarge, .truncated, .stopped, .cancelled, .closed,
-            .outOfResources,
-            .protocolViolation:
+            .outOfResources, .protocolViolation:
             .failed(retryAfter: 0)
         }
     }
