@@ -56,7 +56,7 @@ struct WebPushServiceTests {
         let service = try await ServiceUnderTest(sections: mock.section, serving: .nothing)
         for endpoint in [
             "https://elsewhere.example.org/x", "https://push.example/x",
-            "https://h1.push.example.org/x", "https://h1.push.example/../x",
+            "https://h1.push.example.org/x",
         ] {
             let put = try register(endpoint, service)
             let object = try JSONSerialization.jsonObject(with: Data(put.body)) as? [String: Any]
@@ -66,6 +66,7 @@ struct WebPushServiceTests {
         for endpoint in [
             "https://h1.push.example:8443/x", "http://h1.push.example/x",
             "https://127.0.0.1/x", "https://[::1]/x", "https://localhost/x",
+            "https://h1.push.example/../x",
         ] {
             #expect(try register(endpoint, service).status == 400, "\(endpoint)")
         }

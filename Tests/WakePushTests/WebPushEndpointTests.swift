@@ -61,19 +61,12 @@ struct WebPushEndpointTests {
         }
     }
 
-    @Test("what is admitted by its host is still refused for its form when it is sent")
+    @Test("the host of an endpoint is in lower case, and nothing else has one")
     func forms() throws {
         let policy = EndpointPolicy.known(.any)
         #expect(
             policy.host(of: try token("https://A.Example.ORG/x")) == Array("a.example.org".utf8))
         #expect(policy.host(of: try token("https://a.example.org:443/x?y=%2F")) != nil)
-        // Good enough to be stored once, but no two programs read these alike.
-        for form in [
-            "https://a.example.org/../x", "https://a.example.org/%zz",
-            "https://a.example.org/%2e%2E/x", "https://a.example.org/a/./b",
-        ] {
-            #expect(policy.host(of: try token(form)) == nil, "\(form)")
-        }
         let apns = try PushToken(service: .apns, bytes: [UInt8](repeating: 1, count: 32))
         #expect(policy.host(of: apns) == nil)
     }
@@ -88,7 +81,10 @@ struct WebPushEndpointTests {
             "https://[::ffff:127.0.0.1]/x", "https://localhost/x", "https://a.localhost/x",
             "https://printer.local/x", "https://metadata.google.internal/x", "https://nas.lan/x",
             "https://x.onion/x", "https://ntfy.sh#@evil.org/", "https://ntfy.sh/x#y",
-            "https://ntfy.sh\\@evil.org/x", "https://ntfy.sh/ x", "https://ntfy.sh/\u{0}",
+            "https://ntfy.sh\\@evil.org/x", "https://ntfy.sh/ x", "https://a.example.org/../x",
+            "https://a.example.org/%zz",
+            "https://a.example.org/%2e%2E/x", "https://a.example.org/a/./b",
+            "https://ntfy.sh/\u{0}",
             "https://b\u{FC}cher.example/x", "https://ntfy\u{3002}sh/x",
             "https://ntfy.sh.%00.org/x",
             "https://ntfy.sh?x", "https://ntfy.sh", "https:///x", "https://.ntfy.sh/x",

@@ -21,8 +21,7 @@ struct EndpointPolicy: Sendable {
         }
     }
 
-    /// What is fetched. Stricter than ``PushEndpoint``: no dot segments, percent signs only before
-    /// two hexadecimal digits. Port 443 and https are certain after that one.
+    /// What is fetched: whatever passes as ``PushEndpoint`` is an address that can be.
     static func url(_ endpoint: Span<UInt8>) -> FetchURL? {
         do throws(FetchError) {
             return try FetchURL(endpoint.array)
