@@ -61,7 +61,7 @@ extension ConfigurationParser {
 
     /// Checked as a whole at the end of the file: most of these need the others of their section.
     private static let gateways: [String: Key] = Dictionary(
-        uniqueKeysWithValues: GatewaySection.all.flatMap { section in
+        GatewaySection.all.flatMap { section in
             section.words.map { word in
                 let isPath = section.paths.contains(word.key)
                 let key = Key(expected: word.takes) { configuration, value, directory in
@@ -71,7 +71,7 @@ extension ConfigurationParser {
                 }
                 return ("\(section.name).\(word.key)", key)
             }
-        })
+        }, uniquingKeysWith: { first, _ in first })
 
     private static let relay: [String: Key] = Dictionary(
         uniqueKeysWithValues: RelaySettings.words.map { word in

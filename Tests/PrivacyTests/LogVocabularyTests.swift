@@ -20,7 +20,10 @@ struct LogVocabularyTests {
             .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
             .roundUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
-            .feedChanged(sequence: 7), .feedUnreadable,
+            .feedChanged(sequence: 7), .feedUnreadable, .relayOn(installations: 3),
+            .relayInstallationsUnusable,
+            .relayBatch(accepted: 9, gone: 1, retried: 2, stopped: 0),
+            .relayRefused(.relayBusy),
         ]
     }()
 
@@ -40,7 +43,7 @@ struct LogVocabularyTests {
         let check = LogCheck(try policy())
         for event in Self.events {
             let letters = event.line.split { $0 == " " || $0 == "=" }.joined()
-            #expect(letters.allSatisfy { $0.isNumber || $0.isLetter || "-+".contains($0) })
+            #expect(letters.allSatisfy { $0.isNumber || $0.isLetter || "-+_".contains($0) })
             var findings = AuditFindings()
             check.run(Array("reveille info \(event.line)\n".utf8), &findings)
             #expect(findings.isEmpty, "\(event.line)")
@@ -69,7 +72,7 @@ struct LogVocabularyTests {
                 let type = text[..<word.range.lowerBound]
                     .matches(of: /\n(?:package )?(?:enum|struct|extension) (\w+)/).last.map(\.1)
                 // What becomes of a single wake-up is counted, never said.
-                if ["RetryCause", "APNsReason", "DeliveryClass"].contains(type) { continue }
+                if ["RetryCause", "APNsReason", "DeliveryClass", "RelayStop"].contains(type) { continue }
                 for literal in text[word.range].matches(of: /: "([a-z0-9-]+)"/) {
                     reasons.insert(String(literal.1))
                 }
@@ -94,6 +97,7 @@ struct LogVocabularyTests {
             }
             return words
         }
+        #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
         #expect(words("service") == PushService.allCases.map { String(describing: $0.word) })
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
         #expect(words("reasons") == all.map(\.words))

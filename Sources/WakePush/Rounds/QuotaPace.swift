@@ -1,7 +1,8 @@
 /// How many wake-ups a push service's quota allows now: at no time more than the quota in any
-/// minute, spread evenly, and after a silence from next to nothing up to that within a minute:
-/// Google asks that nobody goes from none to the full rate in less (firebase.google.com, "Best
-/// practices when sending FCM messages at scale"). A value that takes the time.
+/// minute, spread evenly, and after a silence from next to nothing up to that over a minute. Spikes
+/// are refused before the quota is used up (firebase.google.com, "FCM throttling and quotas"), and
+/// are what "Best practices when sending FCM messages at scale" asks senders to avoid. A value that
+/// takes the time.
 ///
 /// ```
 ///   wake-ups a second
