@@ -106,13 +106,14 @@ package struct Service: Sendable {
         let watch = FeedWatch(
             site, remote: remote, isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
+        let people = PeopleRoute()
         let broadcaster = Broadcaster(
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
-            desk: desk, file: file, log: log)
-        let counters = Once<HTTPCounters>()
-        let people = PeopleRoute {
-            PublicCounters(store: store.counters, broadcaster: broadcaster)
+            desk: desk, file: file, log: log
+        ) { [counters = store.counters] in
+            people.take(ExactCounts(store: counters, broadcaster: $0))
         }
+        let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             metrics: Metrics(

@@ -36,6 +36,8 @@ final class Broadcaster: Sendable {
     private let log: Log
     let desk: BroadcastDesk
     private let file: RoundFile
+    /// Told when everyone has been woken, or as many as could be.
+    private let ended: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
     private let bell: AsyncStream<Void>
     private let ringer: AsyncStream<Void>.Continuation
@@ -44,7 +46,8 @@ final class Broadcaster: Sendable {
 
     init(
         wakes: StreamHub, watch: FeedWatch, store: Store, gateways: [any Gateway],
-        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, log: Log
+        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, log: Log,
+        ended: @escaping @Sendable (Broadcaster) -> Void
     ) {
         self.wakes = wakes
         self.watch = watch
@@ -54,6 +57,7 @@ final class Broadcaster: Sendable {
         self.desk = desk
         self.file = file
         self.log = log
+        self.ended = ended
         (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -89,6 +93,7 @@ final class Broadcaster: Sendable {
             case (.notNewer, _)?: report(.notNewer)
             case (.waits(let seconds), let round)?:
                 let streams = tellStreams(sequence, .asked)
+                if !hasGateways { ended(self) }
                 ringer.yield()
                 report(
                     .started(sequence: sequence, streams: streams, round: round, seconds: seconds))
@@ -194,6 +199,7 @@ final class Broadcaster: Sendable {
             return false
         }
         tellUnlessTold(sequence, reasons)
+        ended(self)
         return true
     }
 
@@ -225,6 +231,7 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(BroadcastSummary(last)))
+        ended(self)
     }
 
     /// Notes what has happened, as soon as it can be written down: until then no round begins.

@@ -26,7 +26,8 @@ extension PeoplePage {
         table{border-collapse:collapse;width:100%}
         th,td{text-align:left;font-weight:400;padding:.375rem .5rem .375rem 0;\
         border-bottom:1px solid var(--line)}
-        td{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+        thead th{font-weight:600}
+        th:last-child,td{text-align:right;font-variant-numeric:tabular-nums}
         """
 
     /// As the content security policy names it (CSP Level 3 §2.3.1, hash-source).

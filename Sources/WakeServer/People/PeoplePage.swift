@@ -18,8 +18,7 @@ package struct PeoplePage: Sendable {
 
     /// The page of a service that was just started.
     package static func text() -> String {
-        let counters = PublicCounters(deletes: 0, broadcasts: 0, pushes: RoundCounters())
-        return PeoplePage().html(counters, audit: nil)
+        PeoplePage().html(PublicCounters(), audit: nil)
     }
 
     func answer(_ counters: PublicCounters, audit: AuditVerdict?) -> Response {
@@ -79,7 +78,9 @@ package struct PeoplePage: Sendable {
         <p>Nothing of this is about a person:</p>
         \(state)
         <h2>What happened since this service was started</h2>
-        <p>Rounded to \(RoundedCount.step); what is under \(RoundedCount.least) is not told.</p>
+        <p>Counted when a broadcast has ended, never in between, and rounded to one of the two nearest \
+        tens by chance; what is under \(RoundedCount.least) is not told. So nobody can read here what \
+        one person did.</p>
         \(Self.table(counters))
         <h2>Check us</h2>
         \(Self.checking(hash, audit))
@@ -127,10 +128,18 @@ package struct PeoplePage: Sendable {
     // MARK: From what happened
 
     private static func table(_ counters: PublicCounters) -> String {
-        let rows = counters.rows.map {
-            "<tr><th scope=\"row\">\($0.words)</th><td>\($0.count.text)</td></tr>"
+        let rows = PublicCounter.allCases.map { counter in
+            let count = counters[counter]?.text ?? "not counted yet"
+            return "<tr><th scope=\"row\">\(counter.words)</th><td>\(count)</td></tr>"
         }
-        return "<table>\n" + rows.joined(separator: "\n") + "\n</table>"
+        return """
+            <table>
+            <thead><tr><th scope="col">What</th><th scope="col">How many</th></tr></thead>
+            <tbody>
+            \(rows.joined(separator: "\n"))
+            </tbody>
+            </table>
+            """
     }
 
     private static func checking(_ hash: String, _ audit: AuditVerdict?) -> String {
