@@ -1,8 +1,8 @@
 import Glibc
 import WakePush
 
-/// A push service that speaks as the real ones do, checks what it is sent, goes wrong on demand, and
-/// says what it has seen.
+/// A push service that speaks as the real ones do, checks what it is sent, goes wrong on demand,
+/// and says what it has seen.
 @main
 enum Main {
     static func main() {

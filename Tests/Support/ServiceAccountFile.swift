@@ -1,7 +1,7 @@
 private import Foundation
 
-/// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around it
-/// as Google gives it out, in a directory of their own.
+/// A service account of no project that exists: an RSA key by `openssl`, and the JSON file around
+/// it as Google gives it out, in a directory of their own.
 package struct ServiceAccountFile: Sendable {
     package static let email = "pusher@example-project.iam.gserviceaccount.com"
     package static let project = "example-project"

@@ -60,7 +60,10 @@ final class HTTPConversation: Conversation {
             state = .open
             receive(0)
         }
-        if state != .ended { speech?.flush(self) }
+        guard state != .ended, let speech else { return }
+        speech.flush(self)
+        // What came while an answer was due has waited.
+        if filled > 0, speech.openStreams == 0, isReading { receive(0) }
     }
 
     func fail(_ what: String) {

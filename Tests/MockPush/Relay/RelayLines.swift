@@ -48,7 +48,8 @@ struct RelayLines {
             let stop = options.stops.first(where: { $0.service == service })
         else { return }
         made.lines.append(
-            "{\"service\":\"\(service)\",\"stopped\":\"\(stop.word)\",\"cause\":\"\(stop.cause)\"}\n"
+            "{\"service\":\"\(service)\",\"stopped\":\"\(stop.word)\","
+                + "\"cause\":\"\(stop.cause)\"}\n"
         )
     }
 

@@ -88,7 +88,8 @@ final class WebPushDesk: HTTPDesk {
             rest(endpoint, seconds: seconds)
             return HTTPAnswer(429, [("retry-after", "\(seconds)")])
         }
-        if let told = told(endpoint), !(200...299).contains(told.status) {
+        let told = told(endpoint)
+        if let told, !(200...299).contains(told.status) {
             rest(endpoint, seconds: told.retryAfter)
             return self.answer(told, request)
         }
@@ -97,7 +98,7 @@ final class WebPushDesk: HTTPDesk {
         host.delivered += 1
         host.duplicates += tally.duplicates - before
         var answer = HTTPAnswer(
-            options.accepts,
+            told?.status ?? options.accepts,
             [("location", "\(request.origin)/message/\(tally.delivered)"), ("ttl", "0")])
         if falls(options.oversizedEvery) {
             tally.faults["oversized", default: 0] += 1

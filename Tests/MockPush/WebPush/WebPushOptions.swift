@@ -50,10 +50,10 @@ struct WebPushOptions: ServiceOptions {
 
     static let about = """
         A Web Push service (RFC 8030, VAPID of RFC 8292): every path is an endpoint, by HTTP/2 or
-        HTTP/1.1, and every name a host, counted on its own. An ANSWER is
-        STATUS[::RETRY-AFTER] as in 410, 429::30 or 302 (with --redirect-to, or a place here that must not be fetched). What
-        --answer-to looks at is the endpoint, as in https://h03.example/=503. A LIST is names with
-        commas between, or the number of hosts from the first that is seen. Example:
+        HTTP/1.1, and every name a host, counted on its own. An ANSWER is STATUS[::RETRY-AFTER], as
+        in 410, 429::30 or 302 (to --redirect-to, or to a place here that must not be fetched).
+        What --answer-to looks at is the endpoint, as in https://h03.example/=503. A LIST is names
+        with commas between, or the number of hosts from the first that is seen. Example:
 
           mock-push --service webpush --certificate chain.pem --key key.pem --hang-hosts 10
 
