@@ -136,11 +136,11 @@ extension Configuration {
             # body = byte                        for UnifiedPush services that refuse an empty body
 
             [broadcast]
-            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
+            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go
             # interval-seconds = 7200     everyone is woken about so often, published or not
             # heartbeat = off             only when something was published
-            # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
-            # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
+            # watch = on                  a new head starts a broadcast; or https://… of another
+            # brake-permille = 50         of 1,000 push tokens called gone; with more, none goes
 
             # [relay]                         passes on wake-ups of those that `relay allow` named
             # authority = wake.example.org     this service's host name, as installations address it
