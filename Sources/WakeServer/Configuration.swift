@@ -132,7 +132,7 @@ extension Configuration {
         # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
         # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
 
-        # [relay]                         passes on wake-ups of installations that `relay allow` named
+        # [relay]                          passes on wake-ups of those that `relay allow` named
         # authority = wake.example.org     this service's host name, as installations address it
         # wakes-per-minute = 60000         for each of them
 
