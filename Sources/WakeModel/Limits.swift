@@ -84,7 +84,7 @@ package enum Limits {
 
     /// Installations that may be allowed.
     package static let installations = 10_000
-    /// Requests to the relay in work at once, of up to 1,000 wake-ups of about 1 KiB of memory each.
+    /// Requests to the relay in work at once, of up to 1,000 wake-ups of 1 KiB of memory each.
     package static let relayRequests = 32
     /// Requests of one installation at once.
     package static let relayRequestsEach = 4
