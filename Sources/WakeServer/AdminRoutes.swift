@@ -6,6 +6,7 @@ import WakeStore
 struct AdminRoutes: Sendable {
     let broadcaster: Broadcaster
     let planner: BroadcastPlanner
+    let rotation: RotationRoute
     let metrics: Metrics
     let health: Health
 
@@ -23,6 +24,8 @@ struct AdminRoutes: Sendable {
             exchange.respond(read(request) { plan() })
         } else if request.isPath("/v1/broadcast") {
             broadcast(request, exchange)
+        } else if request.isPath("/v1/rotation") {
+            rotation.handle(request, exchange)
         } else {
             exchange.respond(Answers.problem(.notFound))
         }

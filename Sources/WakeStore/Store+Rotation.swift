@@ -1,3 +1,5 @@
+private import Synchronization
+
 extension Store {
     /// Drops the previous generation, makes the current one previous and begins a new one.
     ///
@@ -11,6 +13,9 @@ extension Store {
         }
     }
 
+    /// Ends the rotation in work after its present slice; what is erased stays erased. Any thread.
+    package func stopRotation() { counters.stopsRotation.store(true, ordering: .relaxed) }
+
     /// Writes the database anew: what a rotation put off for lack of room.
     package func compact() async -> Compaction {
         await withCheckedContinuation { continuation in
@@ -22,7 +27,12 @@ extension Store {
     /// - Returns: nil when the files cannot be read.
     package func survey() async -> StoreSurvey? {
         await withCheckedContinuation { continuation in
-            post(.survey { continuation.resume(returning: $0) })
+            survey { continuation.resume(returning: $0) }
         }
+    }
+
+    /// The same for callers without a task of their own; answers on the writer's thread.
+    package func survey(_ answer: @escaping @Sendable (StoreSurvey?) -> Void) {
+        post(.survey(answer: answer))
     }
 }

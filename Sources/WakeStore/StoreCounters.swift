@@ -29,6 +29,8 @@ package final class StoreCounters: Sendable {
     /// Rows dropped by them.
     package let expired = Atomic<Int>(0)
 
+    /// Somebody wants the rotation in work to end.
+    let stopsRotation = Atomic<Bool>(false)
     /// Number of the current generation.
     let generation = Atomic<UInt64>(0)
 

@@ -16,12 +16,14 @@ extension Writer {
 
     func beginRotation(_ answer: @escaping @Sendable (RotationOutcome) -> Void) {
         guard rotation == nil else { return answer(.failed(.inWork)) }
+        counters.stopsRotation.store(false, ordering: .relaxed)
         rotation = RotationWork(answer: answer)
     }
 
     /// One step, between two batches.
     func advanceRotation() {
         guard var work = rotation else { return }
+        if counters.stopsRotation.load(ordering: .relaxed) { return stopRotation() }
         var batch = Batch([.expiry(rows: work.slice)])
         batch.isCalm = false
         complete(&batch)

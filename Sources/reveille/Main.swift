@@ -9,7 +9,7 @@ enum Main {
         version: "0.1.0",
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
-            StatusCommand.command, BroadcastCommand.command,
+            StatusCommand.command, BroadcastCommand.command, RotateCommand.command,
         ] + FeedCommands.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",

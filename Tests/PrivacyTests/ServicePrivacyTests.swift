@@ -90,10 +90,12 @@ struct ServicePrivacyTests {
     @Test("listening to wakes and fetching the feed leaves the store byte-identical")
     func anonymous() async throws {
         let service = try await ServiceUnderTest()
-        // All but the schedule of broadcasts, which the service writes down as it starts.
+        // All but the schedules of broadcasts and rotations, which the service writes down as it
+        // starts.
         func store() throws -> [String: Data] {
             try service.files().filter {
                 $0.key.hasPrefix("data/") && !$0.key.hasPrefix("data/broadcast")
+                    && !$0.key.hasPrefix("data/rotation")
             }
         }
         let before = try store()
@@ -116,6 +118,10 @@ struct ServicePrivacyTests {
             .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
             .roundUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
+            .rotated(generation: 2, dropped: 3, kept: 4, milliseconds: 5),
+            .rotationFailed(.keysUnwritable(13)), .compactionPutOff(needed: 9, free: 8),
+            .compactionFailed, .compacted(bytes: 8192, milliseconds: 5), .rotationFileDamaged,
+            .rotationUnwritable, .keysInMemory(forgotten: 7),
             .feedChanged(sequence: 7), .feedUnreadable,
         ]
         for event in events {
