@@ -4,6 +4,7 @@ import Testing
 import WakeModel
 import WakePush
 import WakeServer
+import WakeStore
 
 /// Start reading here: what the service must not keep or say, checked on the built program.
 @Suite("What the service keeps and says", .timeLimit(.minutes(2)))
