@@ -115,7 +115,7 @@ let package = Package(
             "WakeClientTests",
             [
                 "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
-                "WakeFiles",
+                "WakeFiles", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
