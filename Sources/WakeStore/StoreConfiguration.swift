@@ -14,6 +14,8 @@ package struct StoreConfiguration: Sendable {
     package var maxPages = 2_621_440
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes
+    /// Bytes that writing the database anew leaves free on its file system: others need some, too.
+    package var spareBytes = 16 << 20
     /// Called once, on the writer's thread, when a flush failed: nothing written since the last
     /// acknowledgement can be trusted, so the process must end and be started again.
     package var onFatal: @Sendable () -> Void = { _exit(1) }

@@ -18,13 +18,13 @@ extension Writer {
         let needed: Int
         do throws(SQLiteError) {
             if owesTruncation || loggedPages > 0 { try truncate() }
-            needed = try usedPages() * Limits.pageBytes
+            needed = try usedPages() * Limits.pageBytes + configuration.spareBytes
         } catch {
             fail(error)
             return .failed
         }
-        if let free = freeBytes, free < needed + Self.spareBytes {
-            return .noRoom(needed: needed + Self.spareBytes, free: free)
+        if let free = freeBytes, free < needed {
+            return .noRoom(needed: needed, free: free)
         }
         do throws(StoreOpenError) {
             try writeFresh()
@@ -32,7 +32,7 @@ extension Writer {
         } catch {
             guard removeFresh() else { return .failed }
             if case .sqlite(let error) = error, error.isFull {
-                return .noRoom(needed: needed + Self.spareBytes, free: freeBytes ?? 0)
+                return .noRoom(needed: needed, free: freeBytes ?? 0)
             }
             return .failed
         }
@@ -64,9 +64,6 @@ extension Writer {
             return nil
         }
     }
-
-    /// Left free at all times: deletes need some.
-    private static let spareBytes = 16 << 20
 
     /// What `PRAGMA schema_version` is in every file, whichever way it came to be: otherwise it
     /// would count the rotations.

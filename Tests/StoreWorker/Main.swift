@@ -26,6 +26,7 @@ enum Main {
         case "full": await FullDisk.run(configuration, callers: numbers[0])
         case "rotate": await Rotate.run(configuration, dieAt: numbers[0], traceTo: arguments)
         case "spin": await Rotate.spin(configuration, seed: numbers[0], tokens: numbers[1])
+        case "fullrotate": await FullDisk.rotate(configuration)
         case "readonly": await ReadOnlyDisk.run(configuration)
         default: exit(2)
         }

@@ -37,5 +37,8 @@ int wake_trace(const char *path);
 /// Returns 0 or errno. Call before the first thread starts.
 int wake_mount_private(const char *directory, const char *size);
 
+/// Bytes of a file, -1 when there is none.
+long wake_file_size(const char *path);
+
 /// Makes that tmpfs read-only. Returns 0 or errno.
 int wake_remount_readonly(const char *directory);
