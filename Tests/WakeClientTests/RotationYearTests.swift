@@ -10,8 +10,8 @@ import WakeServer
 struct RotationYearTests {
     private static let day = 86_400
 
-    /// Back for three days at least: the service may be off for two of them, and a client that failed
-    /// tries every six hours.
+    /// Back for three days at least: the service may be off for two of them, and a client that
+    /// failed tries every six hours.
     @Test("who is away for up to four days at a time is never dropped, at the shortest interval")
     func renewed() {
         for seed in 1...3 as ClosedRange<UInt64> {
