@@ -69,6 +69,13 @@ package enum Limits {
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
 
+    /// Rows of an expired generation erased in one transaction: what everybody else waits for
+    /// meanwhile.
+    package static let expiryRows = 2048
+    /// Rows up to which a generation is counted; a larger one is estimated from as many ids, to
+    /// 2 per cent.
+    package static let surveyRows = 4096
+
     // MARK: Broadcasts
 
     /// Rows a round reads at once: a millisecond of opening, in which nothing is written down.

@@ -32,6 +32,11 @@ package struct Configuration: Sendable, Equatable {
     // [store]
     package var data: String
     package var keys: String
+    /// The keys are never written anywhere: every start begins with an empty store.
+    package var keysInMemory = false
+    /// Days between two rotations of the generations: a registration lives so long after its last
+    /// renewal, and at most twice as long.
+    package var rotationDays = 7
     /// Upper bound of the database, MiB.
     package var storeMegabytes = 4096
 
@@ -108,6 +113,8 @@ extension Configuration {
             [store]
             data = data
             keys = keys/registration.key
+            # keys = memory               in no file: every restart forgets everyone until they renew
+            # rotation-days = 7           what is not renewed for 7 to 14 days expires
 
             [feed]
             directory = feed

@@ -36,6 +36,8 @@ final class Broadcaster: Sendable {
     private let log: Log
     let desk: BroadcastDesk
     private let file: RoundFile
+    /// Has its turn between two rounds.
+    private let rotator: Rotator
     private let state = Mutex(State())
     private let bell: AsyncStream<Void>
     private let ringer: AsyncStream<Void>.Continuation
@@ -44,7 +46,8 @@ final class Broadcaster: Sendable {
 
     init(
         wakes: StreamHub, watch: FeedWatch, store: Store, gateways: [any Gateway],
-        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, log: Log
+        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, rotator: Rotator,
+        log: Log
     ) {
         self.wakes = wakes
         self.watch = watch
@@ -53,6 +56,7 @@ final class Broadcaster: Sendable {
         self.planner = planner
         self.desk = desk
         self.file = file
+        self.rotator = rotator
         self.log = log
         (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -108,6 +112,7 @@ final class Broadcaster: Sendable {
             group.addTask { [watch, log] in await watch.run(log) }
             await resume()
             for await _ in bell {
+                await rotator.turn()
                 await look()
                 while !Task.isCancelled, case .start(let reasons) = desk.decide() {
                     guard await start(reasons) else { break }
@@ -115,6 +120,7 @@ final class Broadcaster: Sendable {
             }
             group.cancelAll()
         }
+        await rotator.stop()
     }
 
     // MARK: Reasons
