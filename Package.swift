@@ -125,7 +125,7 @@ let package = Package(
             "WakeClientTests",
             [
                 "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
-                "WakeFiles",
+                "WakeFiles", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",

@@ -115,6 +115,13 @@ package enum Files {
         return unsafe String(cString: resolved)
     }
 
+    /// Bytes that this user may still write to the file system of `path` (statvfs(3)).
+    package static func freeBytes(at path: String) throws(FileError) -> Int {
+        var status = statvfs()
+        guard unsafe statvfs(path, &status) == 0 else { throw FileError(.status) }
+        return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+    }
+
     /// The directory part of a path; nil when it has none.
     package static func parent(of path: String) -> String? {
         var trimmed = path[...]

@@ -69,6 +69,13 @@ package enum Limits {
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
 
+    /// Rows of an expired generation erased in one transaction: what everybody else waits for
+    /// meanwhile.
+    package static let expiryRows = 2048
+    /// Rows up to which a generation is counted; a larger one is estimated from as many ids, to
+    /// 2 per cent.
+    package static let surveyRows = 4096
+
     // MARK: Broadcasts
 
     /// Rows a round reads at once: a millisecond of opening, in which nothing is written down.
@@ -84,7 +91,7 @@ package enum Limits {
 
     /// Installations that may be allowed.
     package static let installations = 10_000
-    /// Requests to the relay in work at once, of up to 1,000 wake-ups of about 1 KiB of memory each.
+    /// Requests to the relay in work at once, of up to 1,000 wake-ups of 1 KiB of memory each.
     package static let relayRequests = 32
     /// Requests of one installation at once.
     package static let relayRequestsEach = 4

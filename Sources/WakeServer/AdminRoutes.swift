@@ -6,6 +6,7 @@ import WakeStore
 struct AdminRoutes: Sendable {
     let broadcaster: Broadcaster
     let planner: BroadcastPlanner
+    let rotation: RotationRoute
     let metrics: Metrics
     let health: Health
     let people: PeopleRoute
@@ -26,6 +27,8 @@ struct AdminRoutes: Sendable {
             broadcast(request, exchange)
         } else if request.isPath("/v1/audit") {
             exchange.respond(takeAudit(request))
+        } else if request.isPath("/v1/rotation") {
+            rotation.handle(request, exchange)
         } else {
             exchange.respond(Answers.problem(.notFound))
         }

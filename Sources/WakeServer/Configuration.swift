@@ -32,6 +32,11 @@ package struct Configuration: Sendable, Equatable {
     // [store]
     package var data: String
     package var keys: String
+    /// The keys are never written anywhere: every start begins with an empty store.
+    package var keysInMemory = false
+    /// Days between two rotations of the generations: a registration lives so long after its last
+    /// renewal, and at most twice as long.
+    package var rotationDays = 7
     /// Upper bound of the database, MiB.
     package var storeMegabytes = 4096
 
@@ -108,6 +113,8 @@ extension Configuration {
             [store]
             data = data
             keys = keys/registration.key
+            # keys = memory               in no file: every restart forgets everyone until they renew
+            # rotation-days = 7           what is not renewed for 7 to 14 days expires
 
             [feed]
             directory = feed
@@ -136,11 +143,11 @@ extension Configuration {
             # body = byte                        for UnifiedPush services that refuse an empty body
 
             [broadcast]
-            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes can go
+            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go
             # interval-seconds = 7200     everyone is woken about so often, published or not
             # heartbeat = off             only when something was published
-            # watch = on                  a new head starts a broadcast; or https://… of one elsewhere
-            # brake-permille = 50         of 1,000 push tokens called gone; with more none is deleted
+            # watch = on                  a new head starts a broadcast; or https://… of another
+            # brake-permille = 50         of 1,000 push tokens called gone; with more, none goes
 
             # [relay]                         passes on wake-ups of those that `relay allow` named
             # authority = wake.example.org     this service's host name, as installations address it

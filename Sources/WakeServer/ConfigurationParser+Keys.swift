@@ -27,7 +27,12 @@ extension ConfigurationParser {
             return true
         },
         "store.data": path(\.data),
-        "store.keys": path(\.keys),
+        "store.keys": Key(expected: "a path, or memory") { configuration, value, directory in
+            configuration.keysInMemory = value == "memory"
+            configuration.keys = absolute(value, directory)
+            return true
+        },
+        "store.rotation-days": integer(\.rotationDays, RotationSchedule.days),
         "store.megabytes": integer(\.storeMegabytes, 1...1_048_576),
         "feed.directory": path(\.feed),
         "feed.key": path(\.feedKey),

@@ -1,6 +1,7 @@
 private import Glibc
 package import WakeModel
 package import WakePush
+package import WakeStore
 
 /// How much is logged.
 package enum LogLevel: String, Sendable, Equatable, CaseIterable {
@@ -42,6 +43,21 @@ package enum LogEvent: Sendable, Equatable {
     case roundResumed(permille: Int)
     /// The file that says where a round stands cannot be written: a crash would repeat much of it.
     case roundUnwritable
+    /// The previous generation is dropped; milliseconds in which nothing else was done.
+    case rotated(generation: UInt64, dropped: Int, kept: Int, milliseconds: Int)
+    /// Nothing is dropped; tried again later.
+    case rotationFailed(RotationFailure)
+    /// Rows and keys are gone, but there is no room to write the database anew; tried again later.
+    case compactionPutOff(needed: Int, free: Int)
+    case compactionFailed
+    /// What was put off has been done.
+    case compacted(bytes: Int, milliseconds: Int)
+    /// The age of the generation is unknown: a full interval begins.
+    case rotationFileDamaged
+    /// The age of the generation cannot be written down: a restart would forget some of it.
+    case rotationUnwritable
+    /// No keys in any file: the store began empty; rows of before that nobody could open.
+    case keysInMemory(forgotten: Int)
     case feedChanged(sequence: UInt64)
     case feedUnreadable
     /// Wake-ups of so many installations are passed on.
@@ -55,11 +71,12 @@ package enum LogEvent: Sendable, Equatable {
     var level: LogLevel {
         switch self {
         case .storeFailed, .storeFull, .storeFailing, .feedUnreadable, .gatewayStopped,
-            .brakeTripped, .roundUnwritable, .planRefused,
+            .brakeTripped, .roundUnwritable, .planRefused, .rotationFailed, .compactionPutOff,
+            .compactionFailed, .rotationFileDamaged, .rotationUnwritable,
             .relayInstallationsUnusable:
             .error
         case .started, .stopping, .stopped, .storeRecovered, .broadcastStarted, .broadcastEnded,
-            .roundResumed, .headSeen, .relayOn:
+            .roundResumed, .headSeen, .rotated, .compacted, .keysInMemory, .relayOn:
             .info
         case .storeOpened, .feedChanged, .relayBatch, .relayRefused: .debug
         }
@@ -87,6 +104,17 @@ package enum LogEvent: Sendable, Equatable {
         case .brakeTripped(let service): "brake-tripped service=\(service.word)"
         case .roundResumed(let permille): "round-resumed permille=\(permille)"
         case .roundUnwritable: "round-unwritable"
+        case .rotated(let generation, let dropped, let kept, let milliseconds):
+            "rotated generation=\(generation) dropped=\(dropped) kept=\(kept) ms=\(milliseconds)"
+        case .rotationFailed(let failure): "rotation-failed cause=\(failure.word)"
+        case .compactionPutOff(let needed, let free):
+            "compaction-put-off needed=\(needed) free=\(free)"
+        case .compactionFailed: "compaction-failed"
+        case .compacted(let bytes, let milliseconds):
+            "compacted bytes=\(bytes) ms=\(milliseconds)"
+        case .rotationFileDamaged: "rotation-file-damaged"
+        case .rotationUnwritable: "rotation-unwritable"
+        case .keysInMemory(let forgotten): "keys-in-memory forgotten=\(forgotten)"
         case .feedChanged(let sequence): "feed-changed sequence=\(sequence)"
         case .feedUnreadable: "feed-unreadable"
         case .relayOn(let installations): "relay-on installations=\(installations)"

@@ -9,6 +9,7 @@ struct Metrics: Sendable {
     let store: StoreCounters
     let wakes: StreamHub
     let broadcaster: Broadcaster
+    let rotator: Rotator
     let planner: BroadcastPlanner
     let relay: RelayCounters?
     let sequence: @Sendable () -> UInt64
@@ -81,6 +82,7 @@ struct Metrics: Sendable {
             counter("store_failures", "operations answered unavailable", load(store.failures)),
             gauge("store_pages", "pages of the database", load(store.pages)),
         ]
+        samples += generations(rotator.now)
         samples += pushes(broadcaster.totals)
         if let relay { samples += passedOn(relay) }
         if let http = http() {
@@ -99,6 +101,32 @@ struct Metrics: Sendable {
             ]
         }
         return samples
+    }
+
+    private func generations(_ state: Rotator.State) -> [Sample] {
+        [
+            gauge(
+                "generation", "number of the current generation",
+                Int(clamping: state.schedule.record.generation)),
+            gauge(
+                "next_rotation_seconds", "of uptime until the next rotation",
+                state.schedule.secondsLeft),
+            gauge("rotating", "whether a rotation is in work", state.isRotating ? 1 : 0),
+            gauge(
+                "compaction_owed", "whether a rotation had no room to write the database anew",
+                state.schedule.record.owesCompaction ? 1 : 0),
+            gauge(
+                "registrations_current", "registrations of the current generation, about",
+                load(store.currentRows)),
+            gauge(
+                "registrations_previous", "registrations that the next rotation drops, about",
+                load(store.previousRows)),
+            counter("rotations", "rotations done", load(store.rotations)),
+            counter("rotation_failures", "rotations that failed", state.failures),
+            counter(
+                "registrations_expired", "registrations dropped by rotations",
+                load(store.expired)),
+        ]
     }
 
     private func pushes(_ totals: RoundCounters) -> [Sample] {

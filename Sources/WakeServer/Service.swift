@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Synchronization
 package import WakeHTTP
 import WakeModel
 import WakePush
@@ -44,6 +45,10 @@ package struct Service: Sendable {
         let opening = (ContinuousClock.now - start) / .milliseconds(1)
         log(.storeOpened(milliseconds: Int(opening)))
         relay = Self.relay(configuration, gateways: gateways, log: log)
+        if configuration.keysInMemory {
+            let strays = store.counters.strayRows.load(ordering: .relaxed)
+            log(.keysInMemory(forgotten: strays))
+        }
         do throws(HTTPServerError) {
             (server, broadcaster) = try Self.bind(
                 configuration, store: store, gateways: gateways, relay: relay, log: log,
@@ -106,20 +111,24 @@ package struct Service: Sendable {
         let watch = FeedWatch(
             site, remote: remote, isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
-        let people = PeopleRoute()
+        let rotator = Rotator(
+            store: store, file: RotationFile(path: configuration.rotationRecord),
+            interval: configuration.rotationSeconds, log: log)
+        let people = PeopleRoute(retentionDays: 2 * configuration.rotationDays)
         let broadcaster = Broadcaster(
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
-            desk: desk, file: file, log: log
+            desk: desk, file: file, rotator: rotator, log: log
         ) { [counters = store.counters] in
             people.take(ExactCounts(store: counters, broadcaster: $0))
         }
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
+            rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
-                broadcaster: broadcaster, planner: planner, relay: relay?.desk.counters,
-                sequence: sequence),
+                broadcaster: broadcaster, rotator: rotator, planner: planner,
+                relay: relay?.desk.counters, sequence: sequence),
             health: health, people: people)
         let open = PublicRoutes(
             registration: RegistrationRoute(
@@ -154,7 +163,8 @@ package enum ServiceError: Error {
 
 extension Configuration {
     package var store: StoreConfiguration {
-        var store = StoreConfiguration(dataDirectory: data, keyFile: keys)
+        var store = StoreConfiguration(
+            dataDirectory: data, keyFile: keysInMemory ? nil : keys)
         store.maxPages = storeMegabytes * 256  // pages of 4 KiB
         return store
     }
@@ -190,6 +200,11 @@ extension Configuration {
 
     /// Where the round in work stands, beside the database.
     var roundRecord: String { data + "/round" }
+
+    /// How old the current generation is, beside the database.
+    var rotationRecord: String { data + "/rotation" }
+
+    var rotationSeconds: Int { rotationDays * 86_400 }
 
     /// The provider token of APNs between two runs, beside the database.
     var providerToken: String { data + "/apns-token" }

@@ -13,12 +13,10 @@ struct Batch {
     var report = BatchReport()
 
     init(_ requests: [Request]) {
-        operations = requests.filter {
-            if case .page = $0 { false } else { true }
-        }
+        operations = requests.filter(\.isOperation)
         hasDeletes = operations.contains {
             switch $0 {
-            case .operation(.delete, _), .removal: true
+            case .operation(.delete, _), .removal, .expiry: true
             default: false
             }
         }
@@ -33,6 +31,15 @@ struct Batch {
     /// Whether the log must be empty before anything is answered: it may hold bytes that somebody
     /// is told are gone, or leaving it would tell that it does not.
     var mustTruncate: Bool { hasDeletes || report.erased > 0 || isCalm }
+
+    /// Pages that the log may need for all of it.
+    var pages: Int {
+        operations.reduce(0) { pages, request in
+            // Neighbours share their pages, at least two a page.
+            if case .expiry(let rows) = request { return pages + rows / 2 + Limits.pagesPerInsert }
+            return pages + Limits.pagesPerInsert
+        }
+    }
 
     /// Forgets an attempt that failed.
     mutating func restart() {

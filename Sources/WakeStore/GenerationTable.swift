@@ -12,6 +12,9 @@ final class GenerationTable {
     private let select: Statement
     private let exists: Statement
     private let page: Statement
+    private let deleteFirst: Statement
+    private let idAt: Statement
+    private let countAll: Statement
     private unowned let database: Database
 
     init(
@@ -31,6 +34,10 @@ final class GenerationTable {
         exists = try database.prepare("SELECT 1 FROM \(table) WHERE id=?1")
         page = try database.prepare(
             "SELECT id,sealed FROM \(table) WHERE id>?1 ORDER BY id LIMIT ?2")
+        let ids = "SELECT id FROM \(table) ORDER BY id LIMIT"
+        deleteFirst = try database.prepare("DELETE FROM \(table) WHERE id IN (\(ids) ?1)")
+        idAt = try database.prepare("\(ids) 1 OFFSET ?1")
+        countAll = try database.prepare("SELECT count(*) FROM \(table)")
     }
 
     /// Writes the row, new or not, with the same two statements in every case.
@@ -60,6 +67,30 @@ final class GenerationTable {
         try deleteIfUnchanged.bind(2, blob: sealed.span)
         try deleteIfUnchanged.run()
         return database.changes > 0
+    }
+
+    /// Removes so many rows with the smallest ids, which says nothing about which they are.
+    /// - Returns: how many there were.
+    func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
+        try deleteFirst.bind(1, integer: Int64(rows))
+        try deleteFirst.run()
+        return database.changes
+    }
+
+    /// Rows, exact below `limit`. Ids are uniform: how close together the first ones are tells how
+    /// many there are, to 100 / sqrt(limit) per cent, without reading the rest.
+    func estimate(_ limit: Int) throws(SQLiteError) -> Int {
+        try idAt.bind(1, integer: Int64(limit - 1))
+        defer { idAt.reset() }
+        guard try idAt.step() else { return try count() }
+        let id = idAt.blob(0)
+        let place = id.prefix(8).reversed().reduce(0.0) { ($0 + Double($1)) / 256 }
+        return place > 0 ? Int(min(1e15, Double(limit) / place)) : limit
+    }
+
+    private func count() throws(SQLiteError) -> Int {
+        defer { countAll.reset() }
+        return try countAll.step() ? Int(countAll.integer(0)) : 0
     }
 
     func contains(_ id: [UInt8]) throws(SQLiteError) -> Bool {

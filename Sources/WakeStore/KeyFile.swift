@@ -1,4 +1,3 @@
-import WakeFiles
 import WakeModel
 package import WakeSodium
 
@@ -21,6 +20,8 @@ package import WakeSodium
 /// have expired), then replaces this file by rename with the roles exchanged and a new master for
 /// the table that was emptied: a crash in between leaves an empty previous table and the old roles,
 /// and the rotation is simply done again.
+///
+/// With `keys = memory` the same value exists without its file.
 package struct KeyFile: Sendable {
     package static let byteCount = 120
 
@@ -30,9 +31,17 @@ package struct KeyFile: Sendable {
     package let previous: KeyMemory
 
     /// Two new random masters.
-    static func random() -> KeyFile {
+    static func random(generation: UInt64 = 1) -> KeyFile {
         KeyFile(
-            generation: 1, currentTable: .a, current: .random(32), previous: .random(32))
+            generation: generation, currentTable: .a, current: .random(32), previous: .random(32))
+    }
+
+    /// What follows: current becomes previous, and a new master takes the place of the one before,
+    /// which is in none of the two.
+    func rotated() -> KeyFile {
+        KeyFile(
+            generation: generation + 1, currentTable: currentTable.other, current: .random(32),
+            previous: current)
     }
 
     init(
@@ -75,51 +84,4 @@ package struct KeyFile: Sendable {
     }
 
     private static let mark = Array("RVLLKEYS".utf8)
-
-    // MARK: On disk
-
-    static func read(_ configuration: StoreConfiguration) throws(StoreOpenError) -> KeyFile {
-        try Part.keyFile.checkPrivate(at: configuration.keyFile)
-        try checkPlace(configuration)
-        var bytes: [UInt8]
-        do throws(FileError) {
-            bytes = try Files.read(configuration.keyFile, limit: 4096)
-        } catch {
-            throw StoreOpenError(.keyFile, error)
-        }
-        defer { wipe(&bytes) }
-        return try KeyFile(decoding: bytes)
-    }
-
-    /// Writes a file that must not exist yet, mode 0600.
-    func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
-        var bytes = encode()
-        defer { wipe(&bytes) }
-        do throws(FileError) {
-            try Files.create(configuration.keyFile, with: bytes.span)
-        } catch {
-            throw StoreOpenError(.keyFile, error)
-        }
-    }
-
-    /// A copy of the data directory must not carry the keys with it.
-    static func checkPlace(_ configuration: StoreConfiguration) throws(StoreOpenError) {
-        let directory: String
-        do throws(FileError) {
-            directory = try Files.resolve(configuration.dataDirectory)
-        } catch {
-            throw StoreOpenError(.dataDirectory, error)
-        }
-        let place: String
-        do throws(FileError) {
-            place = try Files.resolve(Files.parent(of: configuration.keyFile) ?? ".")
-        } catch {
-            throw StoreOpenError(.keyFile, error)
-        }
-        guard place != directory, !place.hasPrefix(directory + "/") else {
-            throw .keyFileInsideData
-        }
-    }
-
-    private typealias Part = StoreOpenError.Part
 }

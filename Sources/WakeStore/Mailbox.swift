@@ -8,14 +8,34 @@ enum Request: Sendable {
         Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)
     case page(
         Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
+    /// The next slice of the generation that is to be dropped: the writer's own.
+    case expiry(rows: Int)
+    case rotation(answer: @Sendable (RotationOutcome) -> Void)
+    case compaction(answer: @Sendable (Compaction) -> Void)
+    case survey(answer: @Sendable (StoreSurvey?) -> Void)
 
-    /// - Parameter answer: for a page it can only be bad news.
+    /// Part of a transaction; everything else is done between two.
+    var isOperation: Bool {
+        switch self {
+        case .operation, .removal, .expiry: true
+        case .page, .rotation, .compaction, .survey: false
+        }
+    }
+
+    /// - Parameter answer: for what is no operation it can only be bad news.
     func answer(_ answer: StoreAnswer) {
         switch self {
         case .operation(_, let reply), .removal(_, _, _, let reply): reply(answer)
         case .page(_, _, _, let reply): reply(nil)
+        case .expiry: break
+        case .rotation(let reply): reply(.failed(.unavailable))
+        case .compaction(let reply): reply(.failed)
+        case .survey(let reply): reply(nil)
         }
     }
+
+    /// The store has failed.
+    func refuse() { if !isOperation { answer(.unavailable) } }
 }
 
 /// Rows as they are stored, and what opens them: so that the caller does it, not the writer.
@@ -49,15 +69,17 @@ final class Mailbox: Sendable {
     }
 
     /// The writer's side: blocks until something waits.
+    /// - Parameter waits: false to go on with something else when nothing does.
     /// - Returns: up to `Limits.batchOperations` requests in order of arrival; nil once the mailbox
     ///   is closed and empty.
-    func take() -> [Request]? {
+    func take(waits: Bool = true) -> [Request]? {
         while true {
             let (batch, isClosed) = state.withLock { state -> ([Request], Bool) in
                 (Self.next(&state.waiting), state.isClosed)
             }
             if !batch.isEmpty { return batch }
             if isClosed { return nil }
+            if !waits { return [] }
             bell.wait()
         }
     }

@@ -7,7 +7,7 @@ extension Store {
     /// (0600) with two random masters. Overwrites nothing; what it made is removed when it fails.
     package static func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         let directory = configuration.dataDirectory
-        guard !Files.exists(configuration.keyFile) else { throw .exists(.keyFile) }
+        if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
         guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
         do throws(FileError) {
             try Files.makeDirectory(directory, mode: 0o700)
@@ -21,7 +21,7 @@ extension Store {
             try makeKeyDirectory(configuration)
             try KeyFile.checkPlace(configuration)
             do throws(StoreOpenError) {
-                try createDatabase(configuration)
+                try createDatabase(at: configuration.databaseFile)
                 try KeyFile.random().create(configuration)
             } catch {
                 remove(configuration, after: error)
@@ -43,14 +43,14 @@ extension Store {
         _ configuration: StoreConfiguration, after error: StoreOpenError
     ) {
         var files = [configuration.databaseFile, configuration.logFile]
-        if error != .exists(.keyFile) { files.append(configuration.keyFile) }
+        if error != .exists(.keyFile), let file = configuration.keyFile { files.append(file) }
         for file in files { try? Files.remove(file) }
     }
 
     private static func makeKeyDirectory(
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
-        guard let parent = Files.parent(of: configuration.keyFile) else { return }
+        guard let parent = configuration.keyFile.flatMap(Files.parent(of:)) else { return }
         do throws(FileError) {
             try Files.makeDirectory(parent, mode: 0o700)
         } catch {
@@ -58,19 +58,18 @@ extension Store {
         }
     }
 
-    private static func createDatabase(
-        _ configuration: StoreConfiguration
-    ) throws(StoreOpenError) {
+    /// An empty database, mode 0600, at a path where nothing is.
+    static func createDatabase(at path: String) throws(StoreOpenError) {
         do throws(FileError) {
             // SQLite would make the file with the umask's mode; the log takes the mode over.
             let nothing: [UInt8] = []
-            try Files.create(configuration.databaseFile, with: nothing.span, mode: 0o600)
+            try Files.create(path, with: nothing.span, mode: 0o600)
         } catch {
             throw StoreOpenError(.database, error)
         }
         let database: Database
         do throws(SQLiteError) {
-            database = try Database(path: configuration.databaseFile, access: .readWrite)
+            database = try Database(path: path, access: .readWrite)
         } catch {
             throw StoreOpenError(error)
         }

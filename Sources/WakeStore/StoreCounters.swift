@@ -19,6 +19,18 @@ package final class StoreCounters: Sendable {
     /// Pages in use in the file, as of the last batch.
     package let pages = Atomic<Int>(0)
 
+    /// Registrations of either generation, estimated by the last survey.
+    package let currentRows = Atomic<Int>(0)
+    package let previousRows = Atomic<Int>(0)
+    /// Rows of an earlier start that nobody could open, with keys in memory.
+    package let strayRows = Atomic<Int>(0)
+    /// Rotations done.
+    package let rotations = Atomic<Int>(0)
+    /// Rows dropped by them.
+    package let expired = Atomic<Int>(0)
+
+    /// Somebody wants the rotation in work to end.
+    let stopsRotation = Atomic<Bool>(false)
     /// Number of the current generation.
     let generation = Atomic<UInt64>(0)
 
@@ -37,7 +49,8 @@ package final class StoreCounters: Sendable {
             switch request {
             case .operation(.register, _): registers.add(1, ordering: .relaxed)
             case .operation(.delete, _), .removal: deletes.add(1, ordering: .relaxed)
-            case .operation(.read, _), .page: reads.add(1, ordering: .relaxed)
+            case .operation(.read, _): reads.add(1, ordering: .relaxed)
+            case .expiry, .page, .rotation, .compaction, .survey: break
             }
             switch answer {
             case .full: refusals.add(1, ordering: .relaxed)

@@ -51,7 +51,7 @@ extension StoreOpenError {
             switch part {
             case .dataDirectory: configuration.dataDirectory
             case .database: configuration.databaseFile
-            case .keyFile: configuration.keyFile
+            case .keyFile: configuration.keyFile ?? "(in memory)"
             }
         }
         let database = path(.database)

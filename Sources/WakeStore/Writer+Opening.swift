@@ -14,6 +14,12 @@ extension Writer {
     /// it in this process (sqlite.org/howtocorrupt.html §2.2).
     static func open(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Opened {
         let keys = try KeyFile.read(configuration)
+        return Opened(database: try openDatabase(configuration), keys: keys)
+    }
+
+    /// The same when the keys are known.
+    static func openDatabase(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Database
+    {
         try checkDatabaseFile(configuration)
         let database: Database
         do throws(SQLiteError) {
@@ -24,7 +30,7 @@ extension Writer {
         try StoreSetting.apply(to: database)
         try StoreSchema.verify(database)
         try limit(database, configuration)
-        return Opened(database: database, keys: keys)
+        return database
     }
 
     private static func checkDatabaseFile(
@@ -62,6 +68,7 @@ extension Writer {
 
     /// One row of each table must open: with other keys the service would look empty to everyone.
     func verifyKeys() throws(StoreOpenError) {
+        guard configuration.keyFile != nil else { return }
         for table in [current, previous] {
             let rows: [(id: [UInt8], sealed: [UInt8])]
             do throws(SQLiteError) {
@@ -75,8 +82,8 @@ extension Writer {
         }
     }
 
-    /// What a kill may have left: a log with bytes of erased rows, an index of the log, room not
-    /// taken.
+    /// What a kill may have left: a log with bytes of erased rows, an index of the log, a database
+    /// that was being written anew, keys that were not yet in force, room not taken.
     func sweep() throws(StoreOpenError) {
         do throws(SQLiteError) {
             try database.checkpointTruncate()
@@ -85,9 +92,11 @@ extension Writer {
         }
         do throws(FileError) {
             try Files.remove(configuration.indexFile)
+            for file in configuration.freshRemnants { try Files.remove(file) }
             _ = reserve.hold()
         } catch {
             throw StoreOpenError(.dataDirectory, error)
         }
+        try KeyFile.removeRemnant(configuration)
     }
 }

@@ -25,8 +25,13 @@ extension Writer {
                 let removed = try table(generation).remove(id, ifStill: sealed)
                 batch.note(removed)
                 batch.append(.done)
-            case .page:
-                preconditionFailure("pages are read between batches")
+            case .expiry(let rows):
+                let erased = try previous.removeFirst(rows)
+                batch.report.erased += erased
+                batch.report.statements += 1
+                batch.append(.done)
+            case .page, .rotation, .compaction, .survey:
+                preconditionFailure("done between batches")
             }
         }
     }
@@ -91,10 +96,23 @@ extension Writer {
         generation == .current ? current : previous
     }
 
+    /// What is done between two batches.
+    func attend(_ request: Request) {
+        switch request {
+        case .operation, .removal, .expiry: break
+        case .page(let generation, let after, let limit, let answer):
+            answerPage(generation, after, limit, answer)
+        case .rotation(let answer): beginRotation(answer)
+        case .compaction(let answer): answer(compact())
+        case .survey(let answer): answer(survey())
+        }
+    }
+
     /// A page of a broadcast: a short read between two commits, so that it never holds back the
     /// log.
-    func servePage(_ request: Request) {
-        guard case .page(let generation, let after, let limit, let answer) = request else { return }
+    private func answerPage(
+        _ generation: Generation, _ after: [UInt8], _ limit: Int, _ answer: (RawPage?) -> Void
+    ) {
         let table = table(generation)
         do throws(SQLiteError) {
             let rows = try table.rows(after: after, limit: min(limit, Limits.pageRows))

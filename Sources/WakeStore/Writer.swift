@@ -5,24 +5,29 @@ import WakeSQLite
 
 /// The one connection and everything done with it. Lives and dies on the writer's thread.
 final class Writer {
-    let database: Database
-    let current: GenerationTable
-    let previous: GenerationTable
+    /// nil only while the file is replaced.
+    var held: StoreConnection?
+    private(set) var keys: KeyFile
     let reserve: Reserve
     let counters: StoreCounters
     let configuration: StoreConfiguration
-    private let begin: Statement
-    private let commit: Statement
-    private let mark: Statement
-    private let pageCount: Statement
-    private let freePages: Statement
+    /// The rotation in work.
+    var rotation: RotationWork?
     /// Pages in the log since it was last started over.
-    private var loggedPages = 0
+    private(set) var loggedPages = 0
     /// The log may hold what must be gone before the next answer.
     var owesTruncation = false
     /// Operations in the batch before.
     private var lastSize = 0
-    private var isDead = false
+    private(set) var isDead = false
+
+    var connection: StoreConnection {
+        guard let held else { preconditionFailure("the file is being replaced") }
+        return held
+    }
+    var database: Database { connection.database }
+    var current: GenerationTable { connection.current }
+    var previous: GenerationTable { connection.previous }
 
     init(
         _ configuration: StoreConfiguration, counters: StoreCounters
@@ -30,26 +35,16 @@ final class Writer {
         let opened = try Self.open(configuration)
         self.configuration = configuration
         self.counters = counters
-        database = opened.database
         reserve = Reserve(path: configuration.reserveFile, count: configuration.reserveBytes)
-        let keys = opened.keys
+        keys = opened.keys
         do throws(SQLiteError) {
-            current = try GenerationTable(
-                keys.currentTable, .current, keys: GenerationKeys(master: keys.current),
-                in: database)
-            previous = try GenerationTable(
-                keys.currentTable.other, .previous,
-                keys: GenerationKeys(master: keys.previous), in: database)
-            begin = try database.prepare("BEGIN IMMEDIATE")
-            commit = try database.prepare("COMMIT")
-            mark = try database.prepare("PRAGMA user_version=\(StoreSchema.version)")
-            pageCount = try database.prepare("PRAGMA page_count")
-            freePages = try database.prepare("PRAGMA freelist_count")
+            held = try StoreConnection(opened.database, keys: keys)
         } catch {
             throw StoreOpenError(error)
         }
         try verifyKeys()
         try sweep()
+        if configuration.keyFile == nil { try startAnew() }
         counters.generation.store(keys.generation, ordering: .relaxed)
         // Counts pages, for those who estimate rows.
         do throws(SQLiteError) {
@@ -61,7 +56,11 @@ final class Writer {
 
     /// Serves the mailbox until it is closed and empty, then leaves the files at rest.
     func run(_ mailbox: Mailbox) {
-        while let requests = mailbox.take() { serve(requests) }
+        while let requests = mailbox.take(waits: rotation == nil) {
+            if !requests.isEmpty { serve(requests) }
+            advanceRotation()
+        }
+        stopRotation()
         guard !isDead else { return }
         do throws(SQLiteError) {
             try database.checkpointTruncate()
@@ -90,12 +89,12 @@ final class Writer {
             configuration.observe?(batch.report)
         }
         copyLogIfLong()
-        for request in requests { servePage(request) }
+        for request in requests { isDead ? request.refuse() : attend(request) }
     }
 
     /// One attempt for all; when it fails, the attempts that keep one operation's failure from
     /// being another's.
-    private func complete(_ batch: inout Batch) {
+    func complete(_ batch: inout Batch) {
         // A long log at this point could not be copied for lack of room; it must not grow.
         batch.mayGrow = reserve.hold() && loggedPages < logLimit
         // Whatever was given up is taken back before somebody else finds it.
@@ -108,7 +107,7 @@ final class Writer {
             counters.note(.full)
             batch.mayGrow = false
             guard batch.hasDeletes else { return retryAlone(&batch) }
-            let pages = loggedPages + batch.operations.count * Limits.pagesPerInsert
+            let pages = loggedPages + batch.pages
             reserve.release(pages * Limits.pageBytes)
             guard case .durable = attempt(&batch) else {
                 reserve.release(.max)
@@ -156,12 +155,12 @@ final class Writer {
                 try perform(&batch)
                 return .durable
             }
-            try begin.run()
+            try connection.begin.run()
             try perform(&batch)
             // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the
             // schema version dirties page 1, so that known and unknown take the same way.
-            if batch.hasDeletes { try mark.run() }
-            try commit.run()
+            if batch.hasDeletes { try connection.mark.run() }
+            try connection.commit.run()
         } catch {
             fail(error)
             undo()
@@ -181,7 +180,7 @@ final class Writer {
         }
     }
 
-    private func truncate() throws(SQLiteError) {
+    func truncate() throws(SQLiteError) {
         owesTruncation = true
         do throws(SQLiteError) {
             try database.checkpointTruncate()
@@ -216,11 +215,23 @@ final class Writer {
         }
     }
 
+    /// Keys and roles that are on the disk already.
+    func turn(_ next: KeyFile) throws(SQLiteError) {
+        keys = next
+        try connection.turn(next)
+        counters.generation.store(next.generation, ordering: .relaxed)
+    }
+
     // MARK: Failure
 
     /// A flush that failed is the end: never acknowledged, never retried.
-    private func fail(_ error: SQLiteError) {
-        guard error.isFlushFailure, !isDead else { return }
+    func fail(_ error: SQLiteError) {
+        if error.isFlushFailure { die() }
+    }
+
+    /// What is on the disk is unknown: the process must end and be started again.
+    func die() {
+        guard !isDead else { return }
         isDead = true
         counters.note(.failed)
         configuration.onFatal()
@@ -233,7 +244,7 @@ final class Writer {
         return min(Limits.logPages, configuration.reserveBytes / 2 / Limits.pageBytes)
     }
 
-    private func isOutOfRoom(_ error: SQLiteError) -> Bool {
+    func isOutOfRoom(_ error: SQLiteError) -> Bool {
         error.isFull || (error.isIOError && [ENOSPC, EDQUOT].contains(database.systemError))
     }
 
@@ -241,9 +252,13 @@ final class Writer {
 
     /// Pages that new registrations may still take.
     func roomyPages() throws(SQLiteError) -> Int {
-        let used = try value(pageCount) - value(freePages)
+        let used = try usedPages()
         counters.pages.store(used, ordering: .relaxed)
         return configuration.maxPages - used
+    }
+
+    func usedPages() throws(SQLiteError) -> Int {
+        try value(connection.pageCount) - value(connection.freePages)
     }
 
     private func value(_ statement: Statement) throws(SQLiteError) -> Int {

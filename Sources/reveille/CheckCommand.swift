@@ -28,7 +28,8 @@ enum CheckCommand {
         row("http", text(configuration.listen) + (configuration.proxyProtocol ? ", PROXY v2" : ""))
         row("admin", text(configuration.admin))
         row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
-        row("store keys", configuration.keys, fault: fault(privateFile: configuration.keys))
+        row("store keys", StoreKeysOnPaper.place(configuration), fault: fault(keys: configuration))
+        row("rotation", StoreKeysOnPaper.rotation(configuration))
         row("store limit", "\(configuration.storeMegabytes) MiB")
         row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
@@ -84,6 +85,12 @@ enum CheckCommand {
         guard let status = try? FileStatus(of: path) else { return "missing: `reveille init`" }
         guard status.isDirectory else { return "not a directory" }
         return status.isPrivate ? nil : "must be this user's own with mode 0700"
+    }
+
+    private static func fault(keys configuration: Configuration) -> String? {
+        if configuration.keysInMemory { return nil }
+        return fault(privateFile: configuration.keys)
+            ?? StoreKeysOnPaper.fault(configuration.keys)
     }
 
     private static func fault(privateFile path: String) -> String? {

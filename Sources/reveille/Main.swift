@@ -11,8 +11,8 @@ enum Main {
         version: version,
         commands: [
             InitCommand.command, ServeCommand.command, CheckCommand.command,
-            StatusCommand.command, BroadcastCommand.command, AuditCommand.command,
-            PolicyCommand.command, KeygenCommand.command,
+            StatusCommand.command, BroadcastCommand.command, RotateCommand.command,
+            AuditCommand.command, PolicyCommand.command, KeygenCommand.command,
         ] + FeedCommands.all + RelayCommand.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",

@@ -17,6 +17,9 @@ enum Main {
             name: "broadcast", what: "registrations a second while everyone is woken",
             run: { await BroadcastLoadBenchmark.run($0) }),
         Command(
+            name: "rotation", what: "how long a rotation takes, and what waits for it",
+            run: { await RotationBenchmark.run($0) }),
+        Command(
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
         Command(

@@ -85,6 +85,14 @@ enum PythonPeer {
         try await run("send", body, authority, seed, ahead)
     }
 
+    /// Sends requests until one is not stale: the relay has run for long enough.
+    static func wait(for authority: String) async throws {
+        let body = body([TestDevice()])
+        while try await send(body, to: authority).contains("signature_stale") {
+            try Task.checkCancellation()
+        }
+    }
+
     /// The bytes of a signed request.
     static func sign(
         _ body: [UInt8], for authority: String, seed: String = RelayOwner.seed, ahead: Int = 5

@@ -10,8 +10,9 @@ struct RelayPythonTests {
     @Test("wakes a thousand, and is refused beyond its budget with the time to wait")
     func thousand() async throws {
         let place = try await RelayOwner(
-            ["--answer-token", "ee:410:Unregistered"], relay: "wakes-per-minute = 1000")
+            ["--answer-token", "ee:410:Unregistered"], relay: "wakes-per-minute = 1200")
         try await place.allow()
+        try await PythonPeer.wait(for: place.address)
         let devices =
             (0..<990).map { _ in TestDevice(pushPrefix: [0x11]) }
             + (0..<10).map { _ in TestDevice(pushPrefix: [0xEE]) }
@@ -24,13 +25,14 @@ struct RelayPythonTests {
         let seconds = try #require(Int(refused[2].dropLast()))
         #expect((1...60).contains(seconds))
         let report = try await place.mock.report()
-        #expect(report.distinct == 990 && report.violations == [:])
+        #expect(report.distinct == 991 && report.violations == [:])
     }
 
     @Test("its requests pass once, whole, and not after a restart")
     func recorded() async throws {
         let place = try await RelayOwner()
         try await place.allow()
+        try await PythonPeer.wait(for: place.address)
         let body = PythonPeer.body([TestDevice()])
         func send(_ wire: [UInt8]) throws -> (status: Int, text: String) {
             let client = try LoopbackClient(port: place.place.port)
@@ -60,7 +62,7 @@ struct RelayPythonTests {
         for wire in [recorded, unseen] {
             #expect(try send(wire).text.contains("\"code\":\"signature_stale\""))
         }
-        #expect(try await place.mock.report().delivered == 1)
+        #expect(try await place.mock.report().delivered == 2)
     }
 
     @Test("a damaged list lets nobody through, and a stranger hears what the revoked hear")
@@ -70,6 +72,7 @@ struct RelayPythonTests {
         let unknown = "403 installation_unknown None\n"
         #expect(try await PythonPeer.send(body, to: place.address) == unknown)
         try await place.allow()
+        try await PythonPeer.wait(for: place.address)
         #expect(try await PythonPeer.send(body, to: place.address).hasPrefix("200 1 "))
         let file = URL(filePath: place.owner.directory.path + "/service/keys/installations")
         let whole = try Data(contentsOf: file)

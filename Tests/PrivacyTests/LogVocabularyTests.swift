@@ -4,6 +4,7 @@ import WakeAudit
 import WakeModel
 import WakePush
 import WakeServer
+import WakeStore
 
 /// The policy lists what a log may say; these tests fail when the program can say anything else.
 @Suite("The log's vocabulary is closed")
@@ -24,6 +25,10 @@ struct LogVocabularyTests {
             .relayInstallationsUnusable,
             .relayBatch(accepted: 9, gone: 1, retried: 2, stopped: 0),
             .relayRefused(.relayBusy),
+            .rotated(generation: 3, dropped: 5, kept: 7, milliseconds: 11),
+            .rotationFailed(.keysUnwritable(28)), .compactionPutOff(needed: 9, free: 8),
+            .compactionFailed, .compacted(bytes: 4096, milliseconds: 2), .rotationFileDamaged,
+            .rotationUnwritable, .keysInMemory(forgotten: 4),
         ]
     }()
 
@@ -72,7 +77,9 @@ struct LogVocabularyTests {
                 let type = text[..<word.range.lowerBound]
                     .matches(of: /\n(?:package )?(?:enum|struct|extension) (\w+)/).last.map(\.1)
                 // What becomes of a single wake-up is counted, never said.
-                if ["RetryCause", "APNsReason", "DeliveryClass", "RelayStop"].contains(type) { continue }
+                if ["RetryCause", "APNsReason", "DeliveryClass", "RelayStop"].contains(type) {
+                    continue
+                }
                 for literal in text[word.range].matches(of: /: "([a-z0-9-]+)"/) {
                     reasons.insert(String(literal.1))
                 }
@@ -97,6 +104,15 @@ struct LogVocabularyTests {
             }
             return words
         }
+        let failures: [RotationFailure] = [
+            .inWork, .stopped, .unavailable, .keysUnwritable(5),
+        ]
+        #expect(
+            words("cause")
+                == failures.map { failure in
+                    let line = LogEvent.rotationFailed(failure).line
+                    return String(line.drop { $0 != "=" }.dropFirst())
+                })
         #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
         #expect(words("service") == PushService.allCases.map { String(describing: $0.word) })
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]

@@ -1,9 +1,13 @@
 #define _GNU_SOURCE
 #include "StoreFaults.h"
 
+#include "StoreTrace.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,6 +31,18 @@ void wake_fail(enum wake_call call, long at, int number, int lasting) {
 
 long wake_count(enum wake_call call) { return counts[call]; }
 
+static atomic_long steps;
+static atomic_long die_at;
+
+void wake_die(long at) { die_at = at > 0 ? steps + at : 0; }
+
+long wake_steps(void) { return steps; }
+
+static void step(void) {
+    long now = atomic_fetch_add(&steps, 1) + 1;
+    if (die_at != 0 && now >= die_at) kill(getpid(), SIGKILL);
+}
+
 static int fails(enum wake_call call) {
     long now = atomic_fetch_add(&counts[call], 1) + 1;
     long at = fail_at[call];
@@ -37,29 +53,66 @@ static int fails(enum wake_call call) {
 
 int fsync(int descriptor) {
     if (fails(WAKE_SYNC)) return -1;
-    return (int)syscall(SYS_fsync, descriptor);
+    step();
+    int result = (int)syscall(SYS_fsync, descriptor);
+    if (result == 0) wake_note_file('S', descriptor, 0, NULL, 0);
+    return result;
 }
 
-int fdatasync(int descriptor) {
-    if (fails(WAKE_SYNC)) return -1;
-    return (int)syscall(SYS_fdatasync, descriptor);
-}
+int fdatasync(int descriptor) { return fsync(descriptor); }
 
 ssize_t pwrite(int descriptor, const void *bytes, size_t count, off_t offset) {
     if (fails(WAKE_WRITE)) return -1;
-    return syscall(SYS_pwrite64, descriptor, bytes, count, offset);
+    step();
+    ssize_t result = syscall(SYS_pwrite64, descriptor, bytes, count, offset);
+    if (result > 0) wake_note_file('W', descriptor, offset, bytes, (size_t)result);
+    return result;
 }
 
 ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off64_t offset) {
     return pwrite(descriptor, bytes, count, offset);
 }
 
+ssize_t write(int descriptor, const void *bytes, size_t count) {
+    // Pipes and terminals are no files, and nobody waits for what is said there.
+    if (descriptor <= 2 || !wake_is_file(descriptor)) {
+        if (descriptor == 1) wake_note('M', 0, 0, bytes, count);
+        return syscall(SYS_write, descriptor, bytes, count);
+    }
+    step();
+    off_t offset = lseek(descriptor, 0, SEEK_CUR);
+    ssize_t result = syscall(SYS_write, descriptor, bytes, count);
+    if (result > 0) wake_note_file('W', descriptor, offset, bytes, (size_t)result);
+    return result;
+}
+
 int ftruncate(int descriptor, off_t count) {
     if (fails(WAKE_TRUNCATE)) return -1;
-    return (int)syscall(SYS_ftruncate, descriptor, count);
+    step();
+    int result = (int)syscall(SYS_ftruncate, descriptor, count);
+    if (result == 0) wake_note_file('T', descriptor, count, NULL, 0);
+    return result;
 }
 
 int ftruncate64(int descriptor, off64_t count) { return ftruncate(descriptor, count); }
+
+int rename(const char *from, const char *to) {
+    step();
+    int result = (int)syscall(SYS_rename, from, to);
+    if (result == 0) {
+        char both[2048];
+        int count = snprintf(both, sizeof both, "%s%c%s", from, 0, to);
+        wake_note('R', 0, 0, both, (size_t)count);
+    }
+    return result;
+}
+
+int unlink(const char *path) {
+    step();
+    int result = (int)syscall(SYS_unlink, path);
+    if (result == 0) wake_note('U', 0, 0, path, strlen(path));
+    return result;
+}
 
 int open(const char *path, int flags, ...) {
     va_list arguments;
@@ -68,7 +121,14 @@ int open(const char *path, int flags, ...) {
     va_end(arguments);
     // The runtime's own look into /proc is no part of the store, and it does not survive a refusal.
     if (strncmp(path, "/proc/", 6) != 0 && fails(WAKE_OPEN)) return -1;
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    struct stat status;
+    int changes = (flags & O_TRUNC) || ((flags & O_CREAT) && stat(path, &status) != 0);
+    if (changes) step();
+    int result = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    int number = errno;
+    if (result >= 0 && changes) wake_note_file('C', result, 0, path, strlen(path));
+    errno = number;
+    return result;
 }
 
 int open64(const char *path, int flags, ...) {
@@ -105,6 +165,11 @@ int wake_mount_private(const char *directory, const char *size) {
     char options[64];
     snprintf(options, sizeof options, "size=%s,mode=0700", size);
     return mount("tmpfs", directory, "tmpfs", 0, options) == 0 ? 0 : errno;
+}
+
+long wake_file_size(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 ? (long)status.st_size : -1;
 }
 
 int wake_remount_readonly(const char *directory) {

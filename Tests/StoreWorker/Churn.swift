@@ -17,7 +17,7 @@ enum Churn {
     }
 
     @concurrent
-    private static func churn(_ number: Int, seed: Int, _ store: Store) async {
+    static func churn(_ number: Int, seed: Int, _ store: Store) async {
         var random = SplitMix(state: UInt64(seed) << 20 + UInt64(number))
         while true {
             let isDelete = random.next() % 4 == 0

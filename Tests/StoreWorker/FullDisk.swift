@@ -35,12 +35,58 @@ enum FullDisk {
         Line.write("end")
     }
 
-    private static func fill(_ store: Store, callers: Int) async -> [Int] {
+    /// A disk on which somebody else's file takes the rest, and rotations on it.
+    static func rotate(_ before: StoreConfiguration) async {
+        let number = unsafe wake_mount_private(before.dataDirectory, "8m")
+        guard number == 0 else { return Line.write("skipped \(number)") }
+        var configuration = before
+        configuration.reserveBytes = 2 << 20
+        configuration.spareBytes = 64 << 10
+        do throws(StoreOpenError) {
+            try Store.create(configuration)
+        } catch {
+            return Line.write("refused \(error)")
+        }
+        let store = Main.open(configuration)
+        let early = await fill(store, callers: 64, 0..<1000)
+        Line.write("registered \(early.count)")
+        await rotate(store)
+        let file = configuration.dataDirectory + "/hog"
+        _ = hog(file, limit: 5 << 19)
+        let late = await fill(store, callers: 64, 1000..<100_000)
+        Line.write("later \(late.count)")
+        _ = hog(file + "-too")
+        await rotate(store)
+        let size = unsafe wake_file_size(configuration.databaseFile)
+        unsafe unlink(file)
+        unsafe unlink(file + "-too")
+        let compaction = await store.compact()
+        let isDone = if case .done = compaction { true } else { false }
+        let after = unsafe wake_file_size(configuration.databaseFile)
+        Line.write("compaction \(isDone ? "done" : "failed") \(after < size ? "smaller" : "same")")
+        let again = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))
+        Line.write("again \(again.word)")
+        await store.close()
+        Line.write("end")
+    }
+
+    private static func rotate(_ store: Store) async {
+        guard case .rotated(let report) = await store.rotate() else {
+            return Line.write("unrotated")
+        }
+        let isPutOff = if case .noRoom = report.compaction { true } else { false }
+        Line.write("dropped \(report.dropped) \(isPutOff ? "putoff" : "compacted")")
+    }
+
+    private static func fill(
+        _ store: Store, callers: Int, _ tokens: Range<Int> = 0..<100_000
+    ) async -> [Int] {
         await withTaskGroup(of: [Int].self) { group in
             for caller in 0..<callers {
                 group.addTask {
                     var registered: [Int] = []
-                    for number in stride(from: caller, to: 100_000, by: callers) {
+                    let first = tokens.lowerBound + caller
+                    for number in stride(from: first, to: tokens.upperBound, by: callers) {
                         let answer = await store.ask(
                             .register(Known.token(number), Known.pushToken(number, 1)))
                         guard answer == .done else { break }
@@ -65,16 +111,17 @@ enum FullDisk {
     }
 
     /// - Returns: bytes that could still be written.
-    private static func hog(_ path: String) -> Int {
+    private static func hog(_ path: String, limit: Int = .max) -> Int {
         let file = unsafe open(path, O_WRONLY | O_CREAT, 0o600)
         defer { close(file) }
         let zeros = [UInt8](repeating: 0, count: 4096)
         var total = 0
-        while true {
+        while total < limit {
             let count = unsafe zeros.withUnsafeBytes { unsafe write(file, $0.baseAddress, 4096) }
             guard count > 0 else { return total }
             total += count
         }
+        return total
     }
 }
 

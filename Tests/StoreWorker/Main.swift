@@ -24,6 +24,9 @@ enum Main {
         case "fault": await Fault.run(configuration, numbers)
         case "paths": await Paths.run(configuration)
         case "full": await FullDisk.run(configuration, callers: numbers[0])
+        case "rotate": await Rotate.run(configuration, dieAt: numbers[0], traceTo: arguments)
+        case "spin": await Rotate.spin(configuration, seed: numbers[0], tokens: numbers[1])
+        case "fullrotate": await FullDisk.rotate(configuration)
         case "readonly": await ReadOnlyDisk.run(configuration)
         default: exit(2)
         }

@@ -10,8 +10,11 @@ package final class StoreWorkerProcess {
     private var isReaped = false
 
     /// Starts the program built beside the running tests.
-    package init(_ mode: String, data: String, keys: String, _ numbers: [Int] = []) {
-        let words = [Self.program, mode, data, keys] + numbers.map { "\($0)" }
+    package init(
+        _ mode: String, data: String, keys: String, _ numbers: [Int] = [], trace: String? = nil
+    ) {
+        let words =
+            [Self.program, mode, data, keys] + numbers.map { "\($0)" } + (trace.map { [$0] } ?? [])
         // One at a time: a pipe between its making and its mark would leak into another child.
         (process, input, output) = Self.starting.withLock { _ in Self.start(words) }
     }

@@ -131,7 +131,8 @@ struct VAPIDTests {
             assert scheme == "vapid"
             fields = dict(part.strip().split("=", 1) for part in rest.split(","))
             assert set(fields) == {"t", "k"}
-            raw = base64.urlsafe_b64decode((sys.argv[2] if len(sys.argv) > 2 else fields["k"]) + "=")
+            point = sys.argv[2] if len(sys.argv) > 2 else fields["k"]
+            raw = base64.urlsafe_b64decode(point + "=")
             key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), raw)
             claims = jwt.decode(fields["t"], key, algorithms=["ES256"],
                 audience="https://push.example.org", options={"require": ["aud", "exp"]})

@@ -73,6 +73,8 @@ struct PolicyTests {
             ("pageBytes", String(describing: Limits.pageBytes)),
             ("reserveBytes", String(describing: Limits.reserveBytes)),
             ("pageRows", String(describing: Limits.pageRows)),
+            ("expiryRows", String(describing: Limits.expiryRows)),
+            ("surveyRows", String(describing: Limits.surveyRows)),
             ("walkRows", String(describing: Limits.walkRows)),
             ("unsettledWakeUps", String(describing: Limits.unsettledWakeUps)),
             ("seenTokens", String(describing: Limits.seenTokens)),

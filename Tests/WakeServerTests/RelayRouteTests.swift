@@ -108,6 +108,7 @@ struct RelayRouteTests {
     func bodies() async throws {
         let hex = String(repeating: "5a", count: 32)
         let wake = #"{"service":"apns","token":"\#(hex)"}"#
+        let many = [String](repeating: wake, count: 1_001).joined(separator: ",")
         let cases: [(String, Int, String)] = [
             ("", 400, "body_malformed"), ("[]", 400, "body_malformed"),
             (#"{"lifetime":1,"wakes":[]}"#, 400, "relay_batch_malformed"),
@@ -123,7 +124,7 @@ struct RelayRouteTests {
                 "push_token_malformed"
             ),
             (
-                #"{"lifetime":1,"wakes":[\#([String](repeating: wake, count: 1_001).joined(separator: ","))]}"#,
+                #"{"lifetime":1,"wakes":[\#(many)]}"#,
                 413, "relay_batch_too_large"
             ),
         ]

@@ -72,3 +72,13 @@ extension Store {
         return registration
     }
 }
+
+extension Store {
+    /// Rotates and expects it to succeed.
+    @discardableResult
+    func rotated() async throws -> RotationReport {
+        let outcome = await rotate()
+        guard case .rotated(let report) = outcome else { throw TestFailure("\(outcome)") }
+        return report
+    }
+}

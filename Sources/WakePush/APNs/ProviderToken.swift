@@ -10,12 +10,11 @@ package struct ProviderToken: Sendable, Equatable {
 
     /// Makes and signs a token; nil when libcrypto is out of memory.
     init?(mintedBy credentials: APNsCredentials, at now: ClockReading) {
-        var text = Self.signedPart(credentials, issuedAt: now.wall)
-        defer { wipe(&text) }
-        guard let signature = credentials.key.sign(text.span) else { return nil }
-        text.append(UInt8(ascii: "."))
-        text += Base64URL.encode(signature.raw.span)
-        self.text = SecretBytes(text)
+        let text = JSONWebToken.text(Self.signedPart(credentials, issuedAt: now.wall)) {
+            credentials.key.sign($0)?.raw
+        }
+        guard let text else { return nil }
+        self.text = text
         minted = now
     }
 
@@ -35,23 +34,17 @@ package struct ProviderToken: Sendable, Equatable {
         self.minted = minted
     }
 
-    /// RFC 7515 §5.1: header and claims, each base64url, with a full stop between. All names in
-    /// them are letters, digits and full stops: nothing needs an escape.
+    /// All names in it are letters, digits and full stops: nothing needs an escape.
     private static func signedPart(
         _ credentials: APNsCredentials, issuedAt: Int
     ) -> [UInt8] {
-        var header = JSONText()
-        header.beginObject()
-        header.member("alg", string: "ES256" as StaticString)
-        header.member("kid", string: credentials.keyID)
-        header.endObject()
-        var claims = JSONText()
-        claims.beginObject()
-        claims.member("iss", string: credentials.teamID)
-        claims.member("iat", number: issuedAt)
-        claims.endObject()
-        return Base64URL.encode(header.bytes.span) + [UInt8(ascii: ".")]
-            + Base64URL.encode(claims.bytes.span)
+        JSONWebToken.signedPart {
+            $0.member("alg", string: "ES256" as StaticString)
+            $0.member("kid", string: credentials.keyID)
+        } claims: {
+            $0.member("iss", string: credentials.teamID)
+            $0.member("iat", number: issuedAt)
+        }
     }
 }
 

@@ -16,32 +16,25 @@ package struct FCMAssertion: Sendable {
     /// - Parameter now: seconds since 1970.
     /// - Returns: nil when libcrypto is out of memory.
     package init?(_ credentials: FCMCredentials, now: Int) {
-        var text = Self.signedPart(credentials, now: now)
-        defer { wipe(&text) }
-        guard let signature = credentials.key.sign(text.span) else { return nil }
-        text.append(UInt8(ascii: "."))
-        text += Base64URL.encode(signature.span)
-        self.text = SecretBytes(text)
+        let text = JSONWebToken.text(Self.signedPart(credentials, now: now)) {
+            credentials.key.sign($0)
+        }
+        guard let text else { return nil }
+        self.text = text
     }
 
-    /// RFC 7515 §5.1: header and claims, each base64url, with a full stop between.
     private static func signedPart(_ credentials: FCMCredentials, now: Int) -> [UInt8] {
-        var header = JSONText()
-        header.beginObject()
-        header.member("alg", string: "RS256" as StaticString)
-        header.member("typ", string: "JWT" as StaticString)
-        if let id = credentials.privateKeyID { header.member("kid", string: id) }
-        header.endObject()
-        var claims = JSONText()
-        claims.beginObject()
-        claims.member("iss", string: credentials.clientEmail)
-        claims.member("scope", string: Self.scope)
-        claims.member("aud", string: credentials.audience)
-        claims.member("iat", number: now)
-        claims.member("exp", number: now + Self.lifetime)
-        claims.endObject()
-        return Base64URL.encode(header.bytes.span) + [UInt8(ascii: ".")]
-            + Base64URL.encode(claims.bytes.span)
+        JSONWebToken.signedPart {
+            $0.member("alg", string: "RS256" as StaticString)
+            $0.member("typ", string: "JWT" as StaticString)
+            if let id = credentials.privateKeyID { $0.member("kid", string: id) }
+        } claims: {
+            $0.member("iss", string: credentials.clientEmail)
+            $0.member("scope", string: Self.scope)
+            $0.member("aud", string: credentials.audience)
+            $0.member("iat", number: now)
+            $0.member("exp", number: now + Self.lifetime)
+        }
     }
 }
 

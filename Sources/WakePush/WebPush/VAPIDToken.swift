@@ -16,12 +16,11 @@ package struct VAPIDToken: Sendable, Equatable {
     ///   - subject: whom the push service may write to, `mailto:` or `https:` (RFC 8292 §2.1).
     /// - Returns: nil when libcrypto is out of memory.
     package init?(_ key: VAPIDKey, origin: [UInt8], subject: String?, now: ClockReading) {
-        var text = Self.signedPart(origin, subject, expires: now.wall + Self.lifetime)
-        defer { wipe(&text) }
-        guard let signature = key.key.sign(text.span) else { return nil }
-        text.append(UInt8(ascii: "."))
-        text += Base64URL.encode(signature.raw.span)
-        self.text = SecretBytes(text)
+        let text = JSONWebToken.text(
+            Self.signedPart(origin, subject, expires: now.wall + Self.lifetime)
+        ) { key.key.sign($0)?.raw }
+        guard let text else { return nil }
+        self.text = text
         minted = now
     }
 
@@ -35,23 +34,17 @@ package struct VAPIDToken: Sendable, Equatable {
         text.withSpan { Array("vapid t=".utf8) + $0.array } + Array(",k=\(key.publicText)".utf8)
     }
 
-    /// RFC 7515 §5.1: header and claims, each base64url, with a full stop between.
     private static func signedPart(
         _ origin: [UInt8], _ subject: String?, expires: Int
     ) -> [UInt8] {
-        var header = JSONText()
-        header.beginObject()
-        header.member("typ", string: "JWT" as StaticString)
-        header.member("alg", string: "ES256" as StaticString)
-        header.endObject()
-        var claims = JSONText()
-        claims.beginObject()
-        claims.member("aud", string: origin.span)
-        claims.member("exp", number: expires)
-        if let subject { claims.member("sub", string: subject) }
-        claims.endObject()
-        return Base64URL.encode(header.bytes.span) + [UInt8(ascii: ".")]
-            + Base64URL.encode(claims.bytes.span)
+        JSONWebToken.signedPart {
+            $0.member("typ", string: "JWT" as StaticString)
+            $0.member("alg", string: "ES256" as StaticString)
+        } claims: {
+            $0.member("aud", string: origin.span)
+            $0.member("exp", number: expires)
+            if let subject { $0.member("sub", string: subject) }
+        }
     }
 }
 

@@ -36,6 +36,8 @@ final class Broadcaster: Sendable {
     private let log: Log
     let desk: BroadcastDesk
     private let file: RoundFile
+    /// Has its turn between two rounds.
+    private let rotator: Rotator
     /// Told when everyone has been woken, or as many as could be.
     private let ended: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
@@ -46,8 +48,8 @@ final class Broadcaster: Sendable {
 
     init(
         wakes: StreamHub, watch: FeedWatch, store: Store, gateways: [any Gateway],
-        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, log: Log,
-        ended: @escaping @Sendable (Broadcaster) -> Void
+        planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, rotator: Rotator,
+        log: Log, ended: @escaping @Sendable (Broadcaster) -> Void
     ) {
         self.wakes = wakes
         self.watch = watch
@@ -56,6 +58,7 @@ final class Broadcaster: Sendable {
         self.planner = planner
         self.desk = desk
         self.file = file
+        self.rotator = rotator
         self.log = log
         self.ended = ended
         (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -113,6 +116,7 @@ final class Broadcaster: Sendable {
             group.addTask { [watch, log] in await watch.run(log) }
             await resume()
             for await _ in bell {
+                await rotator.turn()
                 await look()
                 while !Task.isCancelled, case .start(let reasons) = desk.decide() {
                     guard await start(reasons) else { break }
@@ -120,6 +124,7 @@ final class Broadcaster: Sendable {
             }
             group.cancelAll()
         }
+        await rotator.stop()
     }
 
     // MARK: Reasons

@@ -10,10 +10,17 @@ import WakeSodium
 package struct PeoplePage: Sendable {
     private let policy: PolicyDocument
     private let hash: String
+    /// nil: no expiry.
+    private let retentionDays: Int?
 
-    init(_ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash) {
+    /// - Parameter retentionDays: where the operator has chosen another than the policy's.
+    init(
+        _ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash,
+        retentionDays: Int? = nil
+    ) {
         self.policy = policy
         self.hash = hash
+        self.retentionDays = retentionDays ?? policy.retentionDays
     }
 
     /// The page of a service that was just started.
@@ -131,11 +138,11 @@ package struct PeoplePage: Sendable {
     }
 
     private var retention: String {
-        guard let days = policy.retentionDays else { return "Until your app deletes it." }
+        guard let days = retentionDays else { return "Until your app deletes it." }
         return """
-            Until your app deletes it, and at most \(days) days after your app last renewed it: \
-            then the row is erased and the keys it was encrypted with are destroyed. An app that \
-            was removed does not renew.
+            Until your app deletes it, and at most \(days) days of running time after your app \
+            last renewed it: then the row is erased, and the keys it was encrypted with are \
+            destroyed. An app that was removed does not renew.
             """
     }
 

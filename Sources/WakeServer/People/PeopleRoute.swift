@@ -8,8 +8,11 @@ final class PeopleRoute: Sendable {
         var audit: AuditVerdict?
     }
 
-    private let page = PeoplePage()
+    private let page: PeoplePage
     private let state = Mutex(State())
+
+    /// - Parameter retentionDays: after which a row that nobody renews is gone for certain.
+    init(retentionDays: Int) { page = PeoplePage(retentionDays: retentionDays) }
 
     func show() -> Response {
         let state = state.withLock { $0 }

@@ -11,7 +11,7 @@ enum PublicCounter: Int, CaseIterable, Sendable {
     case abandoned
     case unsent
     case deletes
-    // Registrations that a rotation dropped belong here, as `expiries`.
+    case expiries
 
     /// For scripts.
     var name: StaticString {
@@ -24,6 +24,7 @@ enum PublicCounter: Int, CaseIterable, Sendable {
         case .abandoned: "abandoned"
         case .unsent: "unsent"
         case .deletes: "deletes"
+        case .expiries: "expiries"
         }
     }
 
@@ -38,6 +39,7 @@ enum PublicCounter: Int, CaseIterable, Sendable {
         case .abandoned: "pushes given up after several tries"
         case .unsent: "pushes not sent because a push service could not be used"
         case .deletes: "registrations deleted, by their apps or because the app was gone"
+        case .expiries: "registrations that expired because nobody renewed them"
         }
     }
 
@@ -75,5 +77,6 @@ extension ExactCounts {
         self[.abandoned] = Int(clamping: pushes.abandoned)
         self[.unsent] = Int(clamping: pushes.unsent)
         self[.deletes] = store.deletes.load(ordering: .relaxed)
+        self[.expiries] = store.expired.load(ordering: .relaxed)
     }
 }

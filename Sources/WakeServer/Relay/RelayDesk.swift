@@ -7,9 +7,9 @@ import WakePush
 /// to rounds that all requests share, and says what became of each as it comes to be known.
 ///
 /// Nothing of a request outlives it, and nothing of it is ever written. Therefore it is also not
-/// known here how often a push token is woken: that none is more than three times an hour is kept by
-/// the installation, which has it in its store. A memory of push tokens, be it of hashes and for an
-/// hour, would be a list of who is woken by which installations; it is not worth the little it
+/// known here how often a push token is woken: that none is more than three times an hour is kept
+/// by the installation, which has it in its store. A memory of push tokens, be it of hashes and for
+/// an hour, would be a list of who is woken by which installations; it is not worth the little it
 /// could prevent. What an installation can do at all is bounded by its budget, and ended by
 /// revoking it.
 final class RelayDesk: Sendable {

@@ -10,9 +10,35 @@ void wake_fail(enum wake_call call, long at, int number, int lasting);
 /// Calls of a kind so far.
 long wake_count(enum wake_call call);
 
+/// Ends the process by SIGKILL in place of the `at`-th next call that changes a file or a name.
+void wake_die(long at);
+
+/// Such calls so far.
+long wake_steps(void);
+
+/// From here on writes every such call, with its bytes, to a new file: what a replay needs to tell
+/// what a power cut at any of them leaves. What goes to standard output is noted in between.
+/// Records are, little-endian: a letter; 8 bytes inode; 8 bytes number; 4 bytes count; that many
+/// bytes.
+///
+/// | letter | inode | number | bytes |
+/// |---|---|---|---|
+/// | C | of a file that was made | | its path |
+/// | W | of the file | offset | written |
+/// | T | of the file | new length | |
+/// | S | of a file or directory that was flushed | | |
+/// | R | | | both paths of a rename, with a zero between |
+/// | U | | | a path that was unlinked |
+/// | M | | | said on standard output |
+/// Returns 0 or errno. Call before the first thread starts.
+int wake_trace(const char *path);
+
 /// Mounts an empty tmpfs of `size` (such as "4m") on a directory, seen by this process alone.
 /// Returns 0 or errno. Call before the first thread starts.
 int wake_mount_private(const char *directory, const char *size);
+
+/// Bytes of a file, -1 when there is none.
+long wake_file_size(const char *path);
 
 /// Makes that tmpfs read-only. Returns 0 or errno.
 int wake_remount_readonly(const char *directory);

@@ -46,6 +46,15 @@ struct PeoplePageTests {
         #expect(!html.contains("<code>sealed</code>"))
     }
 
+    @Test("it says for how long: what the policy says, or what the operator has chosen")
+    func life() throws {
+        #expect(PeoplePage().html(counters, audit: nil).contains("at most 14 days"))
+        let chosen = PeoplePage(retentionDays: 60).html(counters, audit: nil)
+        #expect(chosen.contains("at most 60 days"))
+        let endless = PeoplePage(try PolicyDocument(Array("{}".utf8))).html(counters, audit: nil)
+        #expect(endless.contains("<p>Until your app deletes it.</p>"))
+    }
+
     @Test("counts are rounded, small ones are not told, and what was not counted is said")
     func rounded() {
         let html = PeoplePage().html(counters, audit: nil)
