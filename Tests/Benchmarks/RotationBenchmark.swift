@@ -78,7 +78,7 @@ enum RotationBenchmark {
             case .done(let bytes, let pause) = report.compaction
         else { throw TestFailure("\(outcome)") }
         print(
-            "\(what): \(Int(watch.seconds * 1000)) ms, of which nothing else is done in \(pause) ms; "
+            "\(what): \(Int(watch.seconds * 1000)) ms, nothing else is done in \(pause) ms of it; "
                 + "dropped \(report.dropped), \(bytes / 1_048_576) MiB")
     }
 
