@@ -113,7 +113,7 @@ extension Configuration {
             [store]
             data = data
             keys = keys/registration.key
-            # keys = memory               in no file: every restart forgets everyone until they renew
+            # keys = memory               in no file: a restart forgets everyone until they renew
             # rotation-days = 7           what is not renewed for 7 to 14 days expires
 
             [feed]

@@ -117,7 +117,7 @@ struct BroadcastPrivacyTests {
             #expect(
                 Set(names).isSubset(of: [
                     "data/apns-token", "data/broadcast", "data/lock", "data/registrations.db",
-                    "data/registrations.db-wal", "data/reserve", "data/round",
+                    "data/registrations.db-wal", "data/reserve", "data/rotation", "data/round",
                 ]), "\(names)")
         }
     }
