@@ -8,9 +8,11 @@ extension Store {
     /// - Parameters:
     ///   - id: the last id of the page before; empty for the first page.
     ///   - limit: at most `Limits.pageRows`.
+    ///   - end: rows beyond this id are not opened and not in the page; its `last` may be one.
     /// - Returns: nil when the files cannot be read or too much waits.
     package func page(
-        of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows
+        of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows,
+        through end: [UInt8]? = nil
     ) async -> StorePage? {
         let page = await withCheckedContinuation { continuation in
             post(
@@ -18,7 +20,7 @@ extension Store {
                     continuation.resume(returning: page)
                 })
         }
-        return page.map(StorePage.init)
+        return page.map { StorePage($0, through: end) }
     }
 
     /// Registrations of both generations, from the size of the file: five rows a page, as pages
@@ -68,8 +70,11 @@ private final class Countdown: Sendable {
 }
 
 extension StorePage {
-    fileprivate init(_ page: RawPage) {
-        rows = page.rows.compactMap { row in
+    fileprivate init(_ page: RawPage, through end: [UInt8]?) {
+        let wanted = page.rows.prefix { row in
+            end.map { !$0.lexicographicallyPrecedes(row.id) } ?? true
+        }
+        rows = wanted.compactMap { row in
             page.keys.open(row.sealed, id: row.id).map {
                 StoreRow(id: row.id, sealed: row.sealed, token: $0)
             }

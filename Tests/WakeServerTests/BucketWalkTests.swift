@@ -33,6 +33,32 @@ struct BucketWalkTests {
         #expect(runs.allSatisfy { $0.first == $0.last })
     }
 
+    @Test("every bucket comes once in each generation, in the same order of blocks, not by number")
+    func blocks() {
+        var done = RoundBuckets()
+        var walk = BucketWalk(start: 777, blocks: 4096)
+        var runs: [BucketRun] = []
+        while case .run(let run) = walk.next(notIn: done, limit: BucketSet.buckets) {
+            // None of it was there before.
+            #expect((run.first...run.last).allSatisfy { !done[run.generation].contains($0) })
+            done.insert(run)
+            runs.append(run)
+        }
+        #expect(walk.next(notIn: done) == .end)
+        #expect(done.previous.isComplete && done.current.isComplete)
+        let previous = runs.filter { $0.generation == .previous }
+        let current = runs.filter { $0.generation == .current }
+        #expect(runs == previous + current)
+        #expect(previous.map(\.first) == current.map(\.first))
+        #expect(previous.first?.first == 777)
+        #expect(previous.count > 4000 && previous.map(\.first) != previous.map(\.first).sorted())
+    }
+
+    @Test("so many blocks that a small store is not read in vain, and a large one well mixed")
+    func blockCount() {
+        #expect([0, 64, 65, 1000, 5_000_000].map(BucketWalk.blocks) == [64, 64, 128, 1024, 4096])
+    }
+
     @Test("pieces of several buckets never wrap, overlap, or take one that is done")
     func pieces() {
         var random = SeededGenerator(1)

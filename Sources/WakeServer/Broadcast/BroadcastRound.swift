@@ -118,11 +118,15 @@ final class BroadcastRound {
     /// - Returns: false when the round is over.
     private func read(_ run: BucketRun) async -> Bool {
         var last = run.after
+        let end = run.through
+        let share = store.estimatedRows * run.count / BucketSet.buckets
+        // Somewhat more than the run will have: one page is enough, and little is read in vain.
+        let limit = min(Limits.walkRows, share + share / 2 + 16)
         var isLeft = false
         while !isLeft {
             guard
                 let page = await store.page(
-                    of: run.generation, after: last, limit: Limits.walkRows)
+                    of: run.generation, after: last, limit: limit, through: end)
             else {
                 report.isCutShort = true
                 break
@@ -133,11 +137,11 @@ final class BroadcastRound {
             for place in open.indices { flush(place) }
             await settleWhatCame()
             if isLeft { break }
-            guard let end = page.last, run.contains(end) else {
+            guard let id = page.last, run.contains(id) else {
                 journal.endRun()
                 return true
             }
-            last = end
+            last = id
         }
         journal.breakOff()
         return false

@@ -252,7 +252,8 @@ final class Broadcaster: Sendable {
     private func workToTheEnd(
         _ record: RoundRecord, _ inbox: RoundInbox
     ) async -> BroadcastReport {
-        let journal = RoundJournal(record, log: log)
+        let journal = RoundJournal(
+            record, log: log, blocks: BucketWalk.blocks(forRows: store.estimatedRows))
         var report = BroadcastReport(record)
         state.withLock { $0.report = report }
         while true {

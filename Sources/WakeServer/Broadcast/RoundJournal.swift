@@ -20,10 +20,11 @@ final class RoundJournal {
     /// A power cut repeats at most so much.
     private static let syncInterval = Duration.seconds(1)
 
-    init(_ record: RoundRecord, log: Log) {
+    /// - Parameter blocks: see `BucketWalk`.
+    init(_ record: RoundRecord, log: Log, blocks: Int = 1) {
         self.record = record
         self.log = log
-        walk = BucketWalk(start: record.header.startBucket)
+        walk = BucketWalk(start: record.header.startBucket, blocks: blocks)
     }
 
     /// 0 to 1.

@@ -28,6 +28,12 @@ package struct BucketRun: Sendable, Equatable {
         return prefix + repeatElement(UInt8.max, count: Limits.idBytes - prefix.count)
     }
 
+    /// No row of the run has a greater id, 32 bytes.
+    package var through: [UInt8] {
+        let prefix = [16, 8, 0].map { UInt8(truncatingIfNeeded: (last << 4 | 15) >> $0) }
+        return prefix + repeatElement(UInt8.max, count: Limits.idBytes - prefix.count)
+    }
+
     /// Whether a row belongs to the run. Rows come in the order of their ids: the first that does
     /// not belong ends the reading.
     package func contains(_ id: [UInt8]) -> Bool {

@@ -1,7 +1,8 @@
 package import WakeModel
 
-/// The order in which a round visits the buckets: those of the previous generation from a random
-/// bucket on, around, then those of the current generation from the same bucket on, around.
+/// The order in which a round visits the buckets: those of the previous generation in blocks of
+/// neighbours, one block after the other as chance has it, then those of the current generation in
+/// the same order.
 ///
 /// Previous first, because a renewal moves a row from previous to current and never back. A row
 /// that moves before its turn is found again in current, which lies wholly ahead; one that moves
@@ -10,8 +11,9 @@ package import WakeModel
 /// of previous is marked done, not merely handed out: what was read but not pushed before a crash
 /// is read again, and by then a row may have moved.
 ///
-/// The random start hides who is pushed first: neither the push services nor an observer learn
-/// from the order of a round anything about another round or about an id.
+/// The order hides who is pushed first: neither the push services nor an observer learn from one
+/// round anything about another or about an id, but for neighbours of one block. A round that goes
+/// on after a restart may have another order: what is done is known by bucket.
 package struct BucketWalk: Sendable, Equatable {
     package enum Step: Sendable, Equatable {
         case run(BucketRun)
@@ -23,13 +25,32 @@ package struct BucketWalk: Sendable, Equatable {
     }
 
     package let start: UInt32
+    /// The order of the blocks, each of as many buckets as the others.
+    private let blocks: [UInt32]
+    private let blockBuckets: UInt32
     private var generation = Generation.previous
-    /// Buckets of the generation that are passed, counted from `start`.
+    /// Buckets of the generation that are passed, in the order of the walk.
     private var passed = 0
 
-    package init(start: UInt32) {
+    /// - Parameters:
+    ///   - start: the first bucket; the order of the blocks is drawn from it.
+    ///   - blocks: a power of two.
+    package init(start: UInt32, blocks: Int = 1) {
         precondition(start < BucketSet.buckets)
+        precondition(blocks > 0 && BucketSet.buckets % blocks == 0)
         self.start = start
+        var random = SeededGenerator(UInt64(start))
+        // Those of the first block keep their place: the walk begins at `start`.
+        self.blocks = [0] + (1..<UInt32(blocks)).shuffled(using: &random)
+        blockBuckets = UInt32(BucketSet.buckets / blocks)
+    }
+
+    /// How many blocks suit so many registrations. Each costs a page to read, which is wasted on
+    /// few registrations; with 4,096 two orders of a large store are uncorrelated.
+    package static func blocks(forRows rows: Int) -> Int {
+        var blocks = 64
+        while blocks < min(rows, 4096) { blocks *= 2 }
+        return blocks
     }
 
     /// Nothing comes after this generation.
@@ -59,9 +80,9 @@ package struct BucketWalk: Sendable, Equatable {
         let first = bucket(passed)
         var last = first
         passed += 1
-        // A piece ends where the ids do: the bucket after the last is the first.
+        // A piece ends where the ids do, and where another block is next.
         while last + 1 < BucketSet.buckets, Int(last - first) + 1 < limit,
-            passed < BucketSet.buckets,
+            passed < BucketSet.buckets, bucket(passed) == last + 1,
             !set.contains(last + 1)
         {
             last += 1
@@ -71,7 +92,9 @@ package struct BucketWalk: Sendable, Equatable {
     }
 
     private func bucket(_ passed: Int) -> UInt32 {
-        (start + UInt32(passed)) % UInt32(BucketSet.buckets)
+        let place = UInt32(passed)
+        let block = blocks[Int(place / blockBuckets)]
+        return (start + block * blockBuckets + place % blockBuckets) % UInt32(BucketSet.buckets)
     }
 }
 

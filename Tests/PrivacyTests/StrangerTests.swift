@@ -1,0 +1,46 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What somebody who is not the person concerned gets out of the built program.
+@Suite("What strangers get to know", .timeLimit(.minutes(1)))
+struct StrangerTests {
+    @Test("no answer tells whether a push token is registered already")
+    func pushToken() async throws {
+        let service = try await ServiceUnderTest()
+        let person = TestDevice()
+        let path = "/v1/registration"
+        let registered = try service.send("PUT", path, token: person.token, body: person.body)
+        func answers(to push: [UInt8]) throws -> [String] {
+            let stranger = TestDevice(push: push)
+            return try ["PUT", "PUT", "DELETE", "DELETE"].map { method in
+                let body = method == "PUT" ? stranger.body : []
+                let answer = try service.send(method, path, token: stranger.token, body: body)
+                return answer.head.replacing(/Date: [^\r]*/, with: "") + answer.text
+            }
+        }
+        #expect(registered.status == 204)
+        #expect(try answers(to: person.push) == answers(to: TestDevice().push))
+        // And what strangers do leaves the person's registration alone.
+        let stored = try service.send("GET", path, token: person.token)
+        #expect(stored.text.contains(person.pushText))
+    }
+
+    @Test("a crash writes no memory down: core dumps are off, and keys do not go to swap")
+    func memory() async throws {
+        let service = try await ServiceUnderTest()
+        func lines(_ file: String) throws -> [Substring] {
+            let path = "/proc/\(service.program.identifier)/\(file)"
+            return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        }
+        let core = try #require(try lines("limits").first { $0.hasPrefix("Max core file size") })
+        #expect(core.split(separator: " ").suffix(3) == ["0", "0", "bytes"])
+        let locked = try #require(try lines("status").first { $0.hasPrefix("VmLck:") })
+        let kilobytes = locked.split { !$0.isNumber }.compactMap { Int($0) }
+        #expect((kilobytes.first ?? 0) > 0)
+        // proc(5): the files of a process that cannot be dumped belong to root.
+        let environment = try FileManager.default.attributesOfItem(
+            atPath: "/proc/\(service.program.identifier)/environ")
+        #expect(environment[.ownerAccountID] as? Int == 0)
+    }
+}
