@@ -6,6 +6,13 @@ import WakeStore
 
 /// How long a rotation takes, and how long registrations wait for it.
 enum RotationBenchmark {
+    /// What the writers share.
+    private final class Meter: Sendable {
+        let isOver = Atomic<Bool>(false)
+        /// Nanoseconds until each registration was durable.
+        let waits = Mutex<[UInt64]>([])
+    }
+
     private static let help = """
         usage: bench rotation [--rows 100000] [--writers 8]
 
@@ -40,22 +47,21 @@ enum RotationBenchmark {
         try await fill(store, rows)
         try await rotate(store, "first rotation, \(rows) rows move")
         try await fill(store, rows)
-        let isOver = Atomic<Bool>(false)
-        let waits = Mutex<[UInt64]>([])
+        let meter = Meter()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<writers {
                 group.addTask {
-                    while !isOver.load(ordering: .relaxed) {
+                    while !meter.isOver.load(ordering: .relaxed) {
                         let wait = try await register(store)
-                        waits.withLock { $0.append(wait) }
+                        meter.waits.withLock { $0.append(wait) }
                     }
                 }
             }
             try await rotate(store, "second rotation, \(rows) rows expire, \(rows) move")
-            isOver.store(true, ordering: .relaxed)
+            meter.isOver.store(true, ordering: .relaxed)
             try await group.waitForAll()
         }
-        let sorted = waits.withLock { $0.sorted() }
+        let sorted = meter.waits.withLock { $0.sorted() }
         func milliseconds(_ share: Double) -> Int {
             Int(sorted[Int(Double(sorted.count - 1) * share)] / 1_000_000)
         }

@@ -32,6 +32,19 @@ struct PolicyTests {
         #expect(meta["user_version"] == String(StoreSchema.version))
     }
 
+    @Test("the life it declares is what the schedule gives")
+    func retention() throws {
+        let dataset = try #require((policy()["dataset"] as? [[String: Any]])?.first)
+        let meta = try #require(dataset["meta"] as? [String: String])
+        let days = Configuration(directory: "/nowhere").rotationDays
+        #expect(meta["rotation_days"] == String(days))
+        #expect(meta["rotation_days_max"] == String(RotationSchedule.days.upperBound))
+        let system = try #require((policy()["system"] as? [[String: Any]])?.first)
+        let declared = try #require(system["privacy_declarations"] as? [[String: Any]])
+        let period = "\(2 * days) days after the last renewal"
+        #expect(declared.first?["retention_period"] as? String == period)
+    }
+
     @Test("the lengths it declares are the limits")
     func lengths() throws {
         let dataset = try #require((policy()["dataset"] as? [[String: Any]])?.first)

@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 import WakeFiles
@@ -35,6 +36,39 @@ struct RotationErasureTests {
         }
         #expect(place.hits(traces.flatMap(\.all)) == 0)
         await store.close()
+    }
+
+    @Test(
+        "a rotation that is told to stop stops, loses nothing of what it keeps, and goes on later")
+    func stopped() async throws {
+        let place = StorePlace()
+        try await place.create()
+        let store = try Store(opening: place.configuration)
+        let rows = 3 * Limits.expiryRows
+        await store.fill(0..<rows)
+        try await store.rotated()
+        await store.fill(rows..<rows + 40)
+        let rotation = Task { await store.rotate() }
+        // As soon as it has begun to erase.
+        while store.counters.expired.load(ordering: .relaxed) == 0 { await Task.yield() }
+        #expect(await store.rotate() == .failed(.inWork))
+        store.stopRotation()
+        #expect(await rotation.value == .failed(.stopped))
+        #expect(store.generationNumber == 2)
+        for number in rows..<rows + 40 {
+            #expect(await store.stored(number)?.generation == .current)
+        }
+        // The same by closing.
+        let second = Task { await store.rotate() }
+        await store.close()
+        guard case .failed = await second.value else { throw TestFailure("not stopped") }
+        let again = try Store(opening: place.configuration)
+        #expect(try await again.rotated().dropped < rows)
+        for number in rows..<rows + 40 {
+            #expect(await again.stored(number)?.generation == .previous)
+        }
+        #expect(await again.stored(0) == nil && again.generationNumber == 3)
+        await again.close()
     }
 
     @Test("without room to write the database anew rows and keys go all the same")
