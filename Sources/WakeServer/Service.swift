@@ -114,13 +114,14 @@ package struct Service: Sendable {
         let rotator = Rotator(
             store: store, file: RotationFile(path: configuration.rotationRecord),
             interval: configuration.rotationSeconds, log: log)
+        let people = PeopleRoute(retentionDays: 2 * configuration.rotationDays)
         let broadcaster = Broadcaster(
             wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
-            desk: desk, file: file, rotator: rotator, log: log)
-        let counters = Once<HTTPCounters>()
-        let people = PeopleRoute {
-            PublicCounters(store: store.counters, broadcaster: broadcaster)
+            desk: desk, file: file, rotator: rotator, log: log
+        ) { [counters = store.counters] in
+            people.take(ExactCounts(store: counters, broadcaster: $0))
         }
+        let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),

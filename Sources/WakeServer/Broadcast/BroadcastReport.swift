@@ -19,6 +19,9 @@ package struct BroadcastReport: Sendable, Equatable {
     package var isComplete = false
     /// The store could not be read.
     package var isCutShort = false
+    /// Of the rows of a complete round, those of the previous generation; nil when an earlier run
+    /// of the program read a part of them.
+    package var previousRows: UInt64?
     /// Of the pushes given up, by the last cause.
     package var causes: [RetryCause: Int] = [:]
     /// Push services whose "gone" is no longer believed in this round.

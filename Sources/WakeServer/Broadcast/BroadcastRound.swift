@@ -109,6 +109,7 @@ final class BroadcastRound {
                 await settleAll()
             case .end:
                 report.isComplete = true
+                if report.startCounters.rows == 0 { report.previousRows = UInt64(previousRows) }
                 return
             }
         }

@@ -38,6 +38,8 @@ final class Broadcaster: Sendable {
     private let file: RoundFile
     /// Has its turn between two rounds.
     private let rotator: Rotator
+    /// Told when everyone has been woken, or as many as could be.
+    private let ended: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
     private let bell: AsyncStream<Void>
     private let ringer: AsyncStream<Void>.Continuation
@@ -47,7 +49,7 @@ final class Broadcaster: Sendable {
     init(
         wakes: StreamHub, watch: FeedWatch, store: Store, gateways: [any Gateway],
         planner: BroadcastPlanner, desk: BroadcastDesk, file: RoundFile, rotator: Rotator,
-        log: Log
+        log: Log, ended: @escaping @Sendable (Broadcaster) -> Void
     ) {
         self.wakes = wakes
         self.watch = watch
@@ -58,6 +60,7 @@ final class Broadcaster: Sendable {
         self.file = file
         self.rotator = rotator
         self.log = log
+        self.ended = ended
         (bell, ringer) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -93,6 +96,7 @@ final class Broadcaster: Sendable {
             case (.notNewer, _)?: report(.notNewer)
             case (.waits(let seconds), let round)?:
                 let streams = tellStreams(sequence, .asked)
+                if !hasGateways { ended(self) }
                 ringer.yield()
                 report(
                     .started(sequence: sequence, streams: streams, round: round, seconds: seconds))
@@ -200,6 +204,7 @@ final class Broadcaster: Sendable {
             return false
         }
         tellUnlessTold(sequence, reasons)
+        ended(self)
         return true
     }
 
@@ -231,6 +236,7 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(BroadcastSummary(last)))
+        ended(self)
     }
 
     /// Notes what has happened, as soon as it can be written down: until then no round begins.

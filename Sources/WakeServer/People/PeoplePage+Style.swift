@@ -26,13 +26,15 @@ extension PeoplePage {
         table{border-collapse:collapse;width:100%}
         th,td{text-align:left;font-weight:400;padding:.375rem .5rem .375rem 0;\
         border-bottom:1px solid var(--line)}
-        td{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+        thead th{font-weight:600}
+        thead th:last-child,td{text-align:right;white-space:nowrap}
+        td{font-variant-numeric:tabular-nums}
         """
 
     /// As the content security policy names it (CSP Level 3 §2.3.1, hash-source).
     static let styleHash: String = {
         let hash = SHA256.hash(Array(style.utf8).span)
-        // Plain Base64 has two other characters and one of padding (RFC 4648 §4): 32 bytes need it.
+        // Plain Base64 has two other characters and one of padding (RFC 4648 §4).
         let text = Base64URL.encode(hash.span).map { byte in
             switch byte {
             case UInt8(ascii: "-"): UInt8(ascii: "+")

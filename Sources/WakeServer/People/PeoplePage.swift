@@ -10,16 +10,22 @@ import WakeSodium
 package struct PeoplePage: Sendable {
     private let policy: PolicyDocument
     private let hash: String
+    /// nil: no expiry.
+    private let retentionDays: Int?
 
-    init(_ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash) {
+    /// - Parameter retentionDays: where the operator has chosen another than the policy's.
+    init(
+        _ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash,
+        retentionDays: Int? = nil
+    ) {
         self.policy = policy
         self.hash = hash
+        self.retentionDays = retentionDays ?? policy.retentionDays
     }
 
     /// The page of a service that was just started.
     package static func text() -> String {
-        let counters = PublicCounters(deletes: 0, broadcasts: 0, pushes: RoundCounters())
-        return PeoplePage().html(counters, audit: nil)
+        PeoplePage().html(PublicCounters(), audit: nil)
     }
 
     func answer(_ counters: PublicCounters, audit: AuditVerdict?) -> Response {
@@ -31,8 +37,8 @@ package struct PeoplePage: Sendable {
         ("Content-Type", "text/html; charset=utf-8"),
         (
             "Content-Security-Policy",
-            "default-src 'none'; img-src data:; style-src '\(PeoplePage.styleHash)'; base-uri 'none'; "
-                + "form-action 'none'; frame-ancestors 'none'"
+            "default-src 'none'; img-src data:; style-src '\(PeoplePage.styleHash)'; "
+                + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         ),
         ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
         ("Cache-Control", "no-store"),
@@ -51,22 +57,48 @@ package struct PeoplePage: Sendable {
         </head>
         <body>
         <main>
+        \(stored)
+        \(Self.rights)
+        <h2>What else lies beside it</h2>
+        <p>Nothing of this is about a person:</p>
+        \(state)
+        <h2>What happened since this service was started</h2>
+        <p>Counted when a broadcast has ended, never in between, and rounded to one of the two \
+        nearest tens by chance; what is under \(RoundedCount.least) is not told. So nobody can \
+        read here what one person did.</p>
+        \(Self.table(counters))
+        <h2>Check us</h2>
+        \(Self.checking(hash, audit))
+        \(Self.limits)
+        </main>
+        </body>
+        </html>
+
+        """
+    }
+
+    private var stored: String {
+        """
         <h1>What this service knows about you</h1>
-        <p>Your app wants to learn that there is something new without anybody learning who you are. \
-        So it left two things here, wakes up together with everybody else, fetches the same file as \
-        everybody else, and looks for itself whether anything concerns you. This service never \
-        finds out.</p>
+        <p>Your app wants to learn that there is something new without anybody learning who you \
+        are. So it left two things here, wakes up together with everybody else, fetches the same \
+        file as everybody else, and looks for itself whether anything concerns you. This service \
+        never finds out.</p>
         <h2>Everything that is stored about you</h2>
         <p>One row with two columns:</p>
         \(columns)
-        <p>No name, no account, no date, no network address, no language, no country. Rows cannot be \
-        put in the order in which they came. An app that listens instead of being pushed stores \
-        nothing here at all.</p>
+        <p>No name, no account, no date, no network address, no language, no country. Rows \
+        cannot be put in the order in which they came. An app that listens instead of being \
+        pushed stores nothing here at all.</p>
         <h2>For how long</h2>
         <p>\(retention)</p>
+        """
+    }
+
+    private static let rights = """
         <h2>See it, change it, delete it</h2>
-        <p>Only your app can: it alone has the secret that leads to your row. Nobody here could find \
-        your row by your name, and nobody needs to be asked.</p>
+        <p>Only your app can: it alone has the secret that leads to your row. Nobody here could \
+        find your row by your name, and nobody needs to be asked.</p>
         <dl>
         <dt>See</dt><dd><code>GET /v1/registration</code>, or \
         <code>reveille-client stored</code></dd>
@@ -75,25 +107,15 @@ package struct PeoplePage: Sendable {
         <code>reveille-client unregister</code>. When the answer arrives, the bytes are in no file \
         of the store.</dd>
         </dl>
-        <h2>What else lies beside it</h2>
-        <p>Nothing of this is about a person:</p>
-        \(state)
-        <h2>What happened since this service was started</h2>
-        <p>Rounded to \(RoundedCount.step); what is under \(RoundedCount.least) is not told.</p>
-        \(Self.table(counters))
-        <h2>Check us</h2>
-        \(Self.checking(hash, audit))
-        <h2>What nobody can show you</h2>
-        <p>The running program holds the keys in its memory; whoever controls this machine could read \
-        them there. Flash memory may keep old blocks below the file system; what it keeps is \
-        encrypted. Your push service (Apple, Google or another) knows that the app is installed and \
-        that it was woken, at the same time as everybody else.</p>
-        </main>
-        </body>
-        </html>
-
         """
-    }
+
+    private static let limits = """
+        <h2>What nobody can show you</h2>
+        <p>The running program holds the keys in its memory; whoever controls this machine could \
+        read them there. Flash memory may keep old blocks below the file system; what it keeps \
+        is encrypted. Your push service (Apple, Google or another) knows that the app is \
+        installed and that it was woken, at the same time as everybody else.</p>
+        """
 
     // MARK: From the policy
 
@@ -116,21 +138,29 @@ package struct PeoplePage: Sendable {
     }
 
     private var retention: String {
-        guard let days = policy.retentionDays else { return "Until your app deletes it." }
+        guard let days = retentionDays else { return "Until your app deletes it." }
         return """
-            Until your app deletes it, and at most \(days) days after your app last renewed it: then \
-            the row is erased and the keys it was encrypted with are destroyed. An app that was \
-            removed does not renew.
+            Until your app deletes it, and at most \(days) days of running time after your app \
+            last renewed it: then the row is erased, and the keys it was encrypted with are \
+            destroyed. An app that was removed does not renew.
             """
     }
 
     // MARK: From what happened
 
     private static func table(_ counters: PublicCounters) -> String {
-        let rows = counters.rows.map {
-            "<tr><th scope=\"row\">\($0.words)</th><td>\($0.count.text)</td></tr>"
+        let rows = PublicCounter.allCases.map { counter in
+            let count = counters[counter]?.text ?? "not counted yet"
+            return "<tr><th scope=\"row\">\(counter.words)</th><td>\(count)</td></tr>"
         }
-        return "<table>\n" + rows.joined(separator: "\n") + "\n</table>"
+        return """
+            <table>
+            <thead><tr><th scope="col">What</th><th scope="col">How many</th></tr></thead>
+            <tbody>
+            \(rows.joined(separator: "\n"))
+            </tbody>
+            </table>
+            """
     }
 
     private static func checking(_ hash: String, _ audit: AuditVerdict?) -> String {
@@ -146,8 +176,9 @@ package struct PeoplePage: Sendable {
             <ul>
             <li>The policy this program was built with, for machines: \
             <a href="/v1/policy">/v1/policy</a>, BLAKE2b-256 <code class="hash">\(hash)</code></li>
-            <li>The program is open: <code>reveille audit</code> reads a copy of the database without \
-            keys and finds any column, index or leftover byte that the policy does not know.</li>
+            <li>The program is open: <code>reveille audit</code> reads a copy of the database \
+            without keys and finds any column, index or leftover byte that the policy does not \
+            know.</li>
             <li>\(verdict)</li>
             </ul>
             """

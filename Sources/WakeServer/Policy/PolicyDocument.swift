@@ -133,7 +133,7 @@ package struct PolicyDocument: Sendable, Equatable {
         return field
     }
 
-    /// `retention_period` of its privacy declarations: the longest, in days.
+    /// `retention_period` of its privacy declarations, which begins with days: the longest.
     private static func retention(
         ofSystem scanner: inout JSONScanner
     ) throws(JSONError) -> Int? {
@@ -143,7 +143,7 @@ package struct PolicyDocument: Sendable, Equatable {
             try scanner.array { (scanner) throws(JSONError) in
                 try scanner.object { (scanner, name) throws(JSONError) in
                     guard text(name) == "retention_period" else { return try scanner.skip() }
-                    let period = Int(text(try scanner.string()))
+                    let period = Int(text(try scanner.string()).prefix { $0.isNumber })
                     days = [days, period].compactMap(\.self).max()
                 }
             }

@@ -4,27 +4,49 @@ import Testing
 
 @Suite("Counts for the public")
 struct RoundedCountTests {
-    @Test(
-        "what is under 20 is not told, the rest is rounded to 10",
-        arguments: [
-            (0, nil), (1, nil), (19, nil), (20, 20), (24, 20), (25, 30), (29, 30), (30, 30),
-            (994, 990), (995, 1000), (1_000_001, 1_000_000),
-        ] as [(Int, Int?)])
-    func rounding(_ exact: Int, _ told: Int?) {
-        #expect(RoundedCount(exact).value == told)
+    /// What is told of a count, for each of the ten draws.
+    private func outcomes(_ exact: Int) -> [Int?] {
+        (0..<RoundedCount.step).map { RoundedCount(exact, chance: $0).value }
+    }
+
+    @Test("what is under 20 is not told, whatever is drawn")
+    func suppressed() {
+        for exact in 0..<20 { #expect(outcomes(exact).allSatisfy { $0 == nil }, "\(exact)") }
+        #expect(RoundedCount(19, chance: 0).text == "fewer than 20")
+    }
+
+    @Test("what is told is one of the two nearest tens, and on average the count itself")
+    func rounding() {
+        for exact in 29...5_000 {
+            let told = outcomes(exact).compactMap(\.self)
+            #expect(told.count == 10, "\(exact)")
+            #expect(told.allSatisfy { $0 % 10 == 0 && abs($0 - exact) < 10 }, "\(exact)")
+            #expect(told.reduce(0, +) == exact * 10, "\(exact)")
+        }
+        for exact in 20..<29 {
+            #expect(outcomes(exact).allSatisfy { [nil, 20, 30].contains($0) }, "\(exact)")
+        }
+    }
+
+    @Test("one person more or less changes the odds of whatever is told by at most one in ten")
+    func onePerson() {
+        for exact in 0...5_000 {
+            var odds: [Int?: Int] = [:]
+            for told in outcomes(exact) { odds[told, default: 0] += 1 }
+            for told in outcomes(exact + 1) { odds[told, default: 0] -= 1 }
+            // Total variation: half of the sum of the differences, in tenths.
+            #expect(odds.values.reduce(0) { $0 + abs($1) } <= 2, "\(exact)")
+        }
+    }
+
+    @Test("the control: plain rounding tells one person's coming at an edge for certain")
+    func control() {
+        func plain(_ exact: Int) -> Int? { exact < 20 ? nil : (exact + 5) / 10 * 10 }
+        #expect(plain(19) != plain(20) && plain(994) != plain(995))
     }
 
     @Test("the largest count there is does not overflow")
     func largest() {
-        #expect(RoundedCount(UInt64.max).value == Int.max - Int.max % 10)
-    }
-
-    @Test("one person more or less changes what is told at most at the edge of a step")
-    func steps() {
-        let told = (0...2_000).map { RoundedCount($0).value ?? 0 }
-        for (one, next) in zip(told, told.dropFirst()) {
-            #expect(next == one || next - one == 10 || (one == 0 && next == 20))
-        }
-        #expect(Set(told).count == 200)
+        for told in outcomes(.max) { #expect((told ?? 0) > Int.max - 20) }
     }
 }
