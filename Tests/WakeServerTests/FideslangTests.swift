@@ -71,7 +71,9 @@ enum Fideslang {
             "data_subjects": {entry.fides_key for entry in known.data_subject}}
 
         def name(value):
-            return (value.get("fides_key") or value.get("name") or "") if isinstance(value, dict) else ""
+            if not isinstance(value, dict):
+                return ""
+            return value.get("fides_key") or value.get("name") or ""
 
         def compare(given, kept, path):
             # A member that the models do not know is dropped without a word.

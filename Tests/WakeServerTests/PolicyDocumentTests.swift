@@ -53,8 +53,8 @@ struct PolicyDocumentTests {
     @Test("retention is that of the declaration that keeps longest")
     func retention() throws {
         let text = #"""
-            {"system":[{"privacy_declarations":[{"retention_period":"14 days after the end"},{"name":"x"},
-            {"retention_period":"3"}]}]}
+            {"system":[{"privacy_declarations":[{"retention_period":"14 days after the end"},
+            {"name":"x"},{"retention_period":"3"}]}]}
             """#
         #expect(try PolicyDocument(Array(text.utf8)).retentionDays == 14)
         #expect(try PolicyDocument(Array("{}".utf8)).retentionDays == nil)
