@@ -134,7 +134,9 @@ let package = Package(
                 "WakeSodium", "WakeFiles",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
-        tests("PrivacyTests", ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit"]),
+        tests(
+            "PrivacyTests",
+            ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

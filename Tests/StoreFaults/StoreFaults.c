@@ -79,6 +79,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
         if (descriptor == 1) wake_note('M', 0, 0, bytes, count);
         return syscall(SYS_write, descriptor, bytes, count);
     }
+    if (fails(WAKE_WRITE)) return -1;
     step();
     off_t offset = lseek(descriptor, 0, SEEK_CUR);
     ssize_t result = syscall(SYS_write, descriptor, bytes, count);
@@ -97,6 +98,7 @@ int ftruncate(int descriptor, off_t count) {
 int ftruncate64(int descriptor, off64_t count) { return ftruncate(descriptor, count); }
 
 int rename(const char *from, const char *to) {
+    if (fails(WAKE_RENAME)) return -1;
     step();
     int result = (int)syscall(SYS_rename, from, to);
     if (result == 0) {
@@ -108,6 +110,7 @@ int rename(const char *from, const char *to) {
 }
 
 int unlink(const char *path) {
+    if (fails(WAKE_UNLINK)) return -1;
     step();
     int result = (int)syscall(SYS_unlink, path);
     if (result == 0) wake_note('U', 0, 0, path, strlen(path));

@@ -41,7 +41,7 @@ enum FullDisk {
         guard number == 0 else { return Line.write("skipped \(number)") }
         var configuration = before
         configuration.reserveBytes = 2 << 20
-        configuration.spareBytes = 64 << 10
+        configuration.spareBytes = 1 << 20
         do throws(StoreOpenError) {
             try Store.create(configuration)
         } catch {

@@ -1,4 +1,5 @@
 private import Glibc
+import StoreFaults
 import WakeStore
 
 /// A process with a store in it, to be killed, starved and lied to by the tests. It reports every
@@ -10,6 +11,7 @@ enum Main {
     static func main() async {
         let arguments = CommandLine.arguments
         guard arguments.count >= 4 else { exit(2) }
+        if arguments[1] == "within" { exit(Within.run(Array(arguments[2...]))) }
         var configuration = StoreConfiguration(
             dataDirectory: arguments[2], keyFile: arguments[3])
         configuration.onFatal = {
@@ -17,6 +19,10 @@ enum Main {
             _exit(1)
         }
         let numbers = arguments.dropFirst(4).compactMap { Int($0) }
+        if let setting = arguments.first(where: { $0.hasPrefix("slip:") }) {
+            // As long as the process.
+            unsafe wake_slip(strdup(String(setting.dropFirst(5))))
+        }
         switch arguments[1] {
         case "hold": await Hold.run(configuration)
         case "churn": await Churn.run(configuration, seed: numbers[0], tokens: numbers[1])
@@ -26,6 +32,14 @@ enum Main {
         case "full": await FullDisk.run(configuration, callers: numbers[0])
         case "rotate": await Rotate.run(configuration, dieAt: numbers[0], traceTo: arguments)
         case "spin": await Rotate.spin(configuration, seed: numbers[0], tokens: numbers[1])
+        case "mixed":
+            await Mixed.run(
+                configuration, seed: numbers[0], bursts: numbers[1],
+                traceTo: arguments[arguments.count - 1])
+        case "forensic":
+            let plan = Forensic.Plan(
+                operations: numbers[0], rotations: numbers[1], seed: numbers[2])
+            await Forensic.run(configuration, plan, record: arguments[arguments.count - 1])
         case "fullrotate": await FullDisk.rotate(configuration)
         case "readonly": await ReadOnlyDisk.run(configuration)
         default: exit(2)

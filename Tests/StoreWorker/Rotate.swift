@@ -47,7 +47,7 @@ enum Rotate {
     }
 
     @discardableResult
-    private static func rotate(_ store: Store) async -> Bool {
+    static func rotate(_ store: Store) async -> Bool {
         Line.write("rotating")
         guard case .rotated(let report) = await store.rotate() else {
             Line.write("unrotated")
@@ -58,27 +58,22 @@ enum Rotate {
     }
 
     private static func put(_ tokens: Range<Int>, _ version: Int, _ store: Store) async {
-        await each(tokens, version) {
-            await store.ask(.register(Known.token($0), Known.pushToken($0, version)))
+        await withTaskGroup(of: Void.self) { group in
+            for number in tokens { group.addTask { await ask(number, version, store) } }
         }
     }
 
     private static func delete(_ tokens: Range<Int>, _ store: Store) async {
-        await each(tokens, 0) { await store.ask(.delete(Known.token($0))) }
+        await put(tokens, 0, store)
     }
 
-    private static func each(
-        _ tokens: Range<Int>, _ version: Int,
-        _ ask: @escaping @Sendable (Int) async -> StoreAnswer
-    ) async {
-        await withTaskGroup(of: Void.self) { group in
-            for number in tokens {
-                group.addTask {
-                    Line.write("try \(number) \(version)")
-                    let answer = await ask(number)
-                    Line.write(answer == .done ? "ok \(number)" : "no \(number) \(answer.word)")
-                }
-            }
-        }
+    /// Registers a version, or deletes for version 0.
+    @concurrent
+    static func ask(_ number: Int, _ version: Int, _ store: Store) async {
+        Line.write("try \(number) \(version)")
+        let token = Known.token(number)
+        let answer = await store.ask(
+            version == 0 ? .delete(token) : .register(token, Known.pushToken(number, version)))
+        Line.write(answer == .done ? "ok \(number)" : "no \(number) \(answer.word)")
     }
 }

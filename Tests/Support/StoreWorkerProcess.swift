@@ -10,11 +10,15 @@ package final class StoreWorkerProcess {
     private var isReaped = false
 
     /// Starts the program built beside the running tests.
+    ///
+    /// - Parameter setting: slipped into the store's connection behind its back: see `wake_slip`.
     package init(
-        _ mode: String, data: String, keys: String, _ numbers: [Int] = [], trace: String? = nil
+        _ mode: String, data: String, keys: String, _ numbers: [Int] = [], trace: String? = nil,
+        slipping setting: String? = nil
     ) {
         let words =
-            [Self.program, mode, data, keys] + numbers.map { "\($0)" } + (trace.map { [$0] } ?? [])
+            [Self.program, mode, data, keys] + numbers.map { "\($0)" }
+            + (setting.map { ["slip:" + $0] } ?? []) + (trace.map { [$0] } ?? [])
         // One at a time: a pipe between its making and its mark would leak into another child.
         (process, input, output) = Self.starting.withLock { _ in Self.start(words) }
     }

@@ -7,7 +7,7 @@ import WakeServer
     "The policy is a Fides manifest to others",
     .enabled(
         if: Fideslang.isInstalled,
-        "fideslang is not installed (pip install fideslang; REVEILLE_FIDESLANG names its python3)"))
+        "needs python3 with fideslang"))
 struct FideslangTests {
     @Test("fideslang takes it, drops no member, and knows every category, use and subject")
     func valid() throws {
@@ -32,9 +32,6 @@ struct FideslangTests {
 }
 
 enum Fideslang {
-    private static let python =
-        ProcessInfo.processInfo.environment["REVEILLE_FIDESLANG"] ?? "python3"
-
     static let isInstalled = (try? run(["import fideslang"], [])) == ""
 
     /// - Returns: what it found wrong, and the number of datasets, systems and policies; something
@@ -48,7 +45,7 @@ enum Fideslang {
         defer { try? FileManager.default.removeItem(at: file) }
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [python, "-c"] + script
+        process.arguments = ["python3", "-c"] + script
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice

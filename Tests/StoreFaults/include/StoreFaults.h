@@ -1,8 +1,18 @@
 #pragma once
 
+#include <stddef.h>
+
 /// System calls that an executable linked with this target counts and can be told to fail. The
 /// definitions here take the place of libc's for every library of the process, libsqlite3 too.
-enum wake_call { WAKE_SYNC, WAKE_WRITE, WAKE_TRUNCATE, WAKE_OPEN, WAKE_CALLS };
+enum wake_call {
+    WAKE_SYNC,
+    WAKE_WRITE,
+    WAKE_TRUNCATE,
+    WAKE_OPEN,
+    WAKE_RENAME,
+    WAKE_UNLINK,
+    WAKE_CALLS
+};
 
 /// Lets the `at`-th next call of a kind fail with `number`; every later one too if `lasting`.
 void wake_fail(enum wake_call call, long at, int number, int lasting);
@@ -42,3 +52,15 @@ long wake_file_size(const char *path);
 
 /// Makes that tmpfs read-only. Returns 0 or errno.
 int wake_remount_readonly(const char *directory);
+
+/// Slips a setting such as "secure_delete=OFF" into every connection that a store opens, after the
+/// store has read its own settings back: what the controls need to lose and to leave something. The
+/// text must live as long as the process.
+void wake_slip(const char *setting);
+
+/// Times that it was slipped in so far.
+long wake_slips(void);
+
+/// Files of a directory that hold any 24 bytes of `bytes`, looked for at every 24th; -1 when it
+/// cannot be read. Its own system calls neither count nor fail.
+long wake_found(const char *directory, const void *bytes, size_t count);
