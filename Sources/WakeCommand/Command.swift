@@ -40,11 +40,18 @@ package struct Command: Sendable {
         package let name: String
         package let help: String
         package let count: Count
+        /// Which words with a dash in front are this operand and no mistyped option; of base64url,
+        /// one word in 64 begins so.
+        let isDashed: @Sendable (String) -> Bool
 
-        package init(_ name: String, _ help: String, _ count: Count = .one) {
+        package init(
+            _ name: String, _ help: String, _ count: Count = .one,
+            isDashed: @escaping @Sendable (String) -> Bool = { _ in false }
+        ) {
             self.name = name
             self.help = help
             self.count = count
+            self.isDashed = isDashed
         }
     }
 

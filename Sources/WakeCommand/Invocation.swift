@@ -13,7 +13,10 @@ package struct Invocation: Sendable {
         var rest = words
         var optionsEnded = false
         while let word = rest.popFirst() {
-            if optionsEnded || word == "-" || !word.hasPrefix("-") {
+            let isOperand =
+                optionsEnded || word == "-" || !word.hasPrefix("-")
+                || command.operands.dropFirst(operands.count).first?.isDashed(word) == true
+            if isOperand {
                 operands.append(word)
             } else if word == "--" {
                 optionsEnded = true

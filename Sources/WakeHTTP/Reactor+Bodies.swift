@@ -13,16 +13,18 @@ extension Reactor {
         bare.body = head.body.lowerBound..<head.body.lowerBound
         let request = Request(
             bytes: Array(copying: bytes.extracting(0..<head.body.lowerBound)), head: bare)
-        if let refusal = large.screen(request) {
+        switch large.screen(request) {
+        case .refused(let refusal):
             refuse(connection, with: refusal)
             return false
+        case .admitted(let held):
+            guard let place = listener.largeBodyPlaces?.take(holding: held) else {
+                refuse(connection, .overloaded)
+                return false
+            }
+            connection.place = place
+            return true
         }
-        guard let place = listener.largeBodyPlaces?.take() else {
-            refuse(connection, .overloaded)
-            return false
-        }
-        connection.place = place
-        return true
     }
 
     /// Keeps the beginning of a request until the rest of it comes.

@@ -98,6 +98,9 @@ package enum Limits {
     /// Bodies to the relay beyond the size of all others that are received or read at once: 640 KiB
     /// each, twice.
     package static let relayLargeBodies = 16
+    /// Wake-ups passed on that are not settled; clients of some may be gone. Beyond it nothing more
+    /// is taken: 128 bytes each.
+    package static let relayWakeUps = 64_000
     /// Seconds until what is unsettled of a request to the relay is left for another.
     package static let relaySeconds = 300
     /// Nonces of an installation that are remembered: of more requests in a minute the oldest are

@@ -12,7 +12,9 @@ enum RelayCommand {
         "relay allow", "pass on the wake-ups of a self-hosted installation",
         operands: [
             .init("NAME", "what you call it: 1 to 64 of a-z, 0-9 and -"),
-            .init("KEY", "what its `reveille keygen --kind relay` printed"),
+            .init(
+                "KEY", "what its `reveille keygen --kind relay` printed",
+                isDashed: { VerifyingKey(text: $0) != nil }),
         ],
         options: [ConfigurationFile.option],
         examples: ["reveille relay allow village 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],

@@ -30,6 +30,20 @@ struct RelayCommandTests {
         #expect(try await service.command("relay", "list") == (0, "two \(Self.keys[1])\n"))
     }
 
+    @Test("takes every key that keygen may print, also one in 64 that begins with a dash")
+    func dashes() async throws {
+        let service = try await service()
+        for key in [
+            "-IgQuEmY61aSMoyiFz2175ybR8nRLNcF4AcfPpCj_Tc",
+            "--3pcUDYPtp8s4dm39JA0ll-wAg8-3mclNWW-qiZ254",
+        ] {
+            #expect(try await service.command("relay", "allow", "one", key) == (0, ""))
+            #expect(try await service.command("relay", "list") == (0, "one \(key)\n"))
+            #expect(try await service.command("relay", "revoke", "one") == (0, ""))
+        }
+        #expect(try await service.command("relay", "allow", "one", "-x").status == 2)
+    }
+
     @Test("says what is wrong, and what to do")
     func mistakes() async throws {
         let service = try await service()

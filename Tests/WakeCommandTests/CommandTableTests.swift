@@ -32,6 +32,28 @@ struct CommandTableTests {
         #expect(await table.run(["feed", "publish", "--width=8", "--force", "--", "-"]) == 10)
     }
 
+    @Test("a word with a dash in front is an operand where one may begin so, and nowhere else")
+    func dashes() async {
+        let operands: [WakeCommand.Command.Operand] = [
+            .init("NAME", "its name"), .init("KEY", "its key", isDashed: { $0.count == 5 }),
+        ]
+        let table = CommandTable(
+            program: "tool", summary: "does things", version: "1",
+            commands: [
+                Command(
+                    "allow", "let through", operands: operands,
+                    options: [.init("--to", value: "N", "where")],
+                    run: {
+                        $0.operands == ["a", "-key-"] && $0.value("--to") == "8" ? .match : .failure
+                    })
+            ], examples: [])
+        #expect(await table.run(["allow", "a", "-key-", "--to", "8"]) == 10)
+        #expect(await table.run(["allow", "--to=8", "a", "-key-"]) == 10)
+        #expect(await table.run(["allow", "-name", "-key-", "--to", "8"]) == 2)
+        #expect(await table.run(["allow", "a", "-kay", "--to", "8"]) == 2)
+        #expect(await table.run(["allow", "a", "-key-", "-key-", "--to", "8"]) == 2)
+    }
+
     @Test(
         "every usage error ends with 2 and runs nothing",
         arguments: [

@@ -50,7 +50,9 @@ struct LargeBodyTests {
 
     private func run(
         atOnce: Int = 4, clock: ManualClock? = nil, handler: @escaping RequestHandler,
-        screen: @escaping @Sendable (Request) -> Response? = { _ in nil },
+        screen: @escaping @Sendable (Request) -> LargeBodies.Verdict = { _ in
+            .admitted(holding: nil)
+        },
         _ body: (LiveServer) async throws -> Void
     ) async throws {
         let large = LargeBodies(path: "/large", bytes: 655_360, atOnce: atOnce, screen: screen)
@@ -83,10 +85,10 @@ struct LargeBodyTests {
 
     @Test("are refused by their head before anybody listens to them")
     func screened() async throws {
-        let screen: @Sendable (Request) -> Response? = { request in
+        let screen: @Sendable (Request) -> LargeBodies.Verdict = { request in
             #expect(request.body.isEmpty)
             return request.onlyValue(of: "x-who").map(Array.init) == Array("me".utf8)
-                ? nil : .problem(403, title: "no", code: "no")
+                ? .admitted(holding: nil) : .refused(.problem(403, title: "no", code: "no"))
         }
         try await run(handler: Handlers.echo, screen: screen) { live in
             for (who, expects) in [("you", true), ("you", false), ("me", true)] {

@@ -95,6 +95,7 @@ struct PolicyTests {
             ("relayRequests", String(describing: Limits.relayRequests)),
             ("relayRequestsEach", String(describing: Limits.relayRequestsEach)),
             ("relayLargeBodies", String(describing: Limits.relayLargeBodies)),
+            ("relayWakeUps", String(describing: Limits.relayWakeUps)),
             ("relaySeconds", String(describing: Limits.relaySeconds)),
             ("relayNonces", String(describing: Limits.relayNonces)),
         ]

@@ -65,6 +65,70 @@ struct RelayLimitTests {
         }
     }
 
+    @Test("clients that hang up do not pile up wake-ups without end")
+    func abandoned() async throws {
+        let gateway = PlayedGateway { _ in nil }
+        try await RelayUnderTest.run([gateway], perMinute: 1_000_000) { relay in
+            let tokens = try relay.tokens(1_000)
+            let most = Limits.relayWakeUps / tokens.count
+            var taken = 0
+            var refusal: String?
+            while taken < most + 5, refusal == nil {
+                let client = try LoopbackClient(port: relay.port)
+                try client.send(relay.wire(tokens))
+                let head = try client.receive(through: "\r\n\r\n")
+                if head.contains("chunked") {
+                    taken += 1
+                } else if !head.contains("Retry-After: 1\r\n") {
+                    // One second is asked for while an end was not noticed yet.
+                    refusal = head
+                }
+            }
+            #expect(taken == most)
+            #expect(refusal?.contains(" 429 ") == true)
+            #expect(refusal?.contains("Retry-After: 5\r\n") == true)
+            let round = try await gateway.round(0)
+            round.settle(Limits.relayWakeUps, .accepted)
+            let client = try LoopbackClient(port: relay.port)
+            try client.send(relay.wire(relay.tokens(1)))
+            _ = try await round.waiting.first { $0.count == 1 ? true : nil }
+            round.settle(1, .accepted)
+            #expect(try RelayUnderTest.Answer(from: client).lines.count == 2)
+        }
+    }
+
+    @Test("large bodies of one installation that are slow to come leave room for those of others")
+    func slowBodies() async throws {
+        try await RelayUnderTest.run([PlayedGateway()]) { relay in
+            try relay.allow("two", relay.stranger)
+            let large = try relay.tokens(1_000)
+            func slow() throws -> (client: LoopbackClient, head: String) {
+                let client = try LoopbackClient(port: relay.port)
+                let wire = String(decoding: relay.wire(large), as: UTF8.self)
+                let head = wire.prefix { $0 != "{" }.dropLast()
+                try client.send(Array((head + "Expect: 100-continue\r\n\r\n").utf8))
+                return (client, try client.receive(through: "\r\n\r\n"))
+            }
+            var clients: [LoopbackClient] = []
+            for _ in 0..<Limits.relayRequestsEach {
+                let (client, head) = try slow()
+                #expect(head.contains(" 100 "))
+                clients.append(client)
+            }
+            for _ in 0..<Limits.relayLargeBodies {
+                let (_, head) = try slow()
+                #expect(head.contains(" 429 ") && head.contains("Retry-After: 1\r\n"))
+            }
+            #expect(try relay.send(relay.wire(large, by: relay.stranger)).lines.count == 1_001)
+            // Small ones take no room.
+            #expect(try relay.send(relay.wire(relay.tokens(1))).status == 200)
+            clients.removeFirst()
+            // Asked again until the end of the connection was noticed.
+            while try relay.send(relay.wire(large)).status != 200 {}
+            for _ in 0..<20 { #expect(try relay.send(relay.wire(large)).status == 200) }
+        }
+    }
+
     @Test("what is unsettled after five minutes is left for another round")
     func deadline() async throws {
         let gateway = PlayedGateway { _ in nil }

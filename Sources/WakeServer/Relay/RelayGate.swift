@@ -26,6 +26,8 @@ final class RelayGate: Sendable {
 
     private struct State {
         var visitors: [[UInt8]: Visitor] = [:]
+        /// Large bodies by installation, while there are any.
+        var bodies: [[UInt8]: Int] = [:]
         /// Seconds since 1970: what was signed before may have come to the program that ran until
         /// then, or to a visitor that is forgotten.
         var start: Int
@@ -77,6 +79,38 @@ final class RelayGate: Sendable {
             }
             return Visit(request: signed)
         }
+    }
+
+    /// A large body of an installation, from its head on until it was looked at.
+    final class Body: Sendable {
+        private let gate: RelayGate
+        private let key: [UInt8]
+
+        fileprivate init(_ gate: RelayGate, _ key: [UInt8]) {
+            self.gate = gate
+            self.key = key
+        }
+
+        deinit {
+            gate.state.withLock { state in
+                let left = state.bodies[key, default: 1] - 1
+                state.bodies[key] = left > 0 ? left : nil
+            }
+        }
+    }
+
+    /// Lets a large body come: of one installation as many at once as it may have requests, so that
+    /// slow ones do not keep the others out.
+    func expect(_ visit: Visit) throws(RelayProblem) -> Body {
+        let isTaken = state.withLock { state in
+            guard state.bodies[visit.key, default: 0] < Limits.relayRequestsEach else {
+                return false
+            }
+            state.bodies[visit.key, default: 0] += 1
+            return true
+        }
+        guard isTaken else { throw .busy(seconds: 1) }
+        return Body(self, visit.key)
     }
 
     /// Takes in a request whose body is verified: from now on `leave` is due.

@@ -60,6 +60,8 @@ struct RelayRounds {
     }
 
     var isEmpty: Bool { open.isEmpty }
+    /// Wake-ups given to rounds, also those that nobody waits for any more.
+    var unsettled: Int { open.values.reduce(0) { $0 + max(0, $1.unsettled) } }
 
     /// Where wake-ups of a push service go now.
     /// - Parameter lifetime: seconds asked for.

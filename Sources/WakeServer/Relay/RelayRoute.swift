@@ -22,17 +22,17 @@ struct RelayRoute: Sendable {
     }
 
     /// Bodies of this path may be larger than others', from installations that are allowed: a
-    /// stranger is refused before the first byte of a body is read.
+    /// stranger is refused before the first byte of a body is read, and none of them takes all the
+    /// room.
     var largeBodies: LargeBodies {
         LargeBodies(
             path: RelayRequest.path, bytes: RelayRequest.maximumBytes,
             atOnce: Limits.relayLargeBodies
         ) { [gate, desk] request in
             do throws(RelayProblem) {
-                _ = try gate.judge(request)
-                return nil
+                return .admitted(holding: try gate.expect(gate.judge(request)))
             } catch {
-                return desk.answer(to: error)
+                return .refused(desk.answer(to: error))
             }
         }
     }

@@ -79,6 +79,8 @@ struct RelayWork {
         try gate.enter(visit)
         do throws(RelayProblem) {
             guard clients.count < Limits.relayRequests else { throw .busy(seconds: 1) }
+            // A client that hangs up frees its request, but not the rounds of its wake-ups.
+            guard rounds.unsettled < Limits.relayWakeUps else { throw .busy(seconds: 5) }
             let batch = try Self.batch(body)
             try gate.spend(batch.tokens.count, visit)
             start(batch, job)
