@@ -7,8 +7,8 @@ import WakeStore
 ///
 /// Numbers: kind of call, which one, errno, whether all later ones fail too, whether to rotate
 /// meanwhile. Lines as of `Rotate`, with `no TOKEN ANSWER` for what was not acknowledged, `left
-/// TOKEN` when a delete was acknowledged and something of its row is still in a file, and `end` when
-/// the store could be closed.
+/// TOKEN` when a delete was acknowledged and something of its row is still in a file, and `end`
+/// when the store could be closed.
 enum Fault {
     private static let tokens = 12
     private static let rounds = 6
