@@ -2,6 +2,8 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeFiles
+import WakeModel
+import WakeSodium
 import WakeStore
 
 /// What a process did to the files of a store, and what a power cut leaves after any step of it.
@@ -11,6 +13,8 @@ struct PowerCut {
     let records: [DiskReplay.Record]
     /// The keys of every generation, as they were written.
     let masters: [UInt64: [UInt8]]
+    /// What every token could be stored under, by its number.
+    private let ids: [[[UInt8]]]
 
     /// - Parameters:
     ///   - mode: of the worker, with its numbers.
@@ -31,11 +35,13 @@ struct PowerCut {
             masters[UInt64(record.bytes[16])] = Array(record.bytes[24..<56])
         }
         self.masters = masters
+        let keys = masters.values.map { GenerationKeys(master: KeyMemory($0.span)) }
+        ids = (0..<48).map { number in keys.map { $0.id(of: Known.token(number)) } }
     }
 
     /// Cuts after some of the steps.
     /// - Parameters:
-    ///   - isFlushed: whether a step takes place at all.
+    ///   - takesPlace: whether a step takes place at all.
     ///   - cut: what survives when the power is cut after the step of this number, nil for no cut.
     ///   - found: told about each cut what is wrong; it may throw to end it.
     /// - Returns: the model after the last step.
@@ -80,13 +86,31 @@ struct PowerCut {
             return ["refused to open: \(error)"]
         }
         var wrong = await model.compare(store, tokens: tokens)
-        if judgesKeys { wrong += keys(place, store.generationNumber) }
+        if judgesKeys {
+            wrong += keys(place, store.generationNumber)
+            wrong += await remnants(place, store)
+        }
         model.note("rotating")
         let report = try await store.rotated()
         model.note("rotated \(report.generation)")
         wrong += await model.compare(store, tokens: tokens)
         if judgesKeys { wrong += keys(place, store.generationNumber) }
         await store.close()
+        return wrong
+    }
+
+    /// Ids of rows that are not there, and yet in a file.
+    private func remnants(_ place: StorePlace, _ store: Store) async -> [String] {
+        let files = StorePlace.names(in: place.data).filter { $0 != "reserve" }
+            .map { StorePlace.bytes(of: place.data + "/" + $0) }
+        var wrong: [String] = []
+        for (number, ids) in ids.enumerated() {
+            let stored = await store.stored(number)
+            for id in ids where id != stored?.id {
+                guard files.contains(where: { StorePlace.contains($0, id) }) else { continue }
+                wrong.append("token \(number) left an id in a file")
+            }
+        }
         return wrong
     }
 

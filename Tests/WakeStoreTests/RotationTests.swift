@@ -97,7 +97,7 @@ struct RotationTests {
         }
         _ = try await store.rotated()
         #expect(openable(dropped, place) == 4)
-        await store.fill(100..<150)
+        await store.fill(100..<112)
         _ = try await store.rotated()
         // While it runs, and afterwards.
         #expect(openable(dropped, place) == 0)
