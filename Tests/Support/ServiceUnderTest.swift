@@ -51,6 +51,24 @@ package final class ServiceUnderTest {
         (program, port) = try await Self.start(configuration)
     }
 
+    /// The same with `data` on a disk of its own, such as "44m", that only the service sees: its
+    /// files are then under `dataWithin`.
+    /// - Returns: false when no such disk can be made here.
+    package func restart(within size: String) async throws -> Bool {
+        let reveille = RunningProgram.folder.appending(path: "reveille").path
+        program = try RunningProgram(
+            "store-worker", ["within", data, size, reveille, "serve", "--config", configuration])
+        do {
+            port = try await Self.port(of: program)
+            return true
+        } catch {
+            if program.output.contains("skipped ") { return false }
+            throw error
+        }
+    }
+
+    package var dataWithin: String { "/proc/\(program.identifier)/root" + data }
+
     /// For the next start: no section of this name any more.
     package func removeSection(_ name: String) throws {
         let text = try String(contentsOfFile: configuration, encoding: .utf8)
@@ -114,11 +132,15 @@ package final class ServiceUnderTest {
 
     private static func start(_ configuration: String) async throws -> (RunningProgram, UInt16) {
         let program = try RunningProgram("reveille", ["serve", "--config", configuration])
+        return (program, try await port(of: program))
+    }
+
+    private static func port(of program: RunningProgram) async throws -> UInt16 {
         let line = try await program.line(containing: "started port=")
         guard let port = UInt16(try word(after: "port=", in: line)) else {
             throw TestFailure(line)
         }
-        return (program, port)
+        return port
     }
 
     package static func word(after mark: String, in text: String) throws -> String {

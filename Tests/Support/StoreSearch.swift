@@ -20,3 +20,11 @@ extension StorePlace {
         }
     }
 }
+
+extension StorePlace {
+    /// How many of the patterns lie in any file of a directory, as they are.
+    package static func hits(_ patterns: [[UInt8]], in directory: String) -> Int {
+        let files = names(in: directory).map { bytes(of: directory + "/" + $0) }
+        return patterns.count { pattern in files.contains { contains($0, pattern) } }
+    }
+}

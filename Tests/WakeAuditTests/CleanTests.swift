@@ -29,7 +29,7 @@ struct CleanTests {
             let first = Int.random(in: 0...max(1, size), using: &random)
             return first..<first + Int.random(in: 0...max(1, most), using: &random)
         }
-        switch step == 0 ? 0 : Int.random(in: 0..<7, using: &random) {
+        switch step == 0 ? 0 : Int.random(in: 0..<10, using: &random) {
         case 0: try await StoreHistory.run(place, [.register(0..<size)])
         case 1: try await StoreHistory.run(place, [.delete(range(size))])
         case 2: try await StoreHistory.run(place, [.register(range(size / 2)), .delete(range(9))])
@@ -40,6 +40,14 @@ struct CleanTests {
         case 5:
             try await StoreHistory.run(
                 place, (0..<12).flatMap { _ in [.delete(range(30)), .register(range(20))] })
+        case 6: try await StoreHistory.run(place, [.rotate])
+        case 7:
+            try await StoreHistory.run(
+                place, [.rotate, .register(range(size)), .delete(range(30)), .rotate])
+        case 8:
+            try await StoreHistory.run(
+                place,
+                [.register(range(size / 3)), .rotate, .delete(range(size)), .rotate, .rotate])
         default: try await StoreHistory.run(place, [.delete(0..<2 * size), .register(range(40))])
         }
     }

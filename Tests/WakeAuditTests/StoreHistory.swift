@@ -32,6 +32,7 @@ enum StoreHistory {
     enum Step {
         case register(Range<Int>)
         case delete(Range<Int>)
+        case rotate
     }
 
     static func configuration(_ place: StorePlace) -> StoreConfiguration {
@@ -45,8 +46,12 @@ enum StoreHistory {
     static func run(_ place: StorePlace, _ steps: [Step]) async throws {
         let store = try Store(opening: configuration(place))
         for step in steps {
+            if case .rotate = step {
+                guard case .rotated = await store.rotate() else { throw NoSuchPlace() }
+            }
             await withTaskGroup(of: Void.self) { group in
                 switch step {
+                case .rotate: break
                 case .register(let numbers):
                     for number in numbers {
                         group.addTask {

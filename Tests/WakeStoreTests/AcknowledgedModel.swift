@@ -14,6 +14,8 @@ struct AcknowledgedModel {
     private(set) var acknowledged = 0
     /// Answers that were no acknowledgement, by their word.
     private(set) var refusals: [String: Int] = [:]
+    /// Tokens whose delete was acknowledged with something of the row still in a file.
+    private(set) var left: [Int] = []
     /// Whether the worker could close its store.
     private(set) var hasEnded = false
 
@@ -30,6 +32,7 @@ struct AcknowledgedModel {
             known[number] = latest[number]
             open[number] = nil
         case "no": refusals[String(words[2]), default: 0] += 1
+        case "left": left.append(number)
         case "end": hasEnded = true
         default: break
         }

@@ -11,6 +11,11 @@ struct FaultTests {
         case write
         case truncate
         case open
+        case rename
+        case unlink
+
+        /// What a store does with files of its own while it only registers and deletes.
+        static let plain: [Call] = [.sync, .write, .truncate, .open]
     }
 
     /// Every k-th with `REVEILLE_LONG=1`, otherwise some.
@@ -18,12 +23,12 @@ struct FaultTests {
         unsafe getenv("REVEILLE_LONG") == nil
         ? Array(1...6) + [9, 14, 21, 33, 50, 80] : Array(1...200)
 
-    @Test("a call that fails once costs no acknowledged write", arguments: Call.allCases)
+    @Test("a call that fails once costs no acknowledged write", arguments: Call.plain)
     func once(_ call: Call) async throws {
         for at in Self.places { try await run(call, at: at, EIO, isLasting: false) }
     }
 
-    @Test("a call that fails from then on costs no acknowledged write", arguments: Call.allCases)
+    @Test("a call that fails from then on costs no acknowledged write", arguments: Call.plain)
     func lasting(_ call: Call) async throws {
         for at in Self.places { try await run(call, at: at, EIO, isLasting: true) }
     }
@@ -34,6 +39,21 @@ struct FaultTests {
             try await run(.write, at: at, ENOSPC, isLasting: false)
             try await run(.write, at: at, ENOSPC, isLasting: true)
         }
+    }
+
+    @Test("the same while rotations are in work: once, and from then on", arguments: Call.allCases)
+    func rotating(_ call: Call) async throws {
+        var hit = 0
+        for at in Self.places {
+            for isLasting in [false, true] {
+                hit += try await rotate(call, at: at, EIO, isLasting: isLasting) ? 1 : 0
+            }
+            guard call == .write else { continue }
+            _ = try await rotate(call, at: at, ENOSPC, isLasting: false)
+            _ = try await rotate(call, at: at, ENOSPC, isLasting: true)
+        }
+        // The control: failures were noticed.
+        #expect(hit > 0)
     }
 
     @Test("a failed flush ends the process at once, without another answer")
@@ -65,6 +85,7 @@ struct FaultTests {
     }
 
     private func run(_ call: Call, at: Int, _ number: Int32, isLasting: Bool) async throws {
+        let what: Comment = "\(call) \(at) errno \(number) lasting \(isLasting)"
         let place = StorePlace()
         try await place.create()
         let worker = StoreWorkerProcess(
@@ -73,11 +94,35 @@ struct FaultTests {
         var model = AcknowledgedModel()
         for line in worker.lines() { model.note(line) }
         let status = worker.finish()
-        #expect(status == 0 || (call == .sync && status == 1))
-        #expect(try Soundness.check(place) == "ok")
+        // SIGALRM would say that it hung.
+        #expect(status == 0 || (call == .sync && status == 1), what)
+        #expect(model.left == [], what)
+        #expect(try Soundness.check(place) == "ok", what)
         let store = try Store(opening: place.configuration)
         let wrong = await model.compare(store, tokens: 0..<12)
         await store.close()
-        #expect(wrong.isEmpty, "\(call) \(at) errno \(number) lasting \(isLasting): \(wrong)")
+        #expect(wrong.isEmpty, "\(what): \(wrong)")
+    }
+
+    /// - Returns: whether anything came of the failure.
+    private func rotate(
+        _ call: Call, at: Int, _ number: Int32, isLasting: Bool
+    ) async throws -> Bool {
+        let what = "\(call) \(at) errno \(number) lasting \(isLasting)"
+        let place = StorePlace()
+        try await place.create()
+        let worker = StoreWorkerProcess(
+            "fault", data: place.data, keys: place.keys,
+            [call.rawValue, at, Int(number), isLasting ? 1 : 0, 1])
+        var model = RotationModel()
+        for line in worker.lines() { model.note(line) }
+        let status = worker.finish()
+        // From the rename of a rotation on there is no way back but an end.
+        let isFatal = model.others == ["fatal"] && !model.hasEnded
+        let isSound = model.others == [] && model.hasEnded
+        #expect(
+            status == 1 ? isFatal : status == 0 && isSound, "\(what): \(status) \(model.others)")
+        try await model.check(place, 0..<12, what)
+        return isFatal || !model.refusals.isEmpty || model.rotations < 3
     }
 }

@@ -1,32 +1,12 @@
 private import Glibc
 import TestSupport
 import Testing
-import WakeFiles
 import WakeStore
 
-@Suite("A power cut during rotations", .timeLimit(.minutes(60)))
+@Suite("A power cut", .timeLimit(.minutes(60)))
 struct PowerCutTests {
-    /// Every record of the trace with `REVEILLE_LONG=1`.
+    /// Every step, and 1,000 cuts of mixed operations, with `REVEILLE_LONG=1`.
     private static let isLong = unsafe getenv("REVEILLE_LONG") != nil
-
-    /// What a process did to the files of a store while it rotated them three times.
-    private struct Trace {
-        let place: StorePlace
-        let start: DiskReplay
-        let records: [DiskReplay.Record]
-
-        init() async throws {
-            place = StorePlace()
-            try await place.create()
-            start = DiskReplay(directories: [place.data, place.path + "/keys"])
-            let path = place.path + "/trace"
-            let worker = StoreWorkerProcess(
-                "rotate", data: place.data, keys: place.keys, [0], trace: path)
-            let lines = worker.lines()
-            try #require(worker.finish() == 0 && lines.last?.hasPrefix("steps") == true)
-            records = DiskReplay.records(StorePlace.bytes(of: path))
-        }
-    }
 
     @Test("only what was flushed survives: nothing acknowledged is lost, nothing dropped is back")
     func flushed() async throws {
@@ -38,104 +18,80 @@ struct PowerCutTests {
         try await cut(.anything)
     }
 
+    /// Three rotations with a little between them.
     private func cut(_ survival: DiskReplay.Survival) async throws {
-        let trace = try await Trace()
-        #expect(trace.records.count > 300)
-        let stride = Self.isLong ? 1 : max(1, trace.records.count / 80)
-        // The keys of every generation, as they were written.
-        var masters: [UInt64: [UInt8]] = [:]
-        for record in trace.records where record.bytes.starts(with: "RVLLKEYS".utf8) {
-            masters[UInt64(record.bytes[16])] = Array(record.bytes[24..<56])
-        }
-        #expect(masters.keys.sorted() == [2, 3, 4])
-        var replay = trace.start
-        var model = RotationModel()
+        let power = try await PowerCut("rotate", [0])
+        #expect(power.records.count > 300)
+        #expect(power.masters.keys.sorted() == [0, 1, 2, 3, 4])
+        let stride = Self.isLong ? 1 : max(1, power.records.count / 80)
         var cuts = 0
-        for (index, record) in trace.records.enumerated() {
-            replay.apply(record)
-            if record.letter == "M" {
-                for line in record.text.split(separator: "\n") { model.note(String(line)) }
-            }
-            guard index.isMultiple(of: stride) else { continue }
+        try await power.replay(tokens: 0..<35) { index, _ in
+            index.isMultiple(of: stride) ? survival : nil
+        } found: { index, wrong in
             cuts += 1
-            let wrong = try await check(
-                replay.image(survival), model, masters, from: trace.place)
             try #require(wrong.isEmpty, "cut after \(index): \(wrong)")
         }
         #expect(cuts >= 80)
     }
 
-    @Test("the harness is not blind: with flushes of the database left out it sees losses")
+    @Test("among registrations, renewals, deletes and rotations: none lost, nobody deleted is back")
+    func mixed() async throws {
+        let (runs, each) = Self.isLong ? (4, 250) : (1, 80)
+        var cuts = 0
+        for seed in 1...runs {
+            let power = try await PowerCut("mixed", [seed, Self.isLong ? 54 : 27])
+            var random = SystemRandomNumberGenerator()
+            let places = Set(power.records.indices.shuffled(using: &random).prefix(each))
+            let model = try await power.replay(tokens: 0..<48) { index, _ in
+                guard places.contains(index) else { return nil }
+                return Bool.random(using: &random) ? .nothing : .anything
+            } found: { index, wrong in
+                cuts += 1
+                try #require(wrong.isEmpty, "run \(seed), cut after \(index): \(wrong)")
+            }
+            #expect(model.acknowledged > 27 * 20 && model.rotations >= 3)
+            #expect(model.others == [] && model.refusals == [:])
+        }
+        #expect(cuts == runs * each)
+    }
+
+    @Test("the harness is not blind: with synchronous=NORMAL it sees acknowledged writes lost")
+    func normal() async throws {
+        let power = try await PowerCut("mixed", [1, 27], slipping: "synchronous=NORMAL")
+        var (cuts, losses, lost) = (0, 0, 0)
+        let stride = power.records.count / 80
+        try await power.replay(tokens: 0..<48, judgesKeys: false) { index, _ in
+            index.isMultiple(of: stride) ? .nothing : nil
+        } found: { _, wrong in
+            cuts += 1
+            let absent = wrong.count { $0.contains("is absent") }
+            losses += absent > 0 ? 1 : 0
+            lost += absent
+        }
+        #expect(cuts >= 80 && losses > 0 && lost > losses, "\(losses) of \(cuts): \(lost)")
+    }
+
+    @Test("nor with flushes of the database left out")
     func control() async throws {
-        let trace = try await Trace()
-        var replay = trace.start
-        var model = RotationModel()
+        let power = try await PowerCut("rotate", [0])
         var keys: Set<UInt64> = []
         var losses = 0
         var cuts = 0
-        for record in trace.records {
+        let files = Set(power.records.filter { $0.letter == "W" }.map(\.inode))
+        try await power.replay(tokens: 0..<35, judgesKeys: false) { record in
             if record.letter == "C" {
                 // Numbers of files that are gone come again.
                 keys.remove(record.inode)
                 if record.text.contains("/keys/") { keys.insert(record.inode) }
             }
-            let isDirectory = !trace.records.contains {
-                $0.letter == "W" && $0.inode == record.inode
-            }
-            if record.letter != "S" || isDirectory || keys.contains(record.inode) {
-                replay.apply(record)
-            }
-            guard record.letter == "M" else { continue }
-            for line in record.text.split(separator: "\n") { model.note(String(line)) }
-            guard record.text.hasPrefix("rotated") else { continue }
+            let isDirectory = !files.contains(record.inode)
+            return record.letter != "S" || isDirectory || keys.contains(record.inode)
+        } cut: { _, record in
+            record.letter == "M" && record.text.hasPrefix("rotated") ? .nothing : nil
+        } found: { _, wrong in
             cuts += 1
-            let wrong = try await check(replay.image(.nothing), model, [:], from: trace.place)
             if !wrong.isEmpty { losses += 1 }
         }
         #expect(cuts == 3 && losses == 3)
-    }
-
-    /// Starts a store on what the cut left, and rotates it once more.
-    private func check(
-        _ image: [String: [UInt8]], _ before: RotationModel, _ masters: [UInt64: [UInt8]],
-        from original: StorePlace
-    ) async throws -> [String] {
-        let place = StorePlace()
-        try place.makeDirectories()
-        unsafe chmod(place.data, 0o700)
-        for (path, bytes) in image {
-            let own = place.path + path.dropFirst(original.path.count)
-            try Files.create(own, with: bytes.span)
-        }
-        var model = before
-        let store: Store
-        do throws(StoreOpenError) {
-            store = try Store(opening: place.configuration)
-        } catch {
-            return ["refused to open: \(error)"]
-        }
-        var wrong = await model.compare(store, tokens: 0..<35)
-        wrong += keys(place, store.generationNumber, masters)
-        model.note("rotating")
-        let report = try await store.rotated()
-        model.note("rotated \(report.generation)")
-        wrong += await model.compare(store, tokens: 0..<35)
-        wrong += keys(place, store.generationNumber, masters)
-        await store.close()
-        return wrong
-    }
-
-    /// Keys of dropped generations in any file.
-    private func keys(
-        _ place: StorePlace, _ generation: UInt64, _ masters: [UInt64: [UInt8]]
-    ) -> [String] {
-        let dropped = masters.filter { $0.key + 2 <= generation }.values
-        return [place.path + "/keys", place.data].flatMap { directory in
-            StorePlace.names(in: directory).compactMap { name -> String? in
-                let bytes = StorePlace.bytes(of: directory + "/" + name)
-                return dropped.contains { StorePlace.contains(bytes, $0) }
-                    ? "\(name) holds keys of a dropped generation" : nil
-            }
-        }
     }
 }

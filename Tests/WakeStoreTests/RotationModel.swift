@@ -1,4 +1,5 @@
 import TestSupport
+import Testing
 import WakeModel
 import WakeStore
 
@@ -23,9 +24,15 @@ struct RotationModel {
     private var latest: [Int: (version: Int, generation: UInt64)] = [:]
     private var generation: UInt64 = 1
     private var isRotating = false
+    /// A rotation of this generation has begun, and perhaps ended without success.
+    private var mayHaveErased = false
     private(set) var acknowledged = 0
     private(set) var rotations = 0
     private(set) var steps: Int?
+    /// Answers that were no acknowledgement, by their word.
+    private(set) var refusals: [String: Int] = [:]
+    /// Whether the worker could close its store.
+    private(set) var hasEnded = false
     private(set) var others: [String] = []
 
     mutating func note(_ line: String) {
@@ -43,12 +50,15 @@ struct RotationModel {
             known[number] = Candidate(
                 version: version, earliest: earliest, latest: generation + (isRotating ? 1 : 0))
             open[number] = nil
-        case "rotating": isRotating = true
+        case "no": refusals[String(words[2]), default: 0] += 1
+        case "rotating": (isRotating, mayHaveErased) = (true, true)
+        case "unrotated": isRotating = false
         case "rotated":
             rotations += 1
-            isRotating = false
+            (isRotating, mayHaveErased) = (false, false)
             generation = UInt64(number)
         case "steps": steps = number
+        case "end": hasEnded = true
         case "open": break
         default: others.append(line)
         }
@@ -83,7 +93,7 @@ struct RotationModel {
         }
         open = [:]
         generation = now
-        isRotating = false
+        (isRotating, mayHaveErased) = (false, false)
         return wrong
     }
 
@@ -91,7 +101,7 @@ struct RotationModel {
         guard candidate.version > 0 else { return true }
         if candidate.earliest + 1 < now { return true }
         // A rotation that began may have erased some of what it was to drop.
-        return candidate.earliest + 1 == now && isRotating && now == generation
+        return candidate.earliest + 1 == now && mayHaveErased && now == generation
     }
 
     private func found(
@@ -103,5 +113,24 @@ struct RotationModel {
             }?.version ?? 0
         let written = stored?.generation == .previous ? now - 1 : now
         return Candidate(version: version, earliest: written, latest: written)
+    }
+}
+
+extension RotationModel {
+    /// Opens what is left after some end of a process, compares, and goes on to rotate.
+    mutating func check(_ place: StorePlace, _ tokens: Range<Int>, _ what: String) async throws {
+        #expect(try Soundness.check(place) == "ok", "\(what)")
+        let store = try Store(opening: place.configuration)
+        let wrong = await compare(store, tokens: tokens)
+        try #require(wrong.isEmpty, "\(what): \(wrong)")
+        let names = ["registrations.db", "registrations.db-wal", "reserve"]
+        #expect(Set(StorePlace.names(in: place.data)).isSubset(of: names), "\(what)")
+        #expect(StorePlace.names(in: place.path + "/keys") == ["master"], "\(what)")
+        note("rotating")
+        let report = try await store.rotated()
+        note("rotated \(report.generation)")
+        let after = await compare(store, tokens: tokens)
+        #expect(after.isEmpty, "\(what), and one rotation more: \(after)")
+        await store.close()
     }
 }

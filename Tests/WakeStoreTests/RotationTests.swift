@@ -81,34 +81,63 @@ struct RotationTests {
     @Test("whoever takes disk and keys after two rotations can open nothing of what was dropped")
     func copied() async throws {
         let place = StorePlace()
-        try await place.create(registrations: 20)
+        try await place.create(registrations: 4)
         let store = try Store(opening: place.configuration)
         var dropped: [StoredRegistration] = []
-        for number in 0..<20 { dropped.append(try #require(await store.stored(number))) }
-        // The control: the keys of now do open them.
-        #expect(openable(dropped, with: StorePlace.bytes(of: place.keys)) == 20)
-        _ = try await store.rotated()
-        #expect(openable(dropped, with: StorePlace.bytes(of: place.keys)) == 20)
-        _ = try await store.rotated()
-        await store.close()
-        for name in StorePlace.names(in: place.path + "/keys") {
-            let bytes = StorePlace.bytes(of: place.path + "/keys/" + name)
-            #expect(openable(dropped, with: bytes) == 0)
+        for number in 0..<4 { dropped.append(try #require(await store.stored(number))) }
+        // The control: the keys of now do open them, and so would either key that derives from
+        // them, wherever it lay.
+        let master = Array(StorePlace.bytes(of: place.keys)[24..<56])
+        #expect(openable(dropped, place) == 4)
+        let pepper = KeyMemory(master.span).derive(1, context: "rvllid__")
+        let sealing = KeyMemory(master.span).derive(2, context: "rvllseal")
+        for key in [pepper, sealing] {
+            let bytes = key.withSpan { key in key.indices.map { key[$0] } }
+            #expect(openable(dropped, with: bytes) == 4)
         }
+        _ = try await store.rotated()
+        #expect(openable(dropped, place) == 4)
+        await store.fill(100..<112)
+        _ = try await store.rotated()
+        // While it runs, and afterwards.
+        #expect(openable(dropped, place) == 0)
+        await store.close()
+        #expect(openable(dropped, place) == 0)
     }
 
-    /// How many of the rows open with any 32 bytes of a file as master key.
+    /// How many of the rows open with anything that lies in any file.
+    private func openable(_ rows: [StoredRegistration], _ place: StorePlace) -> Int {
+        [place.path + "/keys", place.data].flatMap { directory in
+            StorePlace.names(in: directory).filter { $0 != "reserve" }.map {
+                openable(rows, with: StorePlace.bytes(of: directory + "/" + $0))
+            }
+        }.reduce(0, max)
+    }
+
+    /// How many of the rows open with any 32 bytes of a file as master key, as the key that seals,
+    /// or as the one that makes ids.
     private func openable(_ rows: [StoredRegistration], with file: [UInt8]) -> Int {
         var opened: Set<Int> = []
-        for start in 0...(file.count - 32) {
-            let master = KeyMemory(file.span.extracting(start..<start + 32))
-            let keys = GenerationKeys(master: master)
-            for (index, row) in rows.enumerated()
-            where keys.open(row.sealed, id: row.id) == row.token {
-                opened.insert(index)
+        for start in 0...max(0, file.count - 32) where file.count >= 32 {
+            // Pages that are empty are no keys.
+            if file[start] == 0, file[start..<start + 32].allSatisfy({ $0 == 0 }) { continue }
+            let key = KeyMemory(file.span.extracting(start..<start + 32))
+            let keys = GenerationKeys(master: key)
+            for (index, row) in rows.enumerated() {
+                let associated = [UInt8(StoreSchema.version)] + row.id
+                if keys.open(row.sealed, id: row.id) == row.token || id(index, key) == row.id
+                    || SealedBox.open(row.sealed.span, associated: associated.span, key: key) != nil
+                {
+                    opened.insert(index)
+                }
             }
         }
         return opened.count
+    }
+
+    private func id(_ number: Int, _ pepper: KeyMemory) -> [UInt8] {
+        let token = Known.token(number).bytes.copy()
+        return pepper.withSpan { Blake2b.hash(token.span, count: 32, key: $0) }
     }
 
     @Test("the keys that were dropped are overwritten where they lay, not only renamed over")
