@@ -54,7 +54,7 @@ package enum GatewayFailure: Error, Sendable, Hashable {
     package var message: String {
         switch self {
         case .misconfigured(let what): what.message
-        case .unavailable(let what, let service): "\(service.word): \(what.words)"
+        case .unavailable(let what, let service): "\(service.word): \(what.words(of: service))"
         }
     }
 
@@ -171,8 +171,19 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         }
     }
 
-    var words: StaticString {
+    func words(of service: PushService) -> StaticString {
         switch self {
+        // Web Push goes to many hosts, none of which its section names.
+        case .unreachable where service == .webPush:
+            """
+            no push service can be reached
+            hint: check the network, and [webpush] connect, if set; the next round tries again
+            """
+        case .unknownHost where service == .webPush:
+            """
+            no host name of a push service resolves
+            hint: check this machine's name service; the next round tries again
+            """
         case .unreachable:
             """
             the push service or relay cannot be reached

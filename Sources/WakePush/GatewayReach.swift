@@ -82,6 +82,15 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
     /// A key that makes no sense beside `via`.
     case notWithVia(String)
 
+    /// The key that stands there and should not, or not so; nil for one that is missing.
+    package var key: String? {
+        switch self {
+        case .missing: nil
+        case .badValue(let key), .notWithVia(let key): key
+        case .plainToElsewhere: "plain"
+        }
+    }
+
     /// Two lines: what is wrong, and what to do.
     /// - Parameters:
     ///   - section: its name.

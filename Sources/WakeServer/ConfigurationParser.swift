@@ -10,7 +10,8 @@ package struct ConfigurationParser {
     private var line = 0
     /// Where each section begins; when it begins again, there.
     private var sectionLines: [String: Int] = [:]
-    private var seen: Set<String> = []
+    /// Where each key stands, by section and key.
+    private var keyLines: [String: Int] = [:]
 
     /// - Parameter directory: where relative paths start: the directory of the file.
     package static func parse(
@@ -35,7 +36,7 @@ package struct ConfigurationParser {
                 try section.read(written, &configuration)
             } catch {
                 throw ConfigurationError(
-                    line: sectionLines[section.name] ?? 0,
+                    line: line(of: error, section: section.name),
                     reason: .gateway(section: section.name, error))
             }
         }
@@ -44,8 +45,13 @@ package struct ConfigurationParser {
                 section: configuration.relaySection, directory: directory)
         } catch {
             throw ConfigurationError(
-                line: sectionLines["relay"] ?? 0, reason: .relay(error))
+                line: line(of: error, section: "relay"), reason: .relay(error))
         }
+    }
+
+    /// Where the key stands that is wrong; for one that is missing, where the section begins.
+    private func line(of fault: GatewaySectionFault, section: String) -> Int {
+        fault.key.flatMap { keyLines["\(section).\($0)"] } ?? sectionLines[section] ?? 0
     }
 
     private init(directory: String) {
@@ -63,6 +69,11 @@ package struct ConfigurationParser {
                 throw error(.unknownSection(section))
             }
             sectionLines[section] = self.line
+            if GatewaySection.named(section) != nil {
+                // There, even when nothing stands in it: check says so.
+                configuration.gatewaySections[section] =
+                    configuration.gatewaySections[section] ?? [:]
+            }
             return
         }
         guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
@@ -76,7 +87,9 @@ package struct ConfigurationParser {
             let meant = Spelling.nearest(to: key, in: candidates)
             throw error(.unknownKey(key, section: section, meant: meant))
         }
-        guard seen.insert(name).inserted else { throw error(.keyTwice(key)) }
+        guard keyLines.updateValue(self.line, forKey: name) == nil else {
+            throw error(.keyTwice(key))
+        }
         guard !value.isEmpty, known.set(&configuration, value, directory) else {
             throw error(.badValue(key, expected: known.expected))
         }

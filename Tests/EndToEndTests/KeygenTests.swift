@@ -44,9 +44,12 @@ struct KeygenTests {
             let (status, output) = try await RunningProgram.run("reveille", ["keygen"] + words)
             #expect(status == 2, "\(output)")
         }
-        let (status, output) = try await RunningProgram.run(
-            "reveille", ["keygen", "--kind", "vapid", directory.path + "/none/x"])
-        #expect(status == 1 && output.contains("hint: "), "\(output)")
+        for kind in ["vapid", "relay"] {
+            let (status, output) = try await RunningProgram.run(
+                "reveille", ["keygen", "--kind", kind, directory.path + "/none/x"])
+            #expect(status == 1, "\(output)")
+            #expect(output.contains("hint: name a file in a directory of this user's"), "\(output)")
+        }
     }
 
     @Test("init makes a VAPID key, and check shows the public half that init has shown")

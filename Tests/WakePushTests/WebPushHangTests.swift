@@ -89,6 +89,10 @@ struct WebPushHangTests {
         world.answer = { _, _, _ in (1, .failed(.network(code: 7))) }
         world.run(try (0..<100).map { try WebPushWorld.wakeUp($0, "h\($0 % 3).example.org") })
         #expect(world.failure == .unavailable(.unreachable, .webPush))
+        // There is neither host, port nor via in [webpush].
+        #expect(
+            world.failure?.message.hasPrefix("webpush: no push service can be reached\n") == true)
+        #expect(world.failure?.message.contains("host and port") == false)
         #expect(world.settled.count == 99)
         #expect(world.settled.values.allSatisfy { $0 == .retry(.connectionFault) })
     }

@@ -78,10 +78,10 @@ struct ConfigurationAPNsTests {
         let error = #expect(throws: ConfigurationError.self) {
             try parse("\n" + Self.whole + "\(key) = \(value)\n")
         }
-        #expect(error?.line == 2)
+        #expect(error?.line == 7)
         #expect(
             error?.message
-                == "line 2: [apns] \(key) has no proper value\nhint: set \(key) to \(takes)")
+                == "line 7: [apns] \(key) has no proper value\nhint: set \(key) to \(takes)")
     }
 
     @Test(
@@ -100,10 +100,10 @@ struct ConfigurationAPNsTests {
 
     @Test(
         "without TLS only this machine is spoken to",
-        arguments: ["host = push.example\nplain = on\n", "plain = on\n"])
+        arguments: ["host = push.example\nplain = on\n", "\nplain = on\n"])
     func plainToElsewhere(_ lines: String) {
         let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + lines) }
-        #expect(error?.reason == .gateway(section: "apns", .plainToElsewhere) && error?.line == 1)
+        #expect(error?.reason == .gateway(section: "apns", .plainToElsewhere) && error?.line == 7)
         #expect(error?.message.contains("needs a host on this machine\nhint: ") == true)
     }
 

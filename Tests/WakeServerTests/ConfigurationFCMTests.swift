@@ -55,18 +55,22 @@ struct ConfigurationFCMTests {
     }
 
     @Test(
-        "a mistake is named with the line of the section, the key, and what it takes",
+        "a mistake is named with its line, what is missing with the section's, and what it takes",
         arguments: [
-            ("connections = 2", "[fcm] lacks key\nhint: set key to the path of the service "),
-            ("key = a\nper-minute = 599", "[fcm] per-minute has no proper value\nhint: set per-"),
-            ("key = a\nport = 0", "[fcm] port has no proper value\nhint: set port to a number"),
-            ("key = a\nplain = on", "[fcm] plain = on needs a host on this machine\nhint: "),
+            ("connections = 2", 3, "[fcm] lacks key\nhint: set key to the path of the service "),
+            (
+                "key = a\nper-minute = 599", 5,
+                "[fcm] per-minute has no proper value\nhint: set per-"
+            ),
+            ("key = a\nport = 0", 5, "[fcm] port has no proper value\nhint: set port to a number"),
+            ("key = a\nplain = on", 5, "[fcm] plain = on needs a host on this machine\nhint: "),
         ])
-    func mistakes(_ lines: String, _ message: String) {
+    func mistakes(_ lines: String, _ line: Int, _ message: String) {
         let error = #expect(throws: ConfigurationError.self) {
             try parse("[log]\nlevel = info\n[fcm]\n\(lines)\n")
         }
-        #expect(error?.message.hasPrefix("line 3: " + message) == true, "\(error?.message ?? "")")
+        let words = error?.message ?? ""
+        #expect(words.hasPrefix("line \(line): " + message), "\(words)")
     }
 
     @Test("a key of another section is none of this one")
@@ -75,6 +79,13 @@ struct ConfigurationFCMTests {
             try parse("[fcm]\nkey = a\ntopic = b\n")
         }
         #expect(error?.message == "line 3: unknown key topic in [fcm]")
+    }
+
+    @Test("a section that is there and empty is not called missing")
+    func empty() throws {
+        let states = Gateways.states(try parse("[fcm]\n# key = a.json\n"))
+        #expect(states[2].words == "off: section [fcm] is empty; its push tokens are refused")
+        #expect(states[0].words == "off: no section [apns]; its push tokens are refused")
     }
 
     @Test("what check says of it holds no path")

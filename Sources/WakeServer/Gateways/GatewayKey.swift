@@ -19,10 +19,18 @@ package enum GatewayKey: String, Sendable, CaseIterable {
             do throws(VAPIDKeyError) {
                 return try VAPIDKey.create(path).publicText
             } catch {
-                throw GatewayError(message: error.message, isOptional: error.isLibraryMissing)
+                throw GatewayError(
+                    message: Self.message(error), isOptional: error.isLibraryMissing)
             }
         case .relay: return try Self.createSeed(path)
         }
+    }
+
+    /// A file that is to be made is missing only when its directory is.
+    private static func message(_ error: VAPIDKeyError) -> String {
+        guard case .file(let fault) = error, fault.isMissing else { return error.message }
+        return "cannot write the file: \(fault.reason)\n"
+            + "hint: name a file in a directory of this user's"
     }
 
     private static func createSeed(_ path: String) throws(GatewayError) -> String {

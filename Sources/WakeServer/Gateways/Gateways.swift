@@ -18,10 +18,15 @@ package enum Gateways {
             if let summary = section?.summary(configuration) {
                 return State(service: service, isOn: true, words: "on, \(summary)")
             }
-            let reason = section.map { "no section [\($0.name)]" } ?? "no gateway in this version"
+            let reason = section.map { section in
+                let isThere = configuration.gatewaySections[section.name] != nil
+                return isThere
+                    ? "section [\(section.name)] is empty" : "no section [\(section.name)]"
+            }
             return State(
                 service: service, isOn: false,
-                words: "off: \(reason); its push tokens are refused")
+                words: "off: \(reason ?? "no gateway in this version"); its push tokens are refused"
+            )
         }
     }
 
