@@ -102,7 +102,8 @@ enum PythonPeer {
         _ mode: String, _ body: [UInt8], _ authority: String, _ seed: String, _ ahead: Int
     ) async throws -> String {
         let (status, output) = try await RunningProgram.run(
-            path: environment, ["python3", "-c", script, mode, seed, authority, String(ahead)], input: body)
+            path: environment, ["python3", "-c", script, mode, seed, authority, String(ahead)],
+            input: body)
         guard status == 0 else { throw TestFailure(output) }
         return output
     }
