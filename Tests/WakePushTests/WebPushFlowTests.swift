@@ -101,7 +101,26 @@ struct WebPushFlowTests {
         }
     }
 
-    @Test("410 is believed of any host")
+    @Test("410 to everything is believed three times of a host that accepted nothing, no more")
+    func goneWithoutEnd() throws {
+        var world = WebPushWorld()
+        world.answer = { host, _, _ in (20, .answered(host.hasPrefix("push0") ? 410 : 201)) }
+        world.run(try wakeUps(400, over: 2))
+        #expect(world.failure == nil)
+        #expect(world.settled.values.count { $0 == .gone } == 3)
+        #expect(world.settled.values.count { $0 == .retry(.unknownRefusal) } == 197)
+        #expect(world.settled.values.count { $0 == .accepted } == 200)
+    }
+
+    @Test("410 is believed as often as it comes of a host that accepts others")
+    func goneWithEvidence() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in (20, .answered(number % 10 == 9 ? 201 : 410)) }
+        world.run(try wakeUps(200))
+        #expect(world.settled.values.count { $0 == .gone } == 180)
+    }
+
+    @Test("410 of a few is believed of any host")
     func goneForGood() throws {
         var world = WebPushWorld()
         world.answer = { _, _, _ in (20, .answered(410)) }

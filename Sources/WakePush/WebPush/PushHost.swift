@@ -23,6 +23,9 @@ struct PushHost {
     static let firstAllowance = 4
     /// Refusals of a host that has accepted nothing, until it is given up for the round.
     static let refusalLimit = 64
+    /// "Gone" that is believed of a host that has accepted nothing in this round: enough for a
+    /// server of one's own with a device or two, too few for one that says so to everything.
+    static let unprovenGoneLimit = 3
 
     /// In lower case.
     let name: [UInt8]
@@ -41,6 +44,7 @@ struct PushHost {
     var pushback = Pushback()
     private(set) var hasAccepted = false
     private var refusals = 0
+    private var unprovenGone = 0
     private var allowance = Self.firstAllowance
     /// In one of the flow's lists already.
     var isListed = false
@@ -115,6 +119,13 @@ struct PushHost {
         hasAccepted = true
         refusals = 0
         pushback.worked()
+    }
+
+    /// Whether a definite "gone" is believed now.
+    mutating func believesGone() -> Bool {
+        guard !hasAccepted else { return true }
+        unprovenGone += 1
+        return unprovenGone <= Self.unprovenGoneLimit
     }
 
     /// - Returns: true when it has refused so many and accepted none that asking on is no use.

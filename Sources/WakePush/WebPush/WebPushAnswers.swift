@@ -7,6 +7,8 @@ package enum WebPushAnswers {
     /// The meaning of one row.
     package enum Meaning: Sendable, Hashable {
         case accepted
+        /// Of a host that has accepted nothing yet only a few are believed at once
+        /// (``PushHost/unprovenGoneLimit``), the others as those of 404.
         case gone
         /// Of 404 alone: any web server says so when its configuration is wrong, for everything.
         /// Believed once the same host has accepted a wake-up of this round; else nothing is
@@ -44,7 +46,7 @@ package enum WebPushAnswers {
         Row(404, .goneIfHostAccepted(else: .endpointsUnknown)),
         // RFC 9110 §15.5.9: a connection that was idle for too long.
         Row(408, .retry(.serviceFault)),
-        // RFC 9110 §15.5.11: "likely to be permanent"; nobody says so by mistake.
+        // RFC 9110 §15.5.11: "likely to be permanent"; few say so by mistake.
         Row(410, .gone),
         // RFC 8030 §8.4: too many for this endpoint; others are none the worse.
         Row(429, .retry(.throttled)),

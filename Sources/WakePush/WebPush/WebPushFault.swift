@@ -5,7 +5,7 @@ package enum WebPushFault: Sendable, Hashable {
     case keyRefused(status: Int)
     /// 400, 413, 3xx and other refusals of what every wake-up has in common.
     case requestRefused(status: Int)
-    /// 404 from hosts that accepted nothing.
+    /// 404, or many a 410, from hosts that accepted nothing.
     case endpointsUnknown
     /// No TLS that may be trusted.
     case untrusted
@@ -46,7 +46,7 @@ package enum WebPushFault: Sendable, Hashable {
         case .endpointsUnknown:
             (
                 "every endpoint was called unknown, by hosts that accepted nothing",
-                "check [webpush] connect, if set; nothing was deleted"
+                "check [webpush] connect, if set; at most three of a host were deleted"
             )
         case .untrusted:
             (

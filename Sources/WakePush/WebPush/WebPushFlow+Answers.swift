@@ -39,6 +39,10 @@ extension WebPushFlow {
         switch verdict {
         case .delivery(.accepted): accept(entry, host, &step)
         case .delivery(.gone):
+            guard hosts[host].believesGone() else {
+                let fault = GatewayFailure.misconfigured(.webPush(.endpointsUnknown))
+                return refuse(entry, host, .gone, fault, &step)
+            }
             hosts[host].pushback.worked()
             settle(entry, .gone, &step)
         case .delivery(.retry(let cause)):
