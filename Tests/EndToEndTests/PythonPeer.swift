@@ -13,6 +13,8 @@ enum PythonPeer {
             return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
         mode, seed, authority, ahead = sys.argv[1:5]
+        # What is signed in the second in which a relay started, it does not take.
+        time.sleep(1 - time.time() % 1)
         body = sys.stdin.buffer.read()
         key = Ed25519PrivateKey.from_private_bytes(base64.urlsafe_b64decode(seed + "="))
         raw = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)

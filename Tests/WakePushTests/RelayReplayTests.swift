@@ -31,7 +31,20 @@ struct RelayReplayTests {
     func afterStart() {
         var replays = ReplayGuard(start: Self.start)
         #expect(refusal(&replays, Self.start + 4, 1, now: Self.start) == .stale)
-        #expect(refusal(&replays, Self.start + 5, 2, now: Self.start) == nil)
+        #expect(refusal(&replays, Self.start + 5, 2, now: Self.start) == .stale)
+        #expect(refusal(&replays, Self.start + 6, 2, now: Self.start + 1) == nil)
+    }
+
+    @Test("whatever one took, the next does not, also when it starts in the same second")
+    func restart() {
+        for created in Self.start - 60...Self.start + 5 {
+            var before = ReplayGuard(start: Self.start - 1000)
+            #expect(refusal(&before, created, 1, now: Self.start) == nil)
+            var after = ReplayGuard(start: Self.start)
+            for now in Self.start...Self.start + 70 {
+                #expect(refusal(&after, created, 1, now: now) == .stale)
+            }
+        }
     }
 
     @Test("a nonce passes once, another passes as well")

@@ -113,7 +113,7 @@ struct WebPushFlowTests {
     }
 
     @Test("410 is believed as often as it comes of a host that accepts others")
-    func goneWithEvidence() throws {
+    func goneBesideAccepted() throws {
         var world = WebPushWorld()
         world.answer = { _, number, _ in (20, .answered(number % 10 == 9 ? 201 : 410)) }
         world.run(try wakeUps(200))

@@ -33,7 +33,8 @@ package struct ReplayGuard: Sendable {
     ///   - capacity: nonces remembered at most.
     package init(start: Int, capacity: Int = 65_536) {
         precondition(capacity > 0)
-        floor = start + SignatureWindow.ahead
+        // One more: it may have run until within the second in which this one started.
+        floor = start + SignatureWindow.ahead + 1
         self.capacity = capacity
     }
 

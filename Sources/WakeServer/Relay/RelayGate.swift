@@ -44,8 +44,7 @@ final class RelayGate: Sendable {
         self.file = file
         self.clock = clock
         authority = Array(settings.authority.utf8)
-        // Whole seconds: the run before may have taken requests in this one still.
-        state = Mutex(State(start: clock.wall() + 1))
+        state = Mutex(State(start: clock.wall()))
     }
 
     /// Judges the head of a request. Changes nothing: the body may never come.
