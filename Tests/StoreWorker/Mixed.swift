@@ -19,14 +19,23 @@ enum Mixed {
         let store = Main.open(configuration)
         Line.write("open")
         var random = SplitMix(state: UInt64(seed))
+        var absent = Set(0..<tokens)
         for burst in 1...bursts {
+            // First those who are not there, and nothing else: only such a burst lies in the log
+            // alone. Then anybody, then deletes among them.
+            let versions = (0..<tokens).compactMap { number -> (number: Int, version: Int)? in
+                let (dice, coin) = (random.next() % 3, random.next() % 2)
+                if burst % 3 == 1 { return absent.contains(number) ? (number, burst) : nil }
+                guard dice > 0 else { return nil }
+                return (number, burst % 3 == 0 && coin == 0 ? 0 : burst)
+            }
+            for (number, version) in versions {
+                if version == 0 { absent.insert(number) } else { absent.remove(number) }
+            }
             await withTaskGroup(of: Void.self) { group in
                 if burst.isMultiple(of: 9) { group.addTask { _ = await Rotate.rotate(store) } }
-                // Without a delete in it a burst leaves the log as it is, and lies in it alone.
-                let deletes = burst % 3 == 0
-                for number in 0..<tokens where random.next() % 3 > 0 {
-                    let isDelete = deletes && random.next() % 2 == 0
-                    group.addTask { await Rotate.ask(number, isDelete ? 0 : burst, store) }
+                for (number, version) in versions {
+                    group.addTask { await Rotate.ask(number, version, store) }
                 }
             }
         }

@@ -49,7 +49,7 @@ struct PowerCutTests {
                 cuts += 1
                 try #require(wrong.isEmpty, "run \(seed), cut after \(index): \(wrong)")
             }
-            #expect(model.acknowledged > 27 * 20 && model.rotations >= 3)
+            #expect(model.acknowledged > 27 * 16 && model.rotations >= 3)
             #expect(model.others == [] && model.refusals == [:])
         }
         #expect(cuts == runs * each)
@@ -68,7 +68,7 @@ struct PowerCutTests {
             losses += absent > 0 ? 1 : 0
             lost += absent
         }
-        #expect(cuts >= 80 && losses > 0 && lost > losses, "\(losses) of \(cuts): \(lost)")
+        #expect(cuts >= 80 && losses > 2 && lost > losses, "\(losses) of \(cuts): \(lost)")
     }
 
     @Test("nor with flushes of the database left out")
