@@ -205,9 +205,10 @@ struct PinTests {
         defer { proxy.stop() }
         let server = LoopbackServer.answering(answer("200 OK", "server"))
         defer { server.stop() }
-        for name in ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"] {
-            setEnvironment(name, "http://127.0.0.1:\(proxy.port)")
-        }
+        let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY"]
+        for name in names { setEnvironment(name, "http://127.0.0.1:\(proxy.port)") }
+        // Programs that later tests start would go that way.
+        defer { names.forEach(removeEnvironment) }
         let url = try FetchURL("http://localhost/")
         let request = pinned(url, to: ["127.0.0.1"], port: server.port)
         let fetcher = try Fetcher.plain()

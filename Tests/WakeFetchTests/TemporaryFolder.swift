@@ -39,3 +39,7 @@ final class TemporaryFolder: Sendable {
 func setEnvironment(_ name: String, _ value: String) {
     unsafe setenv(name, value, 1)
 }
+
+func removeEnvironment(_ name: String) {
+    unsafe unsetenv(name)
+}

@@ -118,8 +118,7 @@ struct MockWebPushFaultTests {
             return try await RunningProgram.run(
                 path: Self.curl,
                 [
-                    "--silent", "--fail", "--max-time", "2", version, "--noproxy", "*",
-                    "--cacert", mock.authority,
+                    "--silent", "--fail", "--max-time", "2", version, "--cacert", mock.authority,
                     "--connect-to", "\(name):443:127.0.0.1:\(mock.port)", "--request", "POST",
                     "--data", "", "--header", "TTL: 60", "--header", "Content-Type:",
                     "https://\(name)/p/1",
