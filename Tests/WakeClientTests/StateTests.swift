@@ -90,6 +90,28 @@ struct StateTests {
         #expect(names.contains { $0.hasPrefix("client.db.damaged-") })
     }
 
+    @Test("a database of the first version is brought to this one, with all that is in it")
+    func firstVersion() throws {
+        let world = try World()
+        try world.time.run {
+            let client = try world.client()
+            _ = try await client.register(try .init(.fcm, text: Array("an-old:token".utf8)))
+        }
+        let path = world.stateDirectory + "/client.db"
+        try Database(path: path, access: .readWrite).execute(
+            """
+            DROP TABLE source; DROP TABLE traffic; DROP TABLE distributor;
+            PRAGMA user_version=1
+            """)
+        try world.time.run {
+            let client = try world.client()
+            #expect(await client.status.registration == .registered)
+        }
+        let database = try Database(path: path, access: .readOnly)
+        #expect(try database.integer("SELECT count(*) FROM source") == 0)
+        #expect(try database.integer("PRAGMA user_version") == 2)
+    }
+
     @Test("a database of a newer version is refused and not touched")
     func newerVersion() throws {
         let world = try World()

@@ -10,7 +10,7 @@ import WakeSQLite
 /// no file any more (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 1
+    static let version: Int64 = 2
 
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
@@ -42,6 +42,11 @@ final class StateDatabase {
             throw StateError(error)
         }
         try check()
+        do throws(SQLiteError) {
+            try Self.migrate(database)
+        } catch {
+            throw StateError(error)
+        }
     }
 
     private static func prepare(_ database: Database) throws(SQLiteError) {
@@ -93,7 +98,33 @@ final class StateDatabase {
                   id INTEGER PRIMARY KEY, code INTEGER NOT NULL, first INTEGER NOT NULL,
                   second INTEGER NOT NULL) STRICT;
                 PRAGMA application_id=\(applicationID);
-                PRAGMA user_version=\(version);
+                PRAGMA user_version=1;
+                """)
+        } failure: {
+            $0
+        }
+    }
+
+    /// Brings what an older version wrote, or `createSchema` just made, to this one.
+    private static func migrate(_ database: Database) throws(SQLiteError) {
+        guard try database.integer("PRAGMA user_version") == 1 else { return }
+        try database.transaction { () throws(SQLiteError) in
+            // Another process may have been faster.
+            guard try database.integer("PRAGMA user_version") == 1 else { return }
+            // `source`: how far an app's own `DataSource` was checked. `traffic`: bytes fetched on
+            // the day that is counted since 1970. `distributor`: who brings this profile's pushes,
+            // and the name it knows us by.
+            try database.execute(
+                """
+                CREATE TABLE source(
+                  one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL) STRICT;
+                CREATE TABLE traffic(
+                  one INTEGER PRIMARY KEY CHECK(one=1), day INTEGER NOT NULL,
+                  bytes INTEGER NOT NULL) STRICT;
+                CREATE TABLE distributor(
+                  one INTEGER PRIMARY KEY CHECK(one=1), name TEXT NOT NULL,
+                  token BLOB NOT NULL) STRICT;
+                PRAGMA user_version=2;
                 """)
         } failure: {
             $0
@@ -151,9 +182,10 @@ final class StateDatabase {
     /// Leaves an empty database.
     func eraseAll() throws(StateError) {
         try write(.feed) { () throws(SQLiteError) in
-            for table in ["feed", "wish", "match", "warning"] {
-                try database.execute("DELETE FROM \(table)")
-            }
+            let tables = [
+                "feed", "wish", "match", "warning", "source", "traffic", "distributor",
+            ]
+            for table in tables { try database.execute("DELETE FROM \(table)") }
         }
         try scrub()
     }
