@@ -13,6 +13,9 @@ struct CycleGate: Sendable {
         var isBlindWake = false
     }
 
+    /// No server keeps a client away for longer.
+    static let longestRetryAfter = Duration.seconds(6 * 3600)
+
     private(set) var isRunning = false
     private var due: Duration?
     private var waiting = Request()
@@ -85,8 +88,10 @@ struct CycleGate: Sendable {
             }
         case .failed(let retryAfter):
             failures += 1
-            delay = Backoff.cycle.delay(
-                failures: failures, random: random, floor: retryAfter ?? .zero)
+            // A server may ask for a longer pause than a client takes of its own accord.
+            delay = max(
+                Backoff.cycle.delay(failures: failures, random: random),
+                min(retryAfter ?? .zero, Self.longestRetryAfter))
             again = served
         case .cancelled:
             // Its caller went away; whoever else waits begins another.

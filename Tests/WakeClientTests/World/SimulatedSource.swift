@@ -70,20 +70,22 @@ final class SimulatedSource: DataSource {
 
     func fetch(after cursor: DataCursor?) async throws -> DataPage<String> {
         let text = cursor.map { String(decoding: $0.bytes, as: UTF8.self) }
-        let (page, fault, delay) = state.withLock { state in
+        let (answer, fault, delay) = state.withLock { state in
             state.fetches.append(Fetch(time: time.now, after: text))
-            return (page(after: text, of: state), state.fault, state.delay)
+            return (self.page(after: text, of: state), state.fault, state.delay)
         }
         if case .deaf(let duration) = fault {
             // Nobody cancels a task of its own.
-            let sleeper = Task(executorPreference: time.tasks) { await time.sleep(duration) }
+            let sleeper = Task(executorPreference: time.tasks) { [time] in
+                await time.sleep(duration)
+            }
             await sleeper.value
         } else {
             await time.sleep(delay)
         }
         try Task.checkCancellation()
         if case .throwing(let error) = fault { throw error }
-        return page
+        return answer
     }
 
     private func page(after text: String?, of state: State) -> DataPage<String> {
