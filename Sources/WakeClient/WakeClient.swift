@@ -47,8 +47,10 @@ public actor WakeClient {
 
     /// A client of a signed feed. Opens the profile, or makes it; no request is made.
     /// - Parameters:
+    ///   - configuration: where feed and service are, and where this profile keeps its state.
     ///   - secrets: what the feed is checked against.
     ///   - handler: tells the local user.
+    ///   - environment: the world around; other than `.live` to take what is logged.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: ClientConfiguration, secrets: some LocalSecrets,
@@ -65,8 +67,10 @@ public actor WakeClient {
     /// A client of what the app publishes itself. Opens the profile, or makes it; nothing is
     /// fetched.
     /// - Parameters:
+    ///   - configuration: where this profile keeps its state, and how often it looks.
     ///   - source: fetches and checks what the app publishes.
     ///   - handler: tells the local user.
+    ///   - environment: the world around; other than `.live` to take what is logged.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: SourceConfiguration, source: some DataSource,

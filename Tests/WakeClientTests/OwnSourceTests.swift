@@ -242,8 +242,7 @@ struct OwnSourceTests {
             try await client.synchronize()
             try await client.erase()
             #expect(await client.sourceCursor == nil)
-            // What the source kept is checked before the page is.
-            #expect(try await client.synchronize() == .checked(batches: 1, matches: 0))
+            #expect(try await client.synchronize() == .checked(batches: 1, matches: 1))
         }
         #expect(source.fetches.map(\.after) == [nil, nil])
         #expect(world.handler.matches.count == 2)

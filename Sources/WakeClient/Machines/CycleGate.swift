@@ -13,9 +13,6 @@ struct CycleGate: Sendable {
         var isBlindWake = false
     }
 
-    /// No server keeps a client away for longer.
-    static let longestRetryAfter = Duration.seconds(6 * 3600)
-
     private(set) var isRunning = false
     private var due: Duration?
     private var waiting = Request()
@@ -88,10 +85,8 @@ struct CycleGate: Sendable {
             }
         case .failed(let retryAfter):
             failures += 1
-            // A server may ask for a longer pause than a client takes of its own accord.
-            delay = max(
-                Backoff.cycle.delay(failures: failures, random: random),
-                min(retryAfter ?? .zero, Self.longestRetryAfter))
+            delay = Backoff.cycle.delay(
+                failures: failures, random: random, floor: retryAfter ?? .zero)
             again = served
         case .cancelled:
             // Its caller went away; whoever else waits begins another.

@@ -38,6 +38,8 @@ extension WakeClient {
     /// Checks the past against what the device knows now, as far as the source keeps a past.
     /// - Returns: how many matches are new.
     func recheck(_ own: OwnSource) async throws(ClientError) -> Int {
+        // Before the first page there is no past.
+        if case .own(nil, _) = record.position { return 0 }
         let matches = try await own.recheck(
             in: environment, onLate: { lastFailure = .source(.slow) })
         guard !matches.isEmpty else { return 0 }

@@ -37,7 +37,8 @@ public protocol DataSource: Sendable {
     /// Unless you implement it, it is always 0.
     func generation() async throws -> UInt64
 
-    /// Checks data of the past against what the device knows now.
+    /// Checks data of the past against what the device knows now. Not called before there is a
+    /// past: while no page was ever checked. A cycle in which it throws goes no further.
     ///
     /// Unless you implement it, it finds nothing: then what was fetched before is never checked
     /// against what is added later. Keep what you fetched for as long as it matters, and check that
