@@ -7,7 +7,7 @@ extension WakeClient {
         ClientStatus(
             record: record, registration: (try? registrationState()) ?? .none,
             matchesToTell: (try? state.countToTell()) ?? 0, now: environment.wallSeconds(),
-            sharesOrigin: addresses.sharesOrigin, isStreaming: isStreaming, failure: lastFailure)
+            sharesOrigin: service.sharesOrigin, isStreaming: isStreaming, failure: lastFailure)
     }
 
     func registrationState() throws(ClientError) -> RegistrationState {
@@ -29,10 +29,9 @@ extension WakeClient {
         where name.hasPrefix("evidence-") || name.contains(".damaged-") {
             try? Files.remove(directory.path + "/" + name)
         }
-        cache.erase()
+        if case .feed(let feed) = source { feed.cache.erase() }
         record = FeedRecord(
-            cursor: FeedCursor(key: addresses.feedKey),
-            watch: Watch(start: environment.wallSeconds()))
+            position: source.start, watch: Watch(start: environment.wallSeconds()))
     }
 }
 
@@ -61,7 +60,7 @@ extension ClientStatus {
         sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?
     ) {
         self.registration = registration
-        sequence = record.cursor.sequence
+        sequence = record.sequence
         lastVerified = record.watch.hasVerified ? record.watch.verified : nil
         self.matchesToTell = matchesToTell
         pausedUntil = record.orders.pausedUntil(now: now)

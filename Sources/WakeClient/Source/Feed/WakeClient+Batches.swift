@@ -8,18 +8,18 @@ import WakeFiles
 extension WakeClient {
     /// - Returns: how many matches are new.
     func check(
-        _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
+        _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead, in feed: FeedSource,
         against secrets: [LocalSecret]
     ) async throws(ClientError) -> Int {
         precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
         let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)
-        var committed = kept(planned, search)
+        var committed = kept(planned, feed, search)
         if committed == nil {
             do throws(ClientError) {
-                committed = try await fetch(planned, fresh: false, search)
+                committed = try await fetch(planned, feed, fresh: false, search)
             } catch .corruptBatch {
                 // A cache on the way may hold the damage.
-                committed = try await fetch(planned, fresh: true, search)
+                committed = try await fetch(planned, feed, fresh: true, search)
             }
         }
         guard let committed else { throw .truncated }
@@ -38,9 +38,9 @@ extension WakeClient {
 
     /// A batch that was fetched before a crash came between.
     private func kept(
-        _ planned: VerifiedHead.PlannedBatch, _ search: BatchSearch
+        _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource, _ search: BatchSearch
     ) -> CommittedBatch? {
-        guard let file = cache.open(planned.name) else { return nil }
+        guard let file = feed.cache.open(planned.name) else { return nil }
         var reader = search.begin()
         do {
             var offset = 0
@@ -52,20 +52,20 @@ extension WakeClient {
             }
             return try reader.finish()
         } catch {
-            cache.drop(planned.name)
+            feed.cache.drop(planned.name)
             return nil
         }
     }
 
     /// - Parameter fresh: whether caches on the way are to be passed by.
     private func fetch(
-        _ planned: VerifiedHead.PlannedBatch, fresh: Bool,
+        _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource, fresh: Bool,
         _ search: BatchSearch
     ) async throws(ClientError) -> CommittedBatch {
-        if fresh { cache.dropPart(planned.name) }
-        let intake = BatchIntake(path: cache.partPath(planned.name), search: search)
+        if fresh { feed.cache.dropPart(planned.name) }
+        let intake = BatchIntake(path: feed.cache.partPath(planned.name), search: search)
         let request = FetchRequest(
-            try addresses.batch(planned.name),
+            try feed.addresses.batch(planned.name),
             fields: fresh ? [FetchField("Cache-Control", "no-cache")] : [],
             range: intake.resumeAt > 0 ? intake.resumeAt : nil,
             limit: FeedLimits.headerBytes + FeedLimits.payloadBytes, purpose: .feed)
@@ -78,35 +78,39 @@ extension WakeClient {
                     return intake.begin(response)
                 }, sink: { intake.take($0) })
         } catch {
-            if let failure = intake.failure { throw try batchRefused(failure, planned) }
+            if let failure = intake.failure { throw try batchRefused(failure, planned, feed) }
             if error == .stopped, let response = status.response {
                 // RFC 9110 §15.5.17: what is kept is longer than what the server has.
                 if response.status == 416 || response.status == 206 {
-                    cache.dropPart(planned.name)
+                    feed.cache.dropPart(planned.name)
                 }
                 throw .httpStatus(response.status, retryAfter: response.retryAfter)
             }
-            if error == .tooLarge { cache.dropPart(planned.name) }
+            if error == .tooLarge { feed.cache.dropPart(planned.name) }
             throw ClientError(error)
         }
         do throws(FeedError) {
             let committed = try intake.finish()
-            if intake.synchronize() { cache.keep(planned.name) } else { cache.drop(planned.name) }
+            if intake.synchronize() {
+                feed.cache.keep(planned.name)
+            } else {
+                feed.cache.drop(planned.name)
+            }
             return committed
         } catch {
-            throw try batchRefused(error, planned)
+            throw try batchRefused(error, planned, feed)
         }
     }
 
     private func batchRefused(
-        _ error: FeedError, _ planned: VerifiedHead.PlannedBatch
+        _ error: FeedError, _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource
     ) throws(ClientError) -> ClientError {
         switch error {
         case .truncated: break
         case .fork(let sequence):
             // The part file is evidence; trimming spares what the head names.
             try forked(at: sequence)
-        default: cache.dropPart(planned.name)
+        default: feed.cache.dropPart(planned.name)
         }
         return ClientError(error)
     }
