@@ -74,7 +74,7 @@ extension WakeClient {
             cache.trim(head: verified.head)
             return verified.freshness == .edgeIsStale ? .behind : .upToDate
         }
-        let secrets = try await lentSecrets()
+        let secrets = LocalSecretSet(try await lentSecrets())
         var matches = 0
         for planned in verified.plan {
             matches += try await check(planned, of: verified, against: secrets)

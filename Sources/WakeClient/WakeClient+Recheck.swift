@@ -25,17 +25,25 @@ extension WakeClient {
         guard record.generation != generation else { return 0 }
         var new = 0
         // Read after the generation: a secret added meanwhile bumps it again.
-        let lent = try await lentSecrets()
+        let lent = LocalSecretSet(try await lentSecrets())
+        var damaged = 0
         for (sequence, name) in cache.batches() where sequence <= record.cursor.sequence {
             guard !Task.isCancelled else { throw .cancelled }
-            guard let batch = cache.batch(name, of: record.cursor.feedID) else {
+            let found: [FeedMatch]
+            do throws(FeedError) {
+                found = try cache.matches(in: name, of: record.cursor.feedID, secrets: lent)
+            } catch {
                 cache.drop(name)
+                damaged += 1
                 continue
             }
-            let matches = batch.matches(of: lent).map(Match.init)
-            if !matches.isEmpty { new += try save(record, matches: matches, as: .recheck) }
+            if !found.isEmpty {
+                new += try save(record, matches: found.map(Match.init), as: .recheck)
+            }
             await Task.yield()
         }
+        // Not fetched again: a request that only a new secret brings about would tell of it.
+        if damaged > 0 { environment.log(.keptBatchesDamaged(damaged)) }
         var next = record
         next.generation = generation
         try save(next, as: .recheck)
