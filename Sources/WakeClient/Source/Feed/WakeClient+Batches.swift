@@ -9,7 +9,7 @@ extension WakeClient {
     /// - Returns: how many matches are new.
     func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead, in feed: FeedSource,
-        against secrets: [LocalSecret]
+        against secrets: LocalSecretSet
     ) async throws(ClientError) -> Int {
         precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
         let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)

@@ -16,7 +16,7 @@ extension WakeClient {
             feed.cache.trim(head: verified.head)
             return verified.freshness == .edgeIsStale ? .behind : .upToDate
         }
-        let secrets = try await lentSecrets(of: feed)
+        let secrets = LocalSecretSet(try await lentSecrets(of: feed))
         var matches = 0
         for planned in verified.plan {
             matches += try await check(planned, of: verified, in: feed, against: secrets)

@@ -5,17 +5,25 @@ extension WakeClient {
     /// - Returns: how many matches are new.
     func recheck(_ feed: FeedSource) async throws(ClientError) -> Int {
         var new = 0
-        let lent = try await lentSecrets(of: feed)
+        let lent = LocalSecretSet(try await lentSecrets(of: feed))
+        var damaged = 0
         for (sequence, name) in feed.cache.batches() where sequence <= record.cursor.sequence {
             guard !Task.isCancelled else { throw .cancelled }
-            guard let batch = feed.cache.batch(name, of: record.cursor.feedID) else {
+            let found: [FeedMatch]
+            do throws(FeedError) {
+                found = try feed.cache.matches(in: name, of: record.cursor.feedID, secrets: lent)
+            } catch {
                 feed.cache.drop(name)
+                damaged += 1
                 continue
             }
-            let matches = batch.matches(of: lent).map(Match.init)
-            if !matches.isEmpty { new += try save(record, matches: matches, as: .recheck) }
+            if !found.isEmpty {
+                new += try save(record, matches: found.map(Match.init), as: .recheck)
+            }
             await Task.yield()
         }
+        // Not fetched again: a request that only a new secret brings about would tell of it.
+        if damaged > 0 { environment.log(.keptBatchesDamaged(damaged)) }
         return new
     }
 
