@@ -1,9 +1,11 @@
 // The cycle: look at what is published, check it here, tell. One at a time, whatever the source.
 
 extension WakeClient {
-    /// Looks at the feed now; after a push or a wake first waits a random time of up to the feed's
-    /// spread, so that not all clients come at once. Calls that come while a cycle runs share the
-    /// next one. Tells what was found before it returns.
+    /// Looks at what is published now, and returns when it was checked and told; after a push or a
+    /// wake it first waits a random time of up to the spread, so that not all clients come at once.
+    /// Calls that come while a cycle runs share the next one.
+    /// - Throws: why the cycle failed, as in the article on the cycle. What was found before is
+    ///   told all the same.
     @discardableResult
     public func synchronize(
         _ reason: SyncReason = .manual

@@ -54,7 +54,7 @@ let forgetCommand = Command(
     }
     do throws(SecretDirectory.Fault) {
         let secrets = profile.secrets()
-        for name in try secrets.names() { try secrets.remove(name) }
+        for name in try secrets.names() { try secrets.remove(named: name) }
     } catch {
         throw CommandFailure(error)
     }

@@ -35,7 +35,7 @@ struct Profile {
         cacheDirectory = try Self.base("XDG_CACHE_HOME", ".cache") + "/reveille/" + name
     }
 
-    func secrets() -> SecretDirectory { SecretDirectory(stateDirectory) }
+    func secrets() -> SecretDirectory { SecretDirectory(stateDirectory: stateDirectory) }
 
     /// Removes what the profile's directory holds, the configuration last.
     func removeFiles() throws(FileError) {

@@ -22,11 +22,11 @@ struct EmbeddingTests {
     func tells() async throws {
         let service = try await ServiceUnderTest()
         let directory = try TemporaryDirectory()
-        let secrets = SecretDirectory(directory.path + "/state")
+        let secrets = SecretDirectory(stateDirectory: directory.path + "/state")
         let old = Array("a secret of this device, the first".utf8)
         let new = Array("a secret of this device, the second".utf8)
-        try secrets.add("old", old.span)
-        try secrets.add("new", new.span)
+        try secrets.add(old.span, named: "old")
+        try secrets.add(new.span, named: "new")
         try await publish(old, by: service)
         let program = RunningProgram.folder.appending(path: "example-embedding").path
         // Line by line, as on a terminal.

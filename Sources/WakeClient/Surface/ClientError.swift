@@ -106,7 +106,7 @@ extension ClientError {
     }
 
     /// A stable word for scripts, status files and logs.
-    public var code: StaticString {
+    public var code: String {
         switch self {
         case .network: "network"
         case .tls: "tls"

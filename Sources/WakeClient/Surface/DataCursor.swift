@@ -7,6 +7,7 @@ public struct DataCursor: Sendable, Hashable {
     /// As the app wrote them.
     public let bytes: [UInt8]
 
+    /// A cursor of the app's own making.
     /// - Parameter bytes: at most `maximumByteCount`.
     public init(_ bytes: [UInt8]) {
         self.bytes = bytes

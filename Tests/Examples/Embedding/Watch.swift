@@ -11,7 +11,7 @@ func watch(feed: String, key: String, service: String, in directory: String) asy
     let configuration = ClientConfiguration(
         feed: feed, feedKey: key, service: service, channel: .stream,
         stateDirectory: directory + "/state", cacheDirectory: directory + "/cache")
-    let secrets = SecretDirectory(configuration.stateDirectory)
+    let secrets = SecretDirectory(stateDirectory: configuration.stateDirectory)
     let client = try WakeClient(configuration, secrets: secrets, handler: Terminal())
     try await client.run()
 }
