@@ -13,7 +13,7 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, forgetCommand,
+                statusCommand, verifyCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "

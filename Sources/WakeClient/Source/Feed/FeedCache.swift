@@ -46,7 +46,9 @@ struct FeedCache: Sendable {
     /// Keeps a batch that was verified to its end.
     func keep(_ name: String) {
         guard let part = partPath(name) else { return }
-        try? Files.rename(part, to: path(name))
+        // A name that a power cut takes back is a batch less in the cache, which a flush of the
+        // directory for each batch is not worth.
+        try? Files.renameForNow(part, to: path(name))
     }
 
     func drop(_ name: String) {
