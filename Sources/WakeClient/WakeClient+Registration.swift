@@ -76,6 +76,11 @@ extension WakeClient {
         try await tell()
     }
 
+    /// The caller of `register` has said himself what came of it: it is not told once more.
+    package func dropRefusalWarning() throws(ClientError) {
+        try clientError { () throws(StateError) in try state.dropRefusalWarnings() }
+    }
+
     /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
     func shortenRegistrationWait() throws(ClientError) {
         let wish = try clientError { () throws(StateError) in try state.wish() }

@@ -96,6 +96,13 @@ extension StateDatabase {
         }
     }
 
+    func dropRefusalWarnings() throws(StateError) {
+        try write(.warning) { () throws(SQLiteError) in
+            let code = Warning.registrationRefused(status: 0).row.0
+            try database.execute("DELETE FROM warning WHERE code=\(code)")
+        }
+    }
+
     func dropWarning(_ id: Int64) throws(StateError) {
         try write(.warning) { () throws(SQLiteError) in
             let statement = try database.prepare("DELETE FROM warning WHERE id=?")
