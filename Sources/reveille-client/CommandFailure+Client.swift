@@ -13,6 +13,8 @@ extension CommandFailure {
         case .httpStatus: error.isTransient ? .transient : .badData
         case .tooLarge, .badSignature, .wrongFeed, .fork, .corruptBatch, .protocolViolation:
             .badData
+        // Who may read the files is for the user to put right, as what stands in them is.
+        case .state(.exposed): .configuration
         case .state, .diskFull, .secrets: .ioError
         case .configuration, .notServed: .configuration
         case .notRegistered, .stillRegistered: .failure
