@@ -63,6 +63,8 @@ extension ClientEvent {
         case .cycleEnded(let batches): "cycle ended, \(batches) batches"
         case .cycleFailed(let error, let seconds):
             "cycle failed: \(error.code), retry in \(seconds) s"
+        case .keptBatchesDamaged(let count):
+            "\(count) damaged batches dropped, later secrets are not checked against them"
         case .registered: "registered"
         case .unregistered: "unregistered"
         case .registrationFailed(let error, let seconds):
