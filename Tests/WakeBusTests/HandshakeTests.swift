@@ -25,7 +25,7 @@ struct HandshakeTests {
     @Test("an OK ends it, wherever it is cut")
     func accepted() throws {
         let line = "OK \(Self.guid)\r\n"
-        for split in 0...line.utf8.count {
+        for split in 0..<line.utf8.count {
             let index = line.utf8.index(line.startIndex, offsetBy: split)
             let pieces = [String(line[..<index]), String(line[index...])]
             #expect(try Self.step(pieces) == .done(send: Array("BEGIN\r\n".utf8)))
