@@ -13,7 +13,7 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, profilesCommand, forgetCommand,
+                statusCommand, doctorCommand, profilesCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "
