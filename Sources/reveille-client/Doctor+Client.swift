@@ -8,7 +8,7 @@ extension Doctor {
         _ examination: ProfileExamination, _ configuration: ClientConfiguration
     ) -> [Finding] {
         var findings: [Finding] = []
-        if let process = examination.holder() {
+        if let process = ProfileExamination.holder(of: configuration) {
             findings.append(.ok("client", "running, process \(process)"))
         } else {
             findings.append(.ok("client", "not running"))

@@ -172,7 +172,7 @@ package struct ProfileExamination {
     }
 
     /// The process that holds the profile; nil when none is seen to.
-    package func holder() -> Int32? {
+    package static func holder(of configuration: ClientConfiguration) -> Int32? {
         let lock = configuration.stateDirectory + "/lock"
         guard let target = try? Files.resolve(lock),
             let bytes = try? Files.readGiven("/proc/locks", limit: 1 << 20)
