@@ -2,10 +2,11 @@ import Synchronization
 import WakeClient
 import WakeCommand
 
-let tellingOptions: [Command.Option] = [
-    .init("--on-match", value: "CMD", "run this for every match, without a shell"),
-    .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
-]
+let tellingOptions: [Command.Option] =
+    [
+        .init("--on-match", value: "CMD", "run this for every match, without a shell"),
+        .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
+    ] + DesktopNotification.options
 
 let runCommand = Command(
     "run", "listen, poll and tell until SIGTERM",
@@ -25,7 +26,8 @@ let runCommand = Command(
         if isVerbose { Console().error("reveille-client: \(event.line)") }
     }
     let handler = ConsoleHandler(
-        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"))
+        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+        desktop: DesktopNotification(invocation))
     let client: WakeClient
     do throws(ClientError) {
         client = try WakeClient(
