@@ -22,6 +22,7 @@ let syncCommand = Command(
         let profile = try Profile(invocation)
         let handler = ConsoleHandler(
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+            desktop: DesktopNotification(invocation),
             quiet: isJSON)
         let configuration = try profile.configuration()
         report.outcome = await look(configuration, profile.secrets(), handler)
