@@ -133,7 +133,7 @@ extension WakeClient {
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
         var warnings: [Warning] = []
-        var warned = record.warned.intersection([.retired, .fork, .refused])
+        var warned = record.warned.intersection([.retired, .fork, .refused, .distributor])
         for warning in verified.warnings {
             switch warning {
             case .gap(let missing):

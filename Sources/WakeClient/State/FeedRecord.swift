@@ -11,6 +11,7 @@ struct FeedRecord: Sendable, Equatable {
         static let retired = Warned(rawValue: 4)
         static let fork = Warned(rawValue: 8)
         static let refused = Warned(rawValue: 16)
+        static let distributor = Warned(rawValue: 32)
     }
 
     var cursor: FeedCursor

@@ -46,6 +46,7 @@ package struct ProfileVisit {
         guard addresses.registration != nil else { throw .configuration(.serviceMissing) }
         let environment = environment
         do throws(StateError) {
+            if token == nil { try state.dropDistributor() }
             _ = try state.supersede(
                 token.map { .registered($0.wire) } ?? .absent,
                 newToken: WakeClient.newInstanceToken(environment))
@@ -53,6 +54,15 @@ package struct ProfileVisit {
             throw error.clientError
         }
         Doorbell.ring(configuration.stateDirectory)
+    }
+
+    /// The profile's distributor; nil when none was chosen, or none is any more.
+    package func distributor() throws(ClientError) -> DistributorRecord? {
+        do throws(StateError) {
+            return try state.distributor()
+        } catch {
+            throw error.clientError
+        }
     }
 
     /// How far the wish has come.

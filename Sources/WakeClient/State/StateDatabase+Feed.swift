@@ -120,6 +120,7 @@ extension Warning {
         case .diskFull: (9, 0, 0)
         case .retired: (10, 0, 0)
         case .registrationRefused(let status): (11, Int64(status), 0)
+        case .distributorFails(let trouble): (12, trouble.rawValue, 0)
         }
     }
 
@@ -137,6 +138,9 @@ extension Warning {
         case 9: self = .diskFull
         case 10: self = .retired
         case 11: self = .registrationRefused(status: Int(row.1))
+        case 12:
+            guard let trouble = DistributorTrouble(rawValue: row.1) else { return nil }
+            self = .distributorFails(trouble)
         default: return nil
         }
     }

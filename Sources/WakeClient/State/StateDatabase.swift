@@ -211,7 +211,7 @@ final class StateDatabase {
 /// Where a write to the state stands.
 package enum StatePoint: Sendable, Equatable {
     package enum Write: Sendable, Equatable {
-        case feed, head, batch, recheck, wish, answer, telling, told, warning, scrub
+        case feed, head, batch, recheck, wish, answer, telling, told, warning, distributor, scrub
     }
 
     /// Nothing of it happened.
