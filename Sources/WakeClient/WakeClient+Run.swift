@@ -79,6 +79,13 @@ extension WakeClient {
         cycleBell.ring()
     }
 
+    /// Asks for a cycle that all clients are asked for at the same time, each in its own place.
+    func askSpread(_ request: CycleGate.Request) {
+        let place = record.orders.spread * environment.randomUnit()
+        gate.ask(request, at: environment.uptime() + place, isDrawn: true)
+        cycleBell.ring()
+    }
+
     /// Waits for the next cycle that is due, and runs it.
     private func look() async throws(ClientError) -> Turn {
         do throws(ClientError) {
@@ -87,6 +94,7 @@ extension WakeClient {
             // The cycle meets the same fault, and backs off.
             guard error == .secrets else { throw error }
         }
+        try takeUpWakes()
         let now = environment.uptime()
         guard let start = gate.nextStart else {
             await cycleBell.wait(for: nil, in: environment)

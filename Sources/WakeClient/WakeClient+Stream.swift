@@ -77,6 +77,6 @@ extension WakeClient {
             if isNews || !isFresh { ask(.init(hint: event.sequence)) }
             return
         }
-        ask(request, after: record.orders.spread * environment.randomUnit())
+        askSpread(request)
     }
 }

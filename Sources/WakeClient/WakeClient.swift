@@ -38,6 +38,7 @@ public actor WakeClient {
     var isStreaming = false
     var hasWarnedOfFullDisk = false
 
+    let wakeBox = WakeBox()
     let cycleBell = Bell()
     let registrationBell = Bell()
     let tellingBell = Bell()

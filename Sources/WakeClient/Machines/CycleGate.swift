@@ -16,6 +16,8 @@ struct CycleGate: Sendable {
     private(set) var isRunning = false
     private var due: Duration?
     private var waiting = Request()
+    /// One of the requests that wait was drawn for a wake.
+    private var isDrawn = false
     private var behind = 0
     private var failures = 0
 
@@ -23,8 +25,11 @@ struct CycleGate: Sendable {
     var nextStart: Duration? { isRunning ? nil : due }
 
     /// Asks for a cycle at `time` or sooner.
-    mutating func ask(_ request: Request, at time: Duration) {
-        due = min(due ?? time, time)
+    /// - Parameter isDrawn: `time` is a client's place in the spread of a wake. Further wakes share
+    ///   the first one's place: the earliest of many draws would bring all clients at once.
+    mutating func ask(_ request: Request, at time: Duration, isDrawn: Bool = false) {
+        if !(isDrawn && self.isDrawn) { due = min(due ?? time, time) }
+        self.isDrawn = self.isDrawn || isDrawn
         waiting.hint = max(waiting.hint, request.hint)
         waiting.isBlindWake = waiting.isBlindWake || request.isBlindWake
     }
@@ -33,6 +38,7 @@ struct CycleGate: Sendable {
     mutating func begin(at now: Duration) -> Request? {
         guard !isRunning, let due, due <= now else { return nil }
         isRunning = true
+        isDrawn = false
         self.due = nil
         defer { waiting = Request() }
         return waiting
