@@ -30,6 +30,7 @@ let package = Package(
         .executable(name: "reveille", targets: ["reveille"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
         .library(name: "WakeClient", targets: ["WakeClient"]),
+        .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
     ],
     targets: [
@@ -73,6 +74,8 @@ let package = Package(
         library(
             "WakeClient",
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        library(
+            "WakeUnifiedPush", ["WakeClient", "WakeBus", "WakeModel", "WakeFiles"]),
         .executableTarget(
             name: "reveille",
             dependencies: [
@@ -84,6 +87,7 @@ let package = Package(
             name: "reveille-client",
             dependencies: [
                 "WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed", "WakeBus",
+                "WakeUnifiedPush",
             ],
             swiftSettings: strict),
 
@@ -106,6 +110,9 @@ let package = Package(
             "WakeAuditTests",
             ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeBusTests", ["WakeBus", "CLinux"]),
+        tests(
+            "WakeUnifiedPushTests",
+            ["WakeUnifiedPush", "WakeClient", "WakeBus", "WakeModel", "WakeFiles", "WakeFeed"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",

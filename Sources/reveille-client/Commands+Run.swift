@@ -139,6 +139,10 @@ extension ClientEvent {
         case .unregistered: "unregistered"
         case .registrationFailed(let error, let seconds):
             "registration failed: \(error.code), retry in \(seconds) s"
+        case .busConnected: "on the session bus"
+        case .busLost(let seconds): "no session bus, retry in \(seconds) s"
+        case .pushesStand: "the distributor brings pushes"
+        case .pushReceived: "push"
         case .tellingFailed(let seconds): "telling failed, retry in \(seconds) s"
         }
     }
