@@ -6,11 +6,11 @@ import WakeFiles
 // One batch: fetched or found, verified and searched in one pass, committed in one transaction.
 
 extension WakeClient {
-    /// - Returns: how many matches are new.
+    /// - Returns: how many matches are new; nil when the batch waits for another day's budget.
     func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
         against secrets: [LocalSecret]
-    ) async throws(ClientError) -> Int {
+    ) async throws(ClientError) -> Int? {
         precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
         let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)
         var committed = kept(planned, search)
@@ -22,7 +22,7 @@ extension WakeClient {
                 committed = try await fetch(planned, fresh: true, search)
             }
         }
-        guard let committed else { throw .truncated }
+        guard let committed else { return nil }
         return try commit(committed, head: verified.head)
     }
 
@@ -30,10 +30,17 @@ extension WakeClient {
     private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
         var next = record
         next.cursor = batch.cursor
+        // Checked all the same, but a secret that is added later will not be checked against it.
+        let warnings: [Warning] =
+            isCacheFull && !next.warned.contains(.cacheFull) ? [.cacheFull] : []
+        if isCacheFull { next.warned.insert(.cacheFull) } else { next.warned.remove(.cacheFull) }
         let old = environment.wallSeconds() - FeedLimits.retainedSeconds
-        return try save(
-            next, matches: batch.matches.map(Match.init),
+        let new = try save(
+            next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, old), as: .batch)
+        // Now and not at the end of the cycle: the bound holds while a hundred batches come.
+        cache.trim(head: head)
+        return new
     }
 
     /// A batch that was fetched before a crash came between.
@@ -58,25 +65,25 @@ extension WakeClient {
     }
 
     /// - Parameter fresh: whether caches on the way are to be passed by.
+    /// - Returns: nil when the day's budget is used up.
     private func fetch(
         _ planned: VerifiedHead.PlannedBatch, fresh: Bool,
         _ search: BatchSearch
-    ) async throws(ClientError) -> CommittedBatch {
+    ) async throws(ClientError) -> CommittedBatch? {
         if fresh { cache.dropPart(planned.name) }
         let intake = BatchIntake(path: cache.partPath(planned.name), search: search)
+        guard let reserved = try reserve(for: intake, isSecond: fresh) else { return nil }
         let request = FetchRequest(
             try addresses.batch(planned.name),
             fields: fresh ? [FetchField("Cache-Control", "no-cache")] : [],
             range: intake.resumeAt > 0 ? intake.resumeAt : nil,
             limit: FeedLimits.headerBytes + FeedLimits.payloadBytes, purpose: .feed)
         let status = StatusBox()
+        let ended = await take(request, into: intake, status)
+        try settle(intake, reserved: reserved)
+        if intake.isCut, intake.failure == nil { return nil }
         do throws(FetchError) {
-            _ = try await transport.fetch(
-                request,
-                onHead: { response in
-                    status.set(response)
-                    return intake.begin(response)
-                }, sink: { intake.take($0) })
+            try ended.get()
         } catch {
             if let failure = intake.failure { throw try batchRefused(failure, planned) }
             if error == .stopped, let response = status.response {
@@ -92,9 +99,26 @@ extension WakeClient {
         do throws(FeedError) {
             let committed = try intake.finish()
             if intake.synchronize() { cache.keep(planned.name) } else { cache.drop(planned.name) }
+            isCacheFull = intake.isFull
             return committed
         } catch {
             throw try batchRefused(error, planned)
+        }
+    }
+
+    private func take(
+        _ request: FetchRequest, into intake: BatchIntake, _ status: StatusBox
+    ) async -> Result<Void, FetchError> {
+        do throws(FetchError) {
+            _ = try await transport.fetch(
+                request,
+                onHead: { response in
+                    status.set(response)
+                    return intake.begin(response)
+                }, sink: { intake.take($0) })
+            return .success(())
+        } catch {
+            return .failure(error)
         }
     }
 

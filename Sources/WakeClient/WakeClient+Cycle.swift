@@ -71,18 +71,27 @@ extension WakeClient {
             return .retired
         }
         guard !verified.plan.isEmpty else {
+            _ = try wait(with: 0)
             cache.trim(head: verified.head)
             return verified.freshness == .edgeIsStale ? .behind : .upToDate
         }
         let secrets = try await lentSecrets()
-        var matches = 0
+        var (batches, matches) = (0, 0)
         for planned in verified.plan {
-            matches += try await check(planned, of: verified, against: secrets)
+            guard let new = try await check(planned, of: verified, against: secrets) else { break }
+            batches += 1
+            matches += new
         }
+        let waiting = verified.plan.count - batches
+        let nextDay = try wait(with: waiting)
         cache.trim(head: verified.head)
-        environment.log(.cycleEnded(batches: verified.plan.count))
+        environment.log(.cycleEnded(batches: batches))
+        if let nextDay {
+            return .metered(
+                batches: batches, matches: matches, waiting: waiting, until: nextDay)
+        }
         if verified.freshness == .edgeIsStale { return .behind }
-        return .checked(batches: verified.plan.count, matches: matches)
+        return .checked(batches: batches, matches: matches)
     }
 
     // MARK: Head
@@ -92,8 +101,8 @@ extension WakeClient {
         do throws(ClientError) {
             bytes = try await fetchHead()
         } catch {
-            // A captive portal's page is longer than any head.
-            if error == .tooLarge { try refused(.badFeed) }
+            // A captive portal's page is longer than any head, or elsewhere.
+            if error.isOfPortal { try refused(.badFeed) }
             throw error
         }
         let now = environment.wallSeconds()
@@ -110,6 +119,7 @@ extension WakeClient {
     }
 
     private func fetchHead() async throws(ClientError) -> [UInt8] {
+        try countHead()
         let body = BoundedBody(limit: FeedLimits.headBytes)
         let request = FetchRequest(
             addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
@@ -133,7 +143,9 @@ extension WakeClient {
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
         var warnings: [Warning] = []
-        var warned = record.warned.intersection([.retired, .fork, .refused, .distributor])
+        var warned = record.warned.intersection([
+            .retired, .fork, .refused, .cacheFull, .distributor,
+        ])
         for warning in verified.warnings {
             switch warning {
             case .gap(let missing):
@@ -163,7 +175,9 @@ extension WakeClient {
         case .fork(let sequence):
             cache.keepEvidence(of: sequence, other: bytes, in: directory.path)
             try forked(at: sequence)
-        case .truncated, .tooLarge, .corruptBatch: break
+        // Whole, as far as the server says, and yet no head: a short page of a captive portal.
+        case .truncated: try refused(.badFeed)
+        case .tooLarge, .corruptBatch: break
         }
     }
 

@@ -7,7 +7,8 @@ extension WakeClient {
         ClientStatus(
             record: record, registration: (try? registrationState()) ?? .none,
             matchesToTell: (try? state.countToTell()) ?? 0, now: environment.wallSeconds(),
-            sharesOrigin: addresses.sharesOrigin, isStreaming: isStreaming, failure: lastFailure)
+            sharesOrigin: addresses.sharesOrigin, isStreaming: isStreaming, failure: lastFailure,
+            budget: configuration.dailyByteBudget.flatMap { try? state.budget(limit: $0) })
     }
 
     func registrationState() throws(ClientError) -> RegistrationState {
@@ -44,7 +45,7 @@ extension RegistrationState {
         }
         let failure =
             failure
-            ?? (wish.refusedStatus == 0
+            ?? (wish.refusedStatus <= 0
                 ? nil : ClientError(registrationStatus: wish.refusedStatus, retryAfter: nil))
         self =
             switch wish.kind {
@@ -58,7 +59,8 @@ extension RegistrationState {
 extension ClientStatus {
     init(
         record: FeedRecord, registration: RegistrationState, matchesToTell: Int, now: Int64,
-        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?
+        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?,
+        budget: DataBudget?
     ) {
         self.registration = registration
         sequence = record.cursor.sequence
@@ -70,5 +72,7 @@ extension ClientStatus {
         self.sharesOrigin = sharesOrigin
         self.isStreaming = isStreaming
         self.failure = failure
+        batchesWaiting = budget?.waiting ?? 0
+        waitingUntil = batchesWaiting > 0 ? budget?.nextDay : nil
     }
 }

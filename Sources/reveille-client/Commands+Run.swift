@@ -1,10 +1,8 @@
 import Synchronization
 import WakeClient
 import WakeCommand
-import WakeFeed
-import WakeModel
 
-private let tellingOptions: [Command.Option] = [
+let tellingOptions: [Command.Option] = [
     .init("--on-match", value: "CMD", "run this for every match, without a shell"),
     .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
 ]
@@ -46,76 +44,6 @@ let runCommand = Command(
     let failure = end.failure.withLock { $0 }
     if let failure { throw CommandFailure(failure) }
     return .success
-}
-
-let syncCommand = Command(
-    "sync", "look once; exit 0 up to date, 10 match, 75 try later, 65 bad feed",
-    options: tellingOptions + [.init("--json", "as JSON")] + Profile.options,
-    examples: ["reveille-client sync --json"]
-) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
-    let json = invocation.flag("--json")
-    let handler = ConsoleHandler(
-        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
-        quiet: json)
-    let outcome: Result<SyncOutcome, ClientError>
-    do throws(ClientError) {
-        let client = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: handler)
-        outcome = await look(client)
-        // For those who have a timer and no daemon: a wish is brought about here.
-        try await client.reconcile()
-    } catch {
-        throw CommandFailure(error)
-    }
-    if json { Console().out(bytes: syncReport(outcome, handler.matches)) }
-    switch outcome {
-    case .success: return handler.matches.isEmpty ? .success : .match
-    case .failure(let error):
-        // What was told was told, whatever came after.
-        if json { return CommandFailure.status(error) }
-        throw CommandFailure(error)
-    }
-}
-
-private func look(_ client: WakeClient) async -> Result<SyncOutcome, ClientError> {
-    do throws(ClientError) {
-        return .success(try await client.synchronize())
-    } catch {
-        return .failure(error)
-    }
-}
-
-private func syncReport(
-    _ outcome: Result<SyncOutcome, ClientError>, _ matches: [Match]
-) -> [UInt8] {
-    var batches = 0
-    let word: String
-    var failure: ClientError?
-    switch outcome {
-    case .success(.upToDate): word = "up-to-date"
-    case .success(.checked(let count, _)):
-        word = "checked"
-        batches = count
-    case .success(.behind): word = "behind"
-    case .success(.retired): word = "retired"
-    case .success(.ignored): word = "ignored"
-    case .failure(let error):
-        word = "failed"
-        failure = error
-    }
-    let frame =
-        "{\"outcome\":\"\(word)\",\"failure\":\(Report.code(failure)),\"batches\":\(batches)"
-    var text = Array("\(frame),\"matches\":[".utf8)
-    for (index, match) in matches.enumerated() {
-        if index > 0 { text.append(UInt8(ascii: ",")) }
-        text += Array(
-            "{\"id\":\"\(match.id.text)\",\"secret\":\"\(match.secretID)\",\"note\":".utf8)
-        text += ConsoleHandler.json(match.note)
-        text.append(UInt8(ascii: "}"))
-    }
-    return text + Array("]}\n".utf8)
 }
 
 /// How `run` came to its end, when not by a signal.

@@ -24,6 +24,8 @@ private func statusJSON(_ status: ClientStatus) -> String {
         "\"sequence\":\(status.sequence)",
         "\"lastVerified\":\(number(status.lastVerified))",
         "\"matchesToTell\":\(status.matchesToTell)",
+        "\"batchesWaiting\":\(status.batchesWaiting)",
+        "\"waitingUntil\":\(number(status.waitingUntil))",
         "\"pausedUntil\":\(number(status.pausedUntil))",
         "\"retired\":\(status.isRetired)",
         "\"forked\":\(status.isForked)",
@@ -43,6 +45,9 @@ private func statusText(_ status: ClientStatus) -> String {
         lines.append("last head       \(age) s ago")
     } else {
         lines.append("last head       none verified yet")
+    }
+    if let time = status.waitingUntil {
+        lines.append("waiting         \(Report.waiting(status.batchesWaiting, until: time))")
     }
     if status.pausedUntil != nil { lines.append("wakes           paused by the publisher") }
     if status.isRetired { lines.append("feed            has ended") }

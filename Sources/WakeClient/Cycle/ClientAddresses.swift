@@ -16,6 +16,10 @@ struct ClientAddresses: Sendable {
             throw .configuration(.feedKey)
         }
         feedKey = key
+        if let budget = configuration.dailyByteBudget, budget < DataBudget.least {
+            throw .configuration(.dailyByteBudget)
+        }
+        guard configuration.cacheCapacity >= 0 else { throw .configuration(.cacheCapacity) }
         do {
             feed = try FetchURL(configuration.feed)
             head = try feed.appending("head")

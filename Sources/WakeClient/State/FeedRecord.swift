@@ -11,7 +11,8 @@ struct FeedRecord: Sendable, Equatable {
         static let retired = Warned(rawValue: 4)
         static let fork = Warned(rawValue: 8)
         static let refused = Warned(rawValue: 16)
-        static let distributor = Warned(rawValue: 32)
+        static let cacheFull = Warned(rawValue: 32)
+        static let distributor = Warned(rawValue: 64)
     }
 
     var cursor: FeedCursor

@@ -35,7 +35,10 @@ package struct ProfileVisit {
             return ClientStatus(
                 record: record, registration: try registration(record),
                 matchesToTell: try state.countToTell(), now: now,
-                sharesOrigin: addresses.sharesOrigin, isStreaming: false, failure: nil)
+                sharesOrigin: addresses.sharesOrigin, isStreaming: false, failure: nil,
+                budget: try configuration.dailyByteBudget.map { (limit) throws(StateError) in
+                    try state.budget(limit: limit)
+                })
         } catch {
             throw error.clientError
         }
