@@ -3,7 +3,11 @@ import WakeCommand
 
 let registerCommand = Command(
     "register", "leave a push token with the service; the token comes from standard input",
-    operands: [.init("SERVICE", "apns, apns-sandbox, fcm or webpush")],
+    operands: [
+        .init(
+            "SERVICE", "apns, apns-sandbox, fcm or webpush",
+            completion: .choice(PushToken.Service.allCases.map(\.rawValue)))
+    ],
     options: [
         .init("--file", value: "PATH", "read the token from this file instead"),
         .init("--json", "as JSON"),

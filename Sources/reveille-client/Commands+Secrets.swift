@@ -82,7 +82,8 @@ let secretsListCommand = Command(
 }
 
 let secretsRemoveCommand = Command(
-    "secrets remove", "remove a secret", operands: [.init("ID", "its name")],
+    "secrets remove", "remove a secret",
+    operands: [.init("ID", "its name", completion: .listed(by: "secrets list"))],
     options: Profile.options
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)

@@ -7,7 +7,9 @@ import WakeFiles
 /// (specifications.freedesktop.org/basedir-spec).
 struct Profile {
     static let options: [Command.Option] = [
-        .init("--profile", value: "NAME", "which profile, default by default"),
+        .init(
+            "--profile", value: "NAME", "which profile, default by default",
+            completion: .listed(by: "profiles")),
         .init("--state", value: "DIR", "keep everything of the profile in this directory"),
     ]
 
@@ -30,7 +32,7 @@ struct Profile {
             cacheDirectory = stateDirectory + "/cache"
             return
         }
-        stateDirectory = try Self.base("XDG_STATE_HOME", ".local/state") + "/reveille/" + name
+        stateDirectory = try Self.stateBase() + "/" + name
         // Profiles share nothing, hence no cache: one could be seen to fetch for the other.
         cacheDirectory = try Self.base("XDG_CACHE_HOME", ".cache") + "/reveille/" + name
     }
@@ -47,7 +49,12 @@ struct Profile {
         for directory in ["/secrets", ""] { unsafe rmdir(stateDirectory + directory) }
     }
 
-    private static func isName(_ name: String) -> Bool {
+    /// Where profiles lie that were not given a directory of their own.
+    static func stateBase() throws(CommandFailure) -> String {
+        try base("XDG_STATE_HOME", ".local/state") + "/reveille"
+    }
+
+    static func isName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {
