@@ -32,11 +32,12 @@ let runCommand = Command(
     } catch {
         throw CommandFailure(error)
     }
+    let pushes = try profile.connector(of: client, environment)
     let end = RunEnd()
     await TerminationSignal.cancels {
         Supervisor.notifyReady()
         do throws(ClientError) {
-            try await client.run()
+            try await client.run(beside: pushes)
         } catch {
             end.failure.withLock { $0 = error }
         }

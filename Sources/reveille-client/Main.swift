@@ -13,7 +13,9 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, profilesCommand, forgetCommand,
+                statusCommand, profilesCommand, forgetCommand, pushListCommand, pushUseCommand,
+                pushOffCommand,
+                pushStatusCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "

@@ -1,4 +1,5 @@
 import Testing
+import WakeClient
 
 @testable import WakeUnifiedPush
 

@@ -1,4 +1,4 @@
-import WakeModel
+import WakeClient
 
 @testable import WakeUnifiedPush
 

@@ -68,6 +68,16 @@ package struct ProfileVisit {
         }
     }
 
+    /// What kind of push token the service is to hold; nil for none.
+    package func pushService() throws(ClientError) -> PushToken.Service? {
+        do throws(StateError) {
+            guard case .registered(let token) = try state.wish()?.kind else { return nil }
+            return PushToken(token).service
+        } catch {
+            throw error.clientError
+        }
+    }
+
     /// How far the wish has come.
     package func registration() throws(ClientError) -> RegistrationState {
         do throws(StateError) {
