@@ -16,7 +16,7 @@ struct ConnectorMachineTests {
         #expect(world.newEndpoint(1).contains(.adopt(World.endpoint(1))))
         #expect(world.machine.phase == .standing)
         for _ in 0..<100 { #expect(!world.newEndpoint(1).contains(.adopt(World.endpoint(1)))) }
-        #expect(world.newEndpoint(2) == [.adopt(World.endpoint(2)), .note(nil)])
+        #expect(world.newEndpoint(2) == [.adopt(World.endpoint(2))])
         #expect(world.adopted == [World.endpoint(1), World.endpoint(2)])
     }
 

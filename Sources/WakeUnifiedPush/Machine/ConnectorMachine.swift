@@ -173,6 +173,7 @@ package struct ConnectorMachine: Sendable {
     }
 
     private mutating func stand() -> [Output] {
+        guard phase != .standing else { return [] }
         phase = .standing
         failures = 0
         // Whoever was ended again and again is believed after a day, not after an endpoint.
