@@ -64,7 +64,7 @@ struct ActivationTests {
         let directory = try TemporaryDirectory()
         let words = ["a b", "it's", "\"two\"", "back\\slash", "$HOME", "ü", "", "\\n", "#;=%u"]
         let seen = directory.path + "/seen"
-        let script = "import sys; open(sys.argv[1], 'w').write(repr(sys.argv[2:]))"
+        let script = "import sys; open(sys.argv[1], 'w').write(repr(sys.argv[2:])); sys.exit(1)"
         let bus = try await MessageBus()
         let file = ActivationFile(
             name: "org.example.Started",
@@ -81,7 +81,7 @@ struct ActivationTests {
                 new_method_call(bus, "StartServiceByName", "su", ("org.example.Started", 0)))
             print("started", flush=True)
             """
-        // It takes no name: the bus says so once it has ended.
+        // It takes no name and fails: the bus says so at once.
         let program = try PythonBusPeer.start(starter, bus: bus)
         _ = try await program.line(containing: "started")
         let told = try String(contentsOfFile: seen, encoding: .utf8)

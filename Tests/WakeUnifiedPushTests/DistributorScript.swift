@@ -105,15 +105,16 @@ enum DistributorScript {
                 answer(work["call"], "s", (repr(work["said"]),))
 
         bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
-        if word != "nobody":
-            owned = connection.send_and_get_reply(new_method_call(
-                bus, "RequestName", "su", ("org.unifiedpush.Distributor." + word, 4)))
-            assert owned.body == (1,), owned.body
-        print("ready", connection.unique_name, flush=True)
+        # Not waited for: a message that had the bus start us comes before the answer.
+        owning = send(new_method_call(
+            bus, "RequestName", "su", ("org.unifiedpush.Distributor." + word, 4)))
         while True:
             message = connection.receive()
             fields = message.header.fields
-            if message.header.message_type in (MessageType.method_return, MessageType.error):
+            if fields.get(HeaderFields.reply_serial) == owning:
+                assert message.body == (1,), message.body
+                print("ready", connection.unique_name, flush=True)
+            elif message.header.message_type in (MessageType.method_return, MessageType.error):
                 replied(message)
             elif message.header.message_type == MessageType.method_call:
                 member = fields[HeaderFields.member]

@@ -57,6 +57,7 @@ struct DistributorTests {
         let new = "https://h1.push.example/p/9"
         try await distributor.tell("{'do': 'endpoint', 'endpoint': '\(new)'}")
         try await world.puts(atLeast: 2)
+        try await world.acknowledged()
         await world.stop(client)
         #expect(world.puts == [Self.first, new])
         // And a restart of the client asks for nothing new.

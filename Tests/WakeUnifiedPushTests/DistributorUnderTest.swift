@@ -15,7 +15,7 @@ final class DistributorUnderTest: Sendable {
     private let address: [UInt8]
 
     /// - Parameters:
-    ///   - word: the last of its name; "nobody" for a program that is no distributor.
+    ///   - word: the last of its name.
     ///   - order: of its bytes, "little" or "big".
     ///   - file: where its registrations are; those of an earlier one are known.
     init(

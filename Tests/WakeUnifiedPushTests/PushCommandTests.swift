@@ -11,9 +11,9 @@ struct PushCommandTests {
         let world = try await PushedWorld()
         let none = try await world.command("push", "use")
         #expect(none.status == 1 && none.output.contains("no UnifiedPush distributor is installed"))
-        #expect(try await Self.list(world) == "no UnifiedPush distributor is installed\n")
+        #expect(try await world.list().output == "no UnifiedPush distributor is installed\n")
         let one = try await DistributorUnderTest(on: world.bus)
-        #expect(try await Self.list(world) == "org.unifiedpush.Distributor.python\n")
+        #expect(try await world.list().output == "org.unifiedpush.Distributor.python\n")
         let other = try await DistributorUnderTest(on: world.bus, "other")
         let several = try await world.command("push", "use")
         #expect(
@@ -113,9 +113,5 @@ struct PushCommandTests {
                 + " 'service': '\(service)'}")
         await world.stop(client)
         #expect(world.puts.count == 1)
-    }
-
-    private static func list(_ world: PushedWorld) async throws -> String {
-        try await world.command("push", "list").output
     }
 }

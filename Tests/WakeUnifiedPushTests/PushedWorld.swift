@@ -72,6 +72,24 @@ final class PushedWorld {
         try await front.requests("PUT", atLeast: count)
     }
 
+    /// Lists distributors.
+    func list(_ words: String...) async throws -> (status: Int32, output: String) {
+        try await RunningProgram.run(
+            "reveille-client", ["push", "list"] + words, environment: environment)
+    }
+
+    /// Waits until the client has seen the feed.
+    func looked() async throws {
+        while try await client.status("lastVerified") == "null" { try Task.checkCancellation() }
+    }
+
+    /// Waits until the service has acknowledged what it is to hold.
+    func acknowledged() async throws {
+        while try await client.status("registration") != "\"registered\"" {
+            try Task.checkCancellation()
+        }
+    }
+
     /// Ends a client in the orderly way.
     func stop(_ program: RunningProgram) async {
         program.signal(SIGTERM)
