@@ -127,7 +127,9 @@ struct CompletionTests {
         let offers = try await shell.offers("reveille-client", lines)
         #expect(offers.count == lines.count)
         #expect(!FileManager.default.fileExists(atPath: directory.path + "/trap"))
-        // What a shell says of an error would be offered as a word.
+        // What a shell says of an error would be offered as a word. fish goes on by itself where
+        // another command, a variable or a pattern begins.
+        guard shell.name != "fish" else { return }
         let known = try await ProgramHelp("reveille-client")
         let all = Set(
             known.commands.flatMap { $0.options + $0.name.split(separator: " ").map(String.init) }

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import WakeModel
 import WakeSQLite
 
 @Suite("reveille-client doctor", .timeLimit(.minutes(1)))
@@ -110,10 +111,8 @@ struct DoctorTests {
             while let request = WireRequest(from: peer) {
                 requests.update { $0.append(request.head) }
                 if request.path == "/v1/wakes" {
-                    let event =
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-                        + "data: 0\n\n"
-                    try? peer.send(Array(event.utf8))
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                    try? peer.send(Array(head.utf8) + WakeEvent(sequence: 1).encode())
                     // Until the client goes.
                     _ = try? peer.receive(exactly: 1)
                     return

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import WakeSQLite
 
 @Suite("What a running client tells its service manager", .timeLimit(.minutes(1)))
 struct SupervisionTests {
@@ -72,25 +73,34 @@ struct SupervisionTests {
         #expect(!other.messages.contains("WATCHDOG=1"))
     }
 
-    @Test("a wedged client gives no sign of life")
+    @Test("a wedged client gives no sign of life, and one that waits for the network does")
     func wedged() async throws {
         let site = try await FeedSite()
         let client = try await ClientUnderTest(feed: site.url, key: site.key)
-        _ = try await client.addSecret("visit")
-        // fifo(7): who opens it to read waits for somebody who writes, here for ever, on the
-        // client's own queue.
-        let secret = client.state + "/secrets/visit"
-        try FileManager.default.removeItem(atPath: secret)
-        let made = unsafe mkfifo(secret, 0o600)
-        #expect(made == 0)
         try await site.publish()
-        let socket = try NotifySocket(patience: .seconds(2))
+        let gate = DispatchSemaphore(value: 0)
+        site.answer { _ in
+            gate.wait()
+            return .file
+        }
+        let socket = try NotifySocket(patience: .seconds(1))
         let program = try start(client, socket, watchdog: "200000")
-        try await socket.wait(for: NotifySocket.silence)
-        #expect(socket.messages.first == "READY=1")
+        try await socket.wait(for: "STATUS=cycle began")
+        let waited = socket.messages.count { $0 == "WATCHDOG=1" }
+        try await socket.wait(for: "WATCHDOG=1", times: waited + 10)
+        // Writing waits up to 5 s for somebody else's transaction (PRAGMA busy_timeout), and the
+        // client's own queue with it.
+        let database = try Database(path: client.state + "/client.db", access: .readWrite)
+        try database.execute("BEGIN IMMEDIATE")
+        let silences = socket.messages.count { $0 == NotifySocket.silence }
+        for _ in 0..<2 { gate.signal() }
+        try await socket.wait(for: NotifySocket.silence, times: silences + 1)
+        let signs = socket.messages.count { $0 == "WATCHDOG=1" }
+        try database.execute("COMMIT")
+        try await socket.wait(for: "WATCHDOG=1", times: signs + 2)
         #expect(program.end == nil)
-        program.signal(SIGKILL)
-        _ = await program.exit()
+        program.signal(SIGTERM)
+        #expect(await program.exit() == 0)
     }
 
     @Test("the program for a match cannot speak for the client")
