@@ -30,6 +30,7 @@ extension WakeClient {
             try? Files.remove(directory.path + "/" + name)
         }
         cache.erase()
+        toldUnnoted = []
         record = FeedRecord(
             cursor: FeedCursor(key: addresses.feedKey),
             watch: Watch(start: environment.wallSeconds()))

@@ -64,10 +64,11 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// `notBefore`, unless the clock was set back: then no wait is longer than its own bound.
+    /// `notBefore`, unless it is further away than any wait can be: then the clock was set back,
+    /// and waiting on would be for as long as it was set back.
     private static func due(_ wish: RegistrationWish, now: Int64) -> Int64 {
         let bound = wish.isAcknowledged ? Int64(renewal.upperBound) : ceiling
-        return min(wish.notBefore, now + bound)
+        return wish.notBefore > now + bound ? now : wish.notBefore
     }
 
     /// The wish after an answer; nil when an erasure was acknowledged and everything is to be
