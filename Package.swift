@@ -24,6 +24,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
         resources: resources, swiftSettings: strict)
 }
 
+func example(_ name: String, _ folder: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["WakeClient"], path: "Tests/Examples/\(folder)",
+        swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
+}
+
 let package = Package(
     name: "reveille",
     products: [
@@ -52,6 +58,7 @@ let package = Package(
         library("WakeHTTP", ["CLinux"]),
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         library("WakeFetch", ["CRuntime"]),
+        library("WakeBus", ["CLinux"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
         library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
 
@@ -81,7 +88,9 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "reveille-client",
-            dependencies: ["WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed"],
+            dependencies: [
+                "WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed", "WakeBus",
+            ],
             swiftSettings: strict),
 
         // Tests.
@@ -102,6 +111,7 @@ let package = Package(
         tests(
             "WakeAuditTests",
             ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests("WakeBusTests", ["WakeBus", "CLinux"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
@@ -116,7 +126,7 @@ let package = Package(
             ],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz", dependencies: ["WakePush", "WakeAudit"], path: "Tests/Fuzzing",
+            name: "fuzz", dependencies: ["WakePush", "WakeAudit", "WakeBus"], path: "Tests/Fuzzing",
             swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
@@ -137,6 +147,10 @@ let package = Package(
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
+        // What README and the documentation show, built as apps are: with none of our rules.
+        example("example-embedding", "Embedding"),
+        example("example-recalls", "PlainFiles"),
+        tests("ExampleTests", ["WakeClient"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

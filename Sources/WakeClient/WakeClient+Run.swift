@@ -10,6 +10,7 @@ extension WakeClient {
         guard !isRunning else { throw .locked }
         isRunning = true
         defer { isRunning = false }
+        try shortenRegistrationWait()
         environment.log(.started)
         defer { environment.log(.stopped) }
         let doorbell = Doorbell(directory.path) { [cycleBell, registrationBell, tellingBell] in
@@ -25,7 +26,7 @@ extension WakeClient {
             group.addTask {
                 await self.loop { () throws(ClientError) in try await self.keepTelling() }
             }
-            if configuration.channel == .stream { group.addTask { await self.listen() } }
+            if channel == .stream { group.addTask { await self.listen() } }
             let end = await group.next()
             group.cancelAll()
             return end?.failure
@@ -92,8 +93,11 @@ extension WakeClient {
         do throws(ClientError) {
             try await recheckRetained()
         } catch {
+            switch error {
+            case .state, .diskFull, .cancelled: throw error
             // The cycle meets the same fault, and backs off.
-            guard error == .secrets else { throw error }
+            default: break
+            }
         }
         try takeUpWakes()
         let now = environment.uptime()
@@ -145,7 +149,7 @@ extension WakeClient {
     private static func end(_ outcome: SyncOutcome) -> CycleGate.End {
         switch outcome {
         case .upToDate, .retired, .ignored: .upToDate
-        case .checked: .advanced
+        case .checked, .metered: .advanced
         case .behind: .behind
         }
     }
@@ -160,8 +164,7 @@ extension WakeClient {
             while !Task.isCancelled {
                 // Drawn once, and valid for whatever interval the newest head asks for.
                 let interval = PollSchedule.interval(
-                    pollSeconds: record.cursor.newestIssued == nil
-                        ? 0 : record.cursor.settings.pollSeconds, random: random)
+                    pollSeconds: record.pollSeconds, random: random)
                 let before = environment.uptime()
                 let rest = start + interval - before
                 if rest <= .zero { break }

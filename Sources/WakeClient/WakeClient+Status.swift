@@ -7,7 +7,13 @@ extension WakeClient {
         ClientStatus(
             record: record, registration: (try? registrationState()) ?? .none,
             matchesToTell: (try? state.countToTell()) ?? 0, now: environment.wallSeconds(),
-            sharesOrigin: addresses.sharesOrigin, isStreaming: isStreaming, failure: lastFailure)
+            sharesOrigin: service.sharesOrigin, isStreaming: isStreaming, failure: lastFailure,
+            budget: budget)
+    }
+
+    private var budget: DataBudget? {
+        guard case .feed(let feed) = source else { return nil }
+        return feed.configuration.dailyByteBudget.flatMap { try? state.budget(limit: $0) }
     }
 
     func registrationState() throws(ClientError) -> RegistrationState {
@@ -29,11 +35,10 @@ extension WakeClient {
         where name.hasPrefix("evidence-") || name.contains(".damaged-") {
             try? Files.remove(directory.path + "/" + name)
         }
-        cache.erase()
+        if case .feed(let feed) = source { feed.cache.erase() }
         toldUnnoted = []
         record = FeedRecord(
-            cursor: FeedCursor(key: addresses.feedKey),
-            watch: Watch(start: environment.wallSeconds()))
+            position: source.start, watch: Watch(start: environment.wallSeconds()))
     }
 }
 
@@ -45,7 +50,7 @@ extension RegistrationState {
         }
         let failure =
             failure
-            ?? (wish.refusedStatus == 0
+            ?? (wish.refusedStatus <= 0
                 ? nil : ClientError(registrationStatus: wish.refusedStatus, retryAfter: nil))
         self =
             switch wish.kind {
@@ -59,10 +64,11 @@ extension RegistrationState {
 extension ClientStatus {
     init(
         record: FeedRecord, registration: RegistrationState, matchesToTell: Int, now: Int64,
-        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?
+        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?,
+        budget: DataBudget?
     ) {
         self.registration = registration
-        sequence = record.cursor.sequence
+        sequence = record.sequence
         lastVerified = record.watch.hasVerified ? record.watch.verified : nil
         self.matchesToTell = matchesToTell
         pausedUntil = record.orders.pausedUntil(now: now)
@@ -71,5 +77,7 @@ extension ClientStatus {
         self.sharesOrigin = sharesOrigin
         self.isStreaming = isStreaming
         self.failure = failure
+        batchesWaiting = budget?.waiting ?? 0
+        waitingUntil = batchesWaiting > 0 ? budget?.nextDay : nil
     }
 }

@@ -10,6 +10,7 @@ enum TidyRules {
         "WakeHTTP": ["CLinux"],
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
+        "WakeBus": ["CLinux"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeFiles"],
         "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakePush": [
@@ -27,7 +28,7 @@ enum TidyRules {
             "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
         ],
         "reveille-client": [
-            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles",
+            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles", "WakeBus",
         ],
     ]
 
@@ -87,7 +88,10 @@ enum TidyRules {
             + find(forbiddenInTests, in: tree) {
                 $0.hasPrefix("Tests/") && $0.hasSuffix(".swift")
             }
-            + find([" pri" + "nt("], in: tree) { $0.hasPrefix("Sources/Wake") }
+            + find([" pri" + "nt("], in: tree) {
+                // An article shows what apps do.
+                $0.hasPrefix("Sources/Wake") && $0.hasSuffix(".swift")
+            }
     }
 
     /// The project never names a machine's own paths or a package of Swift.

@@ -3,6 +3,9 @@
 enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/ServiceLock.swift",
+        "Sources/WakeBus/Connection/BusSocket.swift",
+        "Sources/WakeBus/Connection/BusSurroundings.swift",
+        "Sources/WakeBus/Connection/BusThread.swift",
         "Sources/WakeClient/State/Doorbell.swift",
         "Sources/WakeClient/World/ClientEnvironment+Live.swift",
         "Sources/WakeClient/World/QueueExecutor.swift",
@@ -18,7 +21,6 @@ enum UnsafeFiles {
         "Sources/WakeFiles/FileError.swift",
         "Sources/WakeFiles/FileStatus.swift",
         "Sources/WakeFiles/Files.swift",
-        "Sources/WakeFiles/MappedFile.swift",
         "Sources/WakeFiles/OpenFile+Place.swift",
         "Sources/WakeFiles/OpenFile.swift",
         "Sources/WakeHTTP/Bytes+Text.swift",

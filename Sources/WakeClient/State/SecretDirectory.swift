@@ -13,20 +13,23 @@ public struct SecretDirectory: LocalSecrets {
         case size
         /// There is one of this name already.
         case exists
+        /// The same bytes are there already, under this name. A match is of the secret and not of
+        /// its name: it would be told once, under one of the two.
+        case same(as: String)
         /// There is none of this name.
         case missing
         /// Others can read or write it. Or the disk is full, or broken.
         case unusable
     }
 
-    /// Bytes of a secret.
-    public static let allowedBytes = 16...1024
+    /// How many bytes a secret may have.
+    public static let allowedByteCounts = 16...1024
     private static let counter = ".generation"
 
     private let path: String
 
-    /// - Parameter stateDirectory: of the profile; the secrets lie in `secrets` below it.
-    public init(_ stateDirectory: String) {
+    /// The secrets of a profile; they lie in `secrets` below its state directory.
+    public init(stateDirectory: String) {
         path = stateDirectory + "/secrets"
     }
 
@@ -41,10 +44,20 @@ public struct SecretDirectory: LocalSecrets {
         }
     }
 
+    /// The name of the secret with these bytes; nil when there is none.
+    public func name(of secret: Span<UInt8>) throws(Fault) -> String? {
+        let wanted = Array(copying: secret)
+        var found: String?
+        try lend { name, bytes in
+            if Array(copying: bytes) == wanted { found = found ?? name }
+        }
+        return found
+    }
+
     /// Adds a secret. A running client checks the past for it at once.
-    public func add(_ name: String, _ secret: Span<UInt8>) throws(Fault) {
+    public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
         guard Self.isName(name) else { throw .name }
-        guard Self.allowedBytes.contains(secret.count) else { throw .size }
+        guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
         do throws(FileError) {
             if !Files.exists(path) { try Files.makeDirectory(path) }
         } catch {
@@ -52,6 +65,7 @@ public struct SecretDirectory: LocalSecrets {
         }
         try check()
         guard !Files.exists(file(name)) else { throw .exists }
+        if let other = try self.name(of: secret) { throw .same(as: other) }
         do throws(FileError) {
             // First the file, then the number: a crash in between is a secret found later.
             try Files.create(file(name), with: secret)
@@ -64,7 +78,7 @@ public struct SecretDirectory: LocalSecrets {
     }
 
     /// Removes a secret; its bytes are overwritten first.
-    public func remove(_ name: String) throws(Fault) {
+    public func remove(named name: String) throws(Fault) {
         guard Self.isName(name), Files.exists(file(name)) else { throw .missing }
         try check()
         do throws(FileError) {
@@ -96,7 +110,7 @@ public struct SecretDirectory: LocalSecrets {
                 guard try FileStatus(of: file(name)).isPrivate else {
                     throw FileError(.read, EPERM)
                 }
-                var bytes = try Files.read(file(name), limit: Self.allowedBytes.upperBound)
+                var bytes = try Files.read(file(name), limit: Self.allowedByteCounts.upperBound)
                 defer { wipe(&bytes) }
                 body(name, bytes.span)
             } catch {

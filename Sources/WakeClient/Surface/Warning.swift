@@ -1,6 +1,6 @@
 /// Something that a person should know, though the client goes on.
 public enum Warning: Sendable, Equatable {
-    /// No verified head for so many days (2, then 7).
+    /// No verified head, and no page of a `DataSource`, for so many days (2, then 7).
     case silence(days: Int)
     /// Two different histories under one sequence number: a server that shows people different
     /// feeds, or a stolen key. Nothing newer is checked.
@@ -22,13 +22,16 @@ public enum Warning: Sendable, Equatable {
     case stateReset
     /// No room on the disk for the state.
     case diskFull
+    /// No room on the disk for fetched batches: they are checked as they come and not kept, so
+    /// that a secret added later is not checked against them.
+    case cacheFull
     /// The feed is retired: nothing will ever be published again. The client unregisters.
     case retired
     /// The service refuses the registration with this status.
     case registrationRefused(status: Int)
 
     /// A stable word for scripts.
-    public var code: StaticString {
+    public var code: String {
         switch self {
         case .silence: "silence"
         case .fork: "fork"
@@ -39,6 +42,7 @@ public enum Warning: Sendable, Equatable {
         case .rollback: "rollback"
         case .stateReset: "state-reset"
         case .diskFull: "disk-full"
+        case .cacheFull: "cache-full"
         case .retired: "retired"
         case .registrationRefused: "registration-refused"
         }
