@@ -55,7 +55,7 @@ package struct ProfileExamination {
     /// - Throws: `configuration(.libraryMissing)` naming the package, or `configuration(.proxy)`.
     package func carrier() throws(ClientError) -> Carrier {
         do throws(FetchError) {
-            let fetch = try WakeClient.fetchConfiguration(configuration, environment)
+            let fetch = try WakeClient.fetchConfiguration(configuration.proxy, environment)
             return Carrier(transport: try environment.transport(fetch))
         } catch {
             throw ClientError(error)
