@@ -24,6 +24,12 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
         resources: resources, swiftSettings: strict)
 }
 
+func example(_ name: String, _ folder: String) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["WakeClient"], path: "Tests/Examples/\(folder)",
+        swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
+}
+
 let package = Package(
     name: "reveille",
     products: [
@@ -148,6 +154,10 @@ let package = Package(
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
+        // What README and the documentation show, built as apps are: with none of our rules.
+        example("example-embedding", "Embedding"),
+        example("example-recalls", "PlainFiles"),
+        tests("ExampleTests", ["WakeClient"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

@@ -1,12 +1,11 @@
-import WakeFeed
-import WakeFetch
-
-// The cycle: head, missing batches, local check. One at a time.
+// The cycle: look at what is published, check it here, tell. One at a time, whatever the source.
 
 extension WakeClient {
-    /// Looks at the feed now; after a push or a wake first waits a random time of up to the feed's
-    /// spread, so that not all clients come at once. Calls that come while a cycle runs share the
-    /// next one. Tells what was found before it returns.
+    /// Looks at what is published now, and returns when it was checked and told; after a push or a
+    /// wake it first waits a random time of up to the spread, so that not all clients come at once.
+    /// Calls that come while a cycle runs share the next one.
+    /// - Throws: why the cycle failed, as in the article on the cycle. What was found before is
+    ///   told all the same.
     @discardableResult
     public func synchronize(
         _ reason: SyncReason = .manual
@@ -21,7 +20,14 @@ extension WakeClient {
         }
         var hint: UInt64?
         if case .wake(let sequence) = reason { hint = sequence }
-        let outcome = try await sharedCycle(hint: hint)
+        let outcome: SyncOutcome
+        do throws(ClientError) {
+            outcome = try await sharedCycle(hint: hint)
+        } catch {
+            // What was found before the failure is not kept waiting for the next cycle.
+            if error != .cancelled { try? await tell() }
+            throw error
+        }
         if outcome == .behind || (outcome == .upToDate && reason == .push) {
             // An edge that lags behind; a push carries no hint, so it would go unnoticed. `run`
             // looks again.
@@ -65,135 +71,10 @@ extension WakeClient {
 
     private func cycle(hint: UInt64?) async throws(ClientError) -> SyncOutcome {
         try await recheck()
-        let verified = try await newHead(hint: hint)
-        if record.orders.isRetired {
-            try retire()
-            return .retired
+        switch source {
+        case .feed(let feed): return try await look(at: feed, hint: hint)
+        case .own(let own): return try await look(at: own)
         }
-        guard !verified.plan.isEmpty else {
-            _ = try wait(with: 0)
-            cache.trim(head: verified.head)
-            return verified.freshness == .edgeIsStale ? .behind : .upToDate
-        }
-        let secrets = try await lentSecrets()
-        var (batches, matches) = (0, 0)
-        for planned in verified.plan {
-            guard let new = try await check(planned, of: verified, against: secrets) else { break }
-            batches += 1
-            matches += new
-        }
-        let waiting = verified.plan.count - batches
-        let nextDay = try wait(with: waiting)
-        cache.trim(head: verified.head)
-        environment.log(.cycleEnded(batches: batches))
-        if let nextDay {
-            return .metered(
-                batches: batches, matches: matches, waiting: waiting, until: nextDay)
-        }
-        if verified.freshness == .edgeIsStale { return .behind }
-        return .checked(batches: batches, matches: matches)
-    }
-
-    // MARK: Head
-
-    private func newHead(hint: UInt64?) async throws(ClientError) -> VerifiedHead {
-        let bytes: [UInt8]
-        do throws(ClientError) {
-            bytes = try await fetchHead()
-        } catch {
-            // A captive portal's page is longer than any head, or elsewhere.
-            if error.isOfPortal { try refused(.badFeed) }
-            throw error
-        }
-        let now = environment.wallSeconds()
-        let verified: VerifiedHead
-        do throws(FeedError) {
-            verified = try HeadVerifier(cursor: record.cursor)
-                .verify(bytes.span, now: now, hint: hint)
-        } catch {
-            try refuse(error, bytes)
-            throw ClientError(error)
-        }
-        try accept(verified, bytes, now: now)
-        return verified
-    }
-
-    private func fetchHead() async throws(ClientError) -> [UInt8] {
-        try countHead()
-        let body = BoundedBody(limit: FeedLimits.headBytes)
-        let request = FetchRequest(
-            addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
-        let response: FetchResponse
-        do throws(FetchError) {
-            response = try await transport.fetch(
-                request, onHead: { _ in .proceed }, sink: { body.append($0) })
-        } catch {
-            throw ClientError(error)
-        }
-        guard response.status == 200 else {
-            throw .httpStatus(response.status, retryAfter: response.retryAfter)
-        }
-        return body.take()
-    }
-
-    private func accept(
-        _ verified: VerifiedHead, _ bytes: [UInt8], now: Int64
-    ) throws(ClientError) {
-        var next = record
-        // Two histories were seen: nothing that this one says is believed any more.
-        guard !record.isForked else { throw .fork }
-        var warnings: [Warning] = []
-        var warned = record.warned.intersection([
-            .retired, .fork, .refused, .cacheFull, .distributor,
-        ])
-        for warning in verified.warnings {
-            switch warning {
-            case .gap(let missing):
-                warnings.append(.gap(first: missing.lowerBound, last: missing.upperBound))
-            case .stale:
-                warned.insert(.stale)
-                if !record.warned.contains(.stale) { warnings.append(.stale) }
-            case .clockSkew(let issued):
-                warned.insert(.clockSkew)
-                if !record.warned.contains(.clockSkew) {
-                    warnings.append(.clockSkew(seconds: issued - now))
-                }
-            }
-        }
-        if verified.cursor.newestIssued != record.cursor.newestIssued { next.ordersSeen = now }
-        next.cursor = verified.cursor
-        next.warned = warned
-        next.watch.headVerified(now: now)
-        try save(next, warnings: warnings, as: .head)
-        cache.keepHead(bytes)
-    }
-
-    private func refuse(_ error: FeedError, _ bytes: [UInt8]) throws(ClientError) {
-        switch error {
-        case .badSignature, .wrongFeed, .malformedHead: try refused(.badFeed)
-        case .rollback: try refused(.rollback)
-        case .fork(let sequence):
-            cache.keepEvidence(of: sequence, other: bytes, in: directory.path)
-            try forked(at: sequence)
-        // Whole, as far as the server says, and yet no head: a short page of a captive portal.
-        case .truncated: try refused(.badFeed)
-        case .tooLarge, .corruptBatch: break
-        }
-    }
-
-    private func refused(_ trouble: Watch.Trouble) throws(ClientError) {
-        var next = record
-        let warning = next.watch.headRefused(trouble, now: environment.wallSeconds())
-        try save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
-    }
-
-    /// Stops the cursor for good, and says so once.
-    func forked(at sequence: UInt64) throws(ClientError) {
-        var next = record
-        next.isForked = true
-        next.warned.insert(.fork)
-        let isNew = !record.warned.contains(.fork)
-        try save(next, warnings: isNew ? [.fork(sequence: sequence)] : [], as: .feed)
     }
 
     // MARK: State

@@ -33,7 +33,7 @@ extension WakeClient {
     package func adopt(
         _ endpoint: PushToken, from distributor: DistributorRecord
     ) throws(ClientError) -> EndpointUse {
-        guard addresses.registration != nil else { throw .configuration(.serviceMissing) }
+        guard service.registration != nil else { throw .configuration(.serviceMissing) }
         guard try has(distributor), !record.orders.isRetired else { return .unwanted }
         let environment = environment
         let wish = try clientError { () throws(StateError) in try state.wish() }

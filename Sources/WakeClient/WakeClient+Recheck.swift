@@ -1,9 +1,8 @@
-import WakeFeed
-
-// A secret that is added later is checked against the past without any request.
+// What is added later is checked against the past without any request.
 
 extension WakeClient {
-    /// Checks the retained batches again if the app's secrets changed since the last time.
+    /// Checks what is retained again if the app has more to look for since the last time: the
+    /// batches of the feed, or whatever a `DataSource` keeps. No request is made.
     /// - Returns: how many matches are new.
     @discardableResult
     public func recheckRetained() async throws(ClientError) -> Int {
@@ -16,41 +15,31 @@ extension WakeClient {
     /// As `recheckRetained`, for who has the turn.
     @discardableResult
     func recheck() async throws(ClientError) -> Int {
-        let generation: UInt64
-        do {
-            generation = try await secrets.generation()
-        } catch {
-            throw .secrets
-        }
+        let generation = try await generation()
         guard record.generation != generation else { return 0 }
-        var new = 0
         // Read after the generation: a secret added meanwhile bumps it again.
-        let lent = try await lentSecrets()
-        for (sequence, name) in cache.batches() where sequence <= record.cursor.sequence {
-            guard !Task.isCancelled else { throw .cancelled }
-            guard let batch = cache.batch(name, of: record.cursor.feedID) else {
-                cache.drop(name)
-                continue
+        let new =
+            switch source {
+            case .feed(let feed): try await recheck(feed)
+            case .own(let own): try await recheck(own)
             }
-            let matches = batch.matches(of: lent).map(Match.init)
-            if !matches.isEmpty { new += try save(record, matches: matches, as: .recheck) }
-            await Task.yield()
-        }
         var next = record
         next.generation = generation
         try save(next, as: .recheck)
         return new
     }
 
-    func lentSecrets() async throws(ClientError) -> [LocalSecret] {
-        var lent: [LocalSecret] = []
-        do {
-            try await secrets.lend { id, bytes in
-                if let secret = LocalSecret(id: id, bytes: bytes) { lent.append(secret) }
+    private func generation() async throws(ClientError) -> UInt64 {
+        switch source {
+        case .own(let own):
+            return try await own.generation(
+                in: environment, onLate: { lastFailure = .source(.slow) })
+        case .feed(let feed):
+            do {
+                return try await feed.secrets.generation()
+            } catch {
+                throw .secrets
             }
-        } catch {
-            throw .secrets
         }
-        return lent
     }
 }

@@ -8,7 +8,7 @@ extension WakeClient {
     /// Wishes that the service holds this push token under this client's instance token, and tries
     /// once. `run` keeps trying, and renews.
     public func register(_ token: PushToken) async throws(ClientError) -> RegistrationState {
-        guard addresses.registration != nil else { throw .configuration(.serviceMissing) }
+        guard service.registration != nil else { throw .configuration(.serviceMissing) }
         let environment = environment
         _ = try clientError { () throws(StateError) in
             try state.supersede(
@@ -33,7 +33,7 @@ extension WakeClient {
 
     /// Asks the service for everything it holds about this client.
     public func storedRegistration() async throws(ClientError) -> StoredRegistration {
-        guard let url = addresses.registration else { throw .configuration(.serviceMissing) }
+        guard let url = service.registration else { throw .configuration(.serviceMissing) }
         let wish = try clientError { () throws(StateError) in try state.wish() }
         guard let wish else { throw .notRegistered }
         return try await Self.storedRegistration(of: wish.instanceToken, at: url, by: transport)
@@ -78,6 +78,11 @@ extension WakeClient {
         try await tell()
     }
 
+    /// The caller of `register` has said himself what came of it: it is not told once more.
+    package func dropRefusalWarning() throws(ClientError) {
+        try clientError { () throws(StateError) in try state.dropRefusalWarnings() }
+    }
+
     /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
     func shortenRegistrationWait() throws(ClientError) {
         let wish = try clientError { () throws(StateError) in try state.wish() }
@@ -106,7 +111,7 @@ extension WakeClient {
             case .rest: return nil
             case .wait(let time): return time
             case .put, .delete:
-                guard !isReconciling, let wish, let url = addresses.registration else {
+                guard !isReconciling, let wish, let url = service.registration else {
                     return nil
                 }
                 isReconciling = true

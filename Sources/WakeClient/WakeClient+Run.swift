@@ -26,7 +26,7 @@ extension WakeClient {
             group.addTask {
                 await self.loop { () throws(ClientError) in try await self.keepTelling() }
             }
-            if configuration.channel == .stream { group.addTask { await self.listen() } }
+            if channel == .stream { group.addTask { await self.listen() } }
             let end = await group.next()
             group.cancelAll()
             return end?.failure
@@ -92,8 +92,11 @@ extension WakeClient {
         do throws(ClientError) {
             try await recheckRetained()
         } catch {
+            switch error {
+            case .state, .diskFull, .cancelled: throw error
             // The cycle meets the same fault, and backs off.
-            guard error == .secrets else { throw error }
+            default: break
+            }
         }
         try takeUpWakes()
         let now = environment.uptime()
@@ -158,8 +161,7 @@ extension WakeClient {
             while !Task.isCancelled {
                 // Drawn once, and valid for whatever interval the newest head asks for.
                 let interval = PollSchedule.interval(
-                    pollSeconds: record.cursor.newestIssued == nil
-                        ? 0 : record.cursor.settings.pollSeconds, random: random)
+                    pollSeconds: record.pollSeconds, random: random)
                 let before = environment.uptime()
                 let rest = start + interval - before
                 if rest <= .zero { break }

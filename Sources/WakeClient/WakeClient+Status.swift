@@ -7,8 +7,13 @@ extension WakeClient {
         ClientStatus(
             record: record, registration: (try? registrationState()) ?? .none,
             matchesToTell: (try? state.countToTell()) ?? 0, now: environment.wallSeconds(),
-            sharesOrigin: addresses.sharesOrigin, isStreaming: isStreaming, failure: lastFailure,
-            budget: configuration.dailyByteBudget.flatMap { try? state.budget(limit: $0) })
+            sharesOrigin: service.sharesOrigin, isStreaming: isStreaming, failure: lastFailure,
+            budget: budget)
+    }
+
+    private var budget: DataBudget? {
+        guard case .feed(let feed) = source else { return nil }
+        return feed.configuration.dailyByteBudget.flatMap { try? state.budget(limit: $0) }
     }
 
     func registrationState() throws(ClientError) -> RegistrationState {
@@ -30,10 +35,9 @@ extension WakeClient {
         where name.hasPrefix("evidence-") || name.contains(".damaged-") {
             try? Files.remove(directory.path + "/" + name)
         }
-        cache.erase()
+        if case .feed(let feed) = source { feed.cache.erase() }
         record = FeedRecord(
-            cursor: FeedCursor(key: addresses.feedKey),
-            watch: Watch(start: environment.wallSeconds()))
+            position: source.start, watch: Watch(start: environment.wallSeconds()))
     }
 }
 
@@ -63,7 +67,7 @@ extension ClientStatus {
         budget: DataBudget?
     ) {
         self.registration = registration
-        sequence = record.cursor.sequence
+        sequence = record.sequence
         lastVerified = record.watch.hasVerified ? record.watch.verified : nil
         self.matchesToTell = matchesToTell
         pausedUntil = record.orders.pausedUntil(now: now)

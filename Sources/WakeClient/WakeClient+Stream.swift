@@ -15,7 +15,7 @@ extension WakeClient {
     private static let longestHint = Duration.seconds(3600)
 
     func listen() async -> LoopEnd {
-        guard let url = addresses.wakes else { return .cancelled }
+        guard let url = service.wakes else { return .cancelled }
         var failures = 0
         while !Task.isCancelled {
             let start = environment.uptime()
@@ -33,6 +33,10 @@ extension WakeClient {
             await environment.sleep(pause)
         }
         return .cancelled
+    }
+
+    private var isOfFeed: Bool {
+        if case .feed = source { true } else { false }
     }
 
     /// - Returns: seconds that the server asked to wait.
@@ -67,14 +71,16 @@ extension WakeClient {
         }
         let now = environment.wallSeconds()
         guard record.orders.pausedUntil(now: now) == nil else { return }
-        let request = CycleGate.Request(hint: event.sequence, isBlindWake: event.sequence == 0)
+        // The service's feed may not be what this client looks at.
+        let sequence = isOfFeed ? event.sequence : 0
+        let request = CycleGate.Request(hint: sequence, isBlindWake: sequence == 0)
         if isFirst {
             // Sent to everybody who connects; what it stands for may have been missed meanwhile.
             // The reconnection was spread already.
-            let isNews = event.sequence == 0 || event.sequence > record.cursor.sequence
+            let isNews = sequence == 0 || sequence > record.sequence
             let age = now - record.watch.verified
             let isFresh = record.watch.hasVerified && (0..<60).contains(age)
-            if isNews || !isFresh { ask(.init(hint: event.sequence)) }
+            if isNews || !isFresh { ask(.init(hint: sequence)) }
             return
         }
         askSpread(request)

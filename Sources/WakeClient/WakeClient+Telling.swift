@@ -30,7 +30,16 @@ extension WakeClient {
     private func nextToTell() throws(ClientError) -> PendingMatch? {
         guard !Task.isCancelled else { return nil }
         let now = environment.wallSeconds()
-        return try clientError { () throws(StateError) in try state.nextToTell(now: now) }
+        guard
+            let pending = try clientError({ () throws(StateError) in
+                try state.nextToTell(now: now)
+            })
+        else { return nil }
+        guard case .own = source else { return pending }
+        let match = pending.match
+        return PendingMatch(
+            match: Match(id: match.id, secretID: match.secretID, note: match.note),
+            failures: pending.failures)
     }
 
     private func postpone(_ pending: PendingMatch) throws(ClientError) {

@@ -5,22 +5,22 @@ import WakeModel
 
 /// Turns wakes into local checks: whatever wakes it (event stream, a push that the app hands over,
 /// the timer), it fetches the same signed feed as everybody, checks it against secrets that never
-/// leave the device, and tells only the local user.
+/// leave the device, and tells only the local user. An app that publishes data of its own brings a
+/// `DataSource` instead of the feed.
 ///
 /// Everything it knows is in the state directory; it may be killed at any moment. One process a
 /// profile: a second one is refused as `locked`.
 public actor WakeClient {
-    let configuration: ClientConfiguration
     let environment: ClientEnvironment
-    let addresses: ClientAddresses
-    let secrets: any LocalSecrets
+    let source: CycleSource
+    let service: ServiceAddresses
+    let channel: ClientConfiguration.Channel
     let handler: any MatchHandler
     let transport: any ClientTransport
     let directory: StateDirectory
     let state: StateDatabase
-    let cache: FeedCache
 
-    /// The feed's row, as it was saved last.
+    /// The source's row, as it was saved last.
     var record: FeedRecord
     var gate = CycleGate()
     var isRunning = false
@@ -49,26 +49,64 @@ public actor WakeClient {
 
     let executor: any SerialExecutor
 
-    /// Opens the profile, or makes it. No request is made.
+    /// A client of a signed feed. Opens the profile, or makes it; no request is made.
+    /// - Parameters:
+    ///   - configuration: where feed and service are, and where this profile keeps its state.
+    ///   - secrets: what the feed is checked against.
+    ///   - handler: tells the local user.
+    ///   - environment: the world around; other than `.live` to take what is logged.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: ClientConfiguration, secrets: some LocalSecrets,
         handler: some MatchHandler, environment: ClientEnvironment = .live
     ) throws(ClientError) {
-        let addresses = try ClientAddresses(configuration)
-        self.configuration = configuration
+        let feed = try FeedSource(configuration, secrets: secrets)
+        try self.init(
+            .feed(feed),
+            service: try ServiceAddresses(configuration), channel: configuration.channel,
+            proxy: configuration.proxy, stateDirectory: configuration.stateDirectory,
+            handler: handler, environment: environment)
+    }
+
+    /// A client of what the app publishes itself. Opens the profile, or makes it; nothing is
+    /// fetched.
+    /// - Parameters:
+    ///   - configuration: where this profile keeps its state, and how often it looks.
+    ///   - source: fetches and checks what the app publishes.
+    ///   - handler: tells the local user.
+    ///   - environment: the world around; other than `.live` to take what is logged.
+    /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
+    public init(
+        _ configuration: SourceConfiguration, source: some DataSource,
+        handler: some MatchHandler, environment: ClientEnvironment = .live
+    ) throws(ClientError) {
+        let service = try ServiceAddresses(
+            configuration.service, channel: configuration.channel, feed: nil)
+        try self.init(
+            .own(OwnSource(source, configuration)),
+            service: service, channel: configuration.channel, proxy: configuration.proxy,
+            stateDirectory: configuration.stateDirectory, handler: handler,
+            environment: environment)
+    }
+
+    private init(
+        _ source: CycleSource, service: ServiceAddresses, channel: ClientConfiguration.Channel,
+        proxy: ClientConfiguration.Proxy?, stateDirectory: String, handler: any MatchHandler,
+        environment: ClientEnvironment
+    ) throws(ClientError) {
         self.environment = environment
-        self.addresses = addresses
-        self.secrets = secrets
+        self.source = source
+        self.service = service
+        self.channel = channel
         self.handler = handler
         executor = environment.executor()
         do throws(FetchError) {
-            let fetch = try Self.fetchConfiguration(configuration, environment)
-            transport = try environment.transport(fetch)
+            transport = try environment.transport(
+                try Self.fetchConfiguration(proxy, environment))
         } catch {
             throw ClientError(error)
         }
-        directory = try StateDirectory(configuration.stateDirectory)
+        directory = try StateDirectory(stateDirectory)
         let now = environment.wallSeconds()
         let (state, wasReset) = try Self.openState(
             directory, faultPoint: environment.faultPoint, now: now)
@@ -76,25 +114,22 @@ public actor WakeClient {
         do throws(StateError) {
             record =
                 try state.feed()
-                ?? FeedRecord(
-                    cursor: FeedCursor(key: addresses.feedKey), watch: Watch(start: now))
+                ?? FeedRecord(position: source.start, watch: Watch(start: now))
             if wasReset { try state.save(record, warnings: [.stateReset], as: .feed) }
         } catch {
             throw error.clientError
         }
-        guard record.cursor.feedID == addresses.feedKey.feedID else {
+        guard let position = source.adopt(record.position) else {
             throw .configuration(.otherFeed)
         }
-        cache = FeedCache(
-            configuration.cacheDirectory, feed: record.cursor.feedID,
-            capacity: configuration.cacheCapacity)
+        record.position = position
     }
 
     static func fetchConfiguration(
-        _ configuration: ClientConfiguration, _ environment: ClientEnvironment
+        _ proxy: ClientConfiguration.Proxy?, _ environment: ClientEnvironment
     ) throws(FetchError) -> FetchConfiguration {
         var fetch = FetchConfiguration()
-        guard let proxy = configuration.proxy else { return fetch }
+        guard let proxy else { return fetch }
         // New for every start: circuits of two profiles, or two days, are never joined.
         let isolation = Base64URL.encode(environment.randomBytes(16).span)
         fetch.proxy = FetchProxy(host: proxy.host, port: proxy.port, isolation: isolation)

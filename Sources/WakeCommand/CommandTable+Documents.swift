@@ -1,9 +1,19 @@
 /// What is made of a table for other programs: completions for shells, the page for man(1).
 extension CommandTable {
-    private enum Shell: String, CaseIterable {
+    package enum Shell: String, Sendable, CaseIterable {
         case bash, zsh, fish
 
-        static let names = allCases.map(\.rawValue)
+        fileprivate static let names = allCases.map(\.rawValue)
+    }
+
+    /// A script that teaches the shell this program's words.
+    package func completions(for shell: Shell) -> String {
+        let plan = CompletionPlan(program: program, commands: commands)
+        return switch shell {
+        case .bash: plan.bash()
+        case .zsh: plan.zsh()
+        case .fish: plan.fish()
+        }
     }
 
     var completionsCommand: Command {
@@ -23,14 +33,7 @@ extension CommandTable {
                     "there are completions for \(Shell.names.joined(separator: ", "))",
                     status: .usage)
             }
-            let plan = CompletionPlan(program: program, commands: commands)
-            let script =
-                switch shell {
-                case .bash: plan.bash()
-                case .zsh: plan.zsh()
-                case .fish: plan.fish()
-                }
-            Console().out(script, terminator: "")
+            Console().out(completions(for: shell), terminator: "")
             return .success
         }
     }

@@ -1,6 +1,6 @@
 extension CommandTable {
     /// The page for man(1), in the language of man(7).
-    func manualPage() -> String {
+    package func manualPage() -> String {
         var page = Roff()
         page.comment("Made by `\(program) manual`.")
         page.title(program, section: manual.section, date: manual.date, version: version)

@@ -7,7 +7,7 @@ private import WakeSodium
 /// the sealed notes of matches.
 public struct BatchReader: ~Copyable {
     private let expected: Expectation
-    private let secrets: [LocalSecret]
+    private let secrets: LocalSecretSet
     private var headerBytes: [UInt8] = []
     private var payload: PayloadReader?
     private var failure: FeedError?
@@ -18,12 +18,17 @@ public struct BatchReader: ~Copyable {
     /// - Parameters:
     ///   - cursor: where the client stands; the batch to come is the one after.
     ///   - head: names the batch.
-    ///   - secrets: what to look for.
-    public init(cursor: FeedCursor, head: VerifiedHead, secrets: [LocalSecret]) {
+    ///   - secrets: what to look for; the same set for all batches of a cycle.
+    public init(cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet) {
         precondition(head.head.retains(cursor.sequence + 1), "no batch follows this cursor")
         expected = Expectation(cursor: cursor, head: head)
         self.secrets = secrets
         headerBytes.reserveCapacity(FeedLimits.headerBytes)
+    }
+
+    /// As above, for a single batch.
+    public init(cursor: FeedCursor, head: VerifiedHead, secrets: [LocalSecret]) {
+        self.init(cursor: cursor, head: head, secrets: LocalSecretSet(secrets))
     }
 
     /// Bytes still to come; nil as long as the header is incomplete.
@@ -47,9 +52,8 @@ public struct BatchReader: ~Copyable {
             headerBytes.append(piece.extracting(0..<start))
             guard headerBytes.count == FeedLimits.headerBytes else { return }
             let header = try expected.verify(headerBytes.span)
-            let matcher = Matcher(secrets: secrets, width: header.width, salt: header.salt)
             self.header = header
-            payload = PayloadReader(header: header, matcher: matcher)
+            payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
         }
         try payload?.feed(piece.extracting(start..<piece.count))
     }
@@ -61,15 +65,9 @@ public struct BatchReader: ~Copyable {
         guard let header, let payload else { throw .truncated }
         let hits = try payload.finish()
         let hash = HeaderHash(ofHeader: headerBytes.span)
-        let matches = hits.flatMap { hit in
-            hit.secrets.map { index in
-                FeedMatch(
-                    secret: secrets[index], sealedNote: hit.sealedNote, feedID: header.feedID,
-                    sequence: header.sequence)
-            }
-        }
         return CommittedBatch(
-            header: header, cursor: expected.cursor(after: header, hash: hash), matches: matches)
+            header: header, cursor: expected.cursor(after: header, hash: hash),
+            matches: secrets.matches(of: hits, in: header))
     }
 }
 
@@ -81,13 +79,4 @@ public struct CommittedBatch: Sendable {
     public let cursor: FeedCursor
     /// One for each local secret whose digest was published in it.
     public let matches: [FeedMatch]
-}
-
-extension FeedMatch {
-    init(secret: LocalSecret, sealedNote: [UInt8]?, feedID: FeedID, sequence: UInt64) {
-        let note = sealedNote.flatMap { SealedNote.open($0, secret: secret.bytes) }
-        self.init(
-            matchID: MatchID(feedID: feedID, secret: secret.bytes, note: note),
-            secretID: secret.id, note: note, sequence: sequence)
-    }
 }

@@ -1,66 +1,56 @@
+private import Glibc
 package import WakeFiles
 
 /// A batch that was verified when it was fetched and kept since, to be searched again, without any
 /// request, when a secret is added later.
 ///
-/// Its signature and hash are not checked again: whoever can write into the cache can also write
-/// into the state beside it. Searching is a binary search for each secret.
+/// It is read through once more, hashed, checked for order and searched in one pass, as when it was
+/// fetched: a search in places would take less time, but after damage by a disk or a hand it could
+/// miss what was published, and say nothing. Read and not mapped: a page that went away under a
+/// mapping ends the process. Signatures are not checked again, since the keys of older batches may
+/// have been retired; whoever can forge a header in the cache can write into the state beside it.
 package struct CachedBatch: Sendable {
     package let header: BatchHeader
-    private let file: MappedFile
+    private let file: OpenFile
 
     /// - Parameters:
     ///   - file: header and payload as they were fetched.
+    ///   - name: the one it was published under, which holds the first bytes of its header's hash.
     ///   - feedID: the feed it must belong to.
-    package init(_ file: MappedFile, feedID: FeedID) throws(FeedError) {
-        let header = try file.withSpan { bytes throws(FeedError) in
-            guard bytes.count >= FeedLimits.headerBytes else { throw FeedError.truncated }
-            return try BatchHeader(signed: bytes.extracting(0..<FeedLimits.headerBytes))
-        }
+    package init(_ file: OpenFile, name: String, feedID: FeedID) throws(FeedError) {
+        let bytes = try Self.read(file, at: 0, count: FeedLimits.headerBytes)
+        guard bytes.count == FeedLimits.headerBytes else { throw .truncated }
+        let header = try BatchHeader(signed: bytes.span)
         guard header.feedID == feedID else { throw .wrongFeed }
+        let suffix = HeaderHash(ofHeader: bytes.span).suffix
+        guard name == FeedHead.batchName(header.sequence, suffix) else { throw .badSignature }
         try header.checkSize()
-        let count = file.count - FeedLimits.headerBytes
-        guard count >= header.payloadBytes else { throw .truncated }
-        guard count == header.payloadBytes else { throw .tooLarge }
         self.header = header
         self.file = file
     }
 
     /// What of these secrets was published in it.
-    package func matches(of secrets: [LocalSecret]) -> [FeedMatch] {
-        let matcher = Matcher(secrets: secrets, width: header.width, salt: header.salt)
-        return file.withSpan { bytes in
-            let payload = bytes.extracting(FeedLimits.headerBytes..<bytes.count)
-            var matches: [FeedMatch] = []
-            for (digest, secret) in matcher.entries {
-                guard let index = index(of: digest, in: payload) else { continue }
-                matches.append(
-                    FeedMatch(
-                        secret: secrets[secret], sealedNote: note(at: index, in: payload),
-                        feedID: header.feedID, sequence: header.sequence))
-            }
-            return matches
+    /// - Throws: when the file is not what was once verified, and nothing of it can be relied on.
+    package func matches(of secrets: LocalSecretSet) throws(FeedError) -> [FeedMatch] {
+        var payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
+        var offset = FeedLimits.headerBytes
+        while true {
+            let piece = try Self.read(file, at: offset, count: FeedLimits.windowBytes)
+            if piece.isEmpty { break }
+            try payload.feed(piece.span)
+            offset += piece.count
         }
+        return secrets.matches(of: try payload.finish(), in: header)
     }
 
-    private func index(of digest: Digest, in payload: Span<UInt8>) -> Int? {
-        let stride = header.width.rawValue
-        var low = 0
-        var high = header.count
-        while low < high {
-            let middle = (low + high) / 2
-            let found = Digest(payload, at: middle * stride, width: header.width)
-            if found == digest { return middle }
-            if found < digest { low = middle + 1 } else { high = middle }
+    /// What the disk cannot give back counts as not there.
+    private static func read(
+        _ file: OpenFile, at offset: Int, count: Int
+    ) throws(FeedError) -> [UInt8] {
+        do throws(FileError) {
+            return try file.read(at: offset, count: count)
+        } catch {
+            throw .truncated
         }
-        return nil
-    }
-
-    private func note(at index: Int, in payload: Span<UInt8>) -> [UInt8]? {
-        guard header.kind == .notes else { return nil }
-        let start = header.count * header.width.rawValue + index * header.noteBytes
-        var note: [UInt8] = []
-        note.append(payload.extracting(start..<start + header.noteBytes))
-        return note
     }
 }

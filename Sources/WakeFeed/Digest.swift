@@ -1,5 +1,4 @@
 internal import WakeModel
-private import WakeSodium
 
 /// 8, 16 or 32 bytes that stand for a secret, as numbers that compare as the bytes do; what is
 /// missing at 32 is zero.
@@ -27,28 +26,14 @@ package struct Digest: Sendable, Hashable {
             fourth: isLong ? bytes.bigEndianWord(at: offset + 24) : 0)
     }
 
-    /// The digest of a secret: BLAKE2b of `width` bytes over secret and salt, keyed with
-    /// BLAKE2b-256 of `wake-feed/digest/1`.
-    ///
-    /// libsodium promises no hash below 16 bytes ("crypto_generichash_BYTES_MIN"), so a short
-    /// digest is the first 8 bytes of the one of 16.
-    init(of secret: Span<UInt8>, salt: BatchSalt?, width: DigestWidth) {
-        let key = Self.key
-        let hash = Blake2b(count: max(width.rawValue, 16), key: key.span)
-        hash.update(secret)
-        if let salt { hash.update(salt.bytes.span) }
-        let bytes = hash.finish()
-        self.init(bytes.span, width: width)
+    init(_ words: InlineWords) {
+        self.words = words
     }
 
+    /// The digest of a secret.
     init(of secret: SecretBytes, salt: BatchSalt?, width: DigestWidth) {
-        self = secret.withSpan { Digest(of: $0, salt: salt, width: width) }
+        self = DigestDerivation(width: width, salt: salt).digest(of: secret)
     }
-
-    private static let key: [UInt8] = {
-        let name = Array("wake-feed/digest/1".utf8)
-        return Blake2b.hash(name.span)
-    }()
 
     /// Appends its bytes.
     func append(to bytes: inout [UInt8], width: DigestWidth) {

@@ -56,7 +56,7 @@ struct DigestScan {
                 let digest = Digest(bytes, at: offset, width: matcher.width)
                 if before >= digest { isAscending = false }
             }
-            if prefix == 0 || matcher.mayContain(prefix) {
+            if matcher.mayContain(prefix) {
                 note(Digest(bytes, at: offset, width: matcher.width), index: offset / stride)
             }
             previous = prefix
@@ -68,11 +68,13 @@ struct DigestScan {
 
     private mutating func check(_ first: Digest, prefix: UInt64) {
         if let last, last >= first { isAscending = false }
-        if prefix == 0 || matcher.mayContain(prefix) { note(first, index: 0) }
+        if matcher.mayContain(prefix) { note(first, index: 0) }
     }
 
     @inline(never)
     private mutating func note(_ digest: Digest, index: Int) {
+        // Out of order the batch is refused anyway; one digest over and over must not fill memory.
+        guard isAscending else { return }
         let secrets = matcher.secrets(with: digest)
         if !secrets.isEmpty { hits.append(Hit(index: count + index, secrets: secrets)) }
     }

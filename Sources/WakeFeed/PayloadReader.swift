@@ -4,7 +4,7 @@ private import WakeSodium
 /// processor's cache, so that every byte is read from memory once.
 struct PayloadReader {
     /// A local digest, with its sealed note if the batch has notes.
-    struct Hit {
+    struct Hit: Sendable {
         let secrets: [Int]
         let sealedNote: [UInt8]?
     }

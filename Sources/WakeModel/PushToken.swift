@@ -75,9 +75,9 @@ extension PushToken: CustomStringConvertible, CustomDebugStringConvertible, Cust
 
 extension Span where Element == UInt8 {
     package var array: [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(count)
-        for index in indices { bytes.append(self[index]) }
-        return bytes
+        // Without a look at the array's capacity for each byte, so that many are copied at once.
+        [UInt8](capacity: count) { bytes in
+            for index in indices { bytes.append(self[index]) }
+        }
     }
 }

@@ -13,6 +13,9 @@ extension CommandFailure {
         case .httpStatus: error.isTransient ? .transient : .badData
         case .tooLarge, .badSignature, .wrongFeed, .fork, .corruptBatch, .protocolViolation:
             .badData
+        case .source: error.isTransient ? .transient : .badData
+        // Who may read the files is for the user to put right, as what stands in them is.
+        case .state(.exposed): .configuration
         case .state, .diskFull, .secrets: .ioError
         case .configuration, .notServed: .configuration
         case .notRegistered, .stillRegistered: .failure
@@ -40,6 +43,7 @@ extension CommandFailure {
         case .notServed: "the service sends nothing to such a push token"
         case .stillRegistered: "the service may still hold a registration"
         case .secrets: "the secrets cannot be read"
+        case .source: "the app's own source failed"
         case .cancelled: "interrupted"
         }
     }

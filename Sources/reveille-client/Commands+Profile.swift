@@ -65,7 +65,7 @@ let forgetCommand = Command(
     _ = await farewell.say()
     do throws(SecretDirectory.Fault) {
         let secrets = profile.secrets()
-        for name in try secrets.names() { try secrets.remove(name) }
+        for name in try secrets.names() { try secrets.remove(named: name) }
     } catch {
         throw CommandFailure(error)
     }

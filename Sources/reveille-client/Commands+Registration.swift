@@ -96,8 +96,10 @@ private func wishAlone(
     let client = try WakeClient(
         configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
     let before = await client.status.registration
-    if let token { return Change(before: before, after: try await client.register(token)) }
-    return Change(before: before, after: try await client.unregister())
+    let after =
+        if let token { try await client.register(token) } else { try await client.unregister() }
+    if Report.failure(after) != nil { try await client.dropRefusalWarning() }
+    return Change(before: before, after: after)
 }
 
 func report(_ change: Change, json: Bool) -> ExitStatus {

@@ -1,11 +1,13 @@
 import Synchronization
 import WakeClient
 import WakeCommand
+import WakeUnifiedPush
 
-let tellingOptions: [Command.Option] = [
-    .init("--on-match", value: "CMD", "run this for every match, without a shell"),
-    .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
-]
+let tellingOptions: [Command.Option] =
+    [
+        .init("--on-match", value: "CMD", "run this for every match, without a shell"),
+        .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
+    ] + DesktopNotification.options
 
 let runCommand = Command(
     "run", "listen, poll and tell until SIGTERM",
@@ -18,12 +20,15 @@ let runCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
+    let isVerbose = invocation.flag("--verbose")
     var environment = ClientEnvironment.live
-    if invocation.flag("--verbose") {
-        environment.log = { Console().error("reveille-client: \($0.line)") }
+    environment.log = { event in
+        event.tellSupervisor()
+        if isVerbose { Console().error("reveille-client: \(event.line)") }
     }
     let handler = ConsoleHandler(
-        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"))
+        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+        desktop: DesktopNotification(invocation))
     let client: WakeClient
     do throws(ClientError) {
         client = try WakeClient(
@@ -35,16 +40,44 @@ let runCommand = Command(
     let pushes = try profile.connector(of: client, environment)
     let end = RunEnd()
     await TerminationSignal.cancels {
-        Supervisor.notifyReady()
-        do throws(ClientError) {
-            try await client.run(beside: pushes)
-        } catch {
-            end.failure.withLock { $0 = error }
+        await withTaskCancellationHandler {
+            await run(client, beside: pushes, end)
+        } onCancel: {
+            Supervisor.notifyStopping()
         }
     }
     let failure = end.failure.withLock { $0 }
     if let failure { throw CommandFailure(failure) }
     return .success
+}
+
+private func run(
+    _ client: WakeClient, beside pushes: UnifiedPushConnector?, _ end: RunEnd
+) async {
+    await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+            do throws(ClientError) {
+                try await client.run(beside: pushes)
+            } catch {
+                end.failure.withLock { $0 = error }
+            }
+        }
+        if let interval = Supervisor.watchdog {
+            group.addTask { await prove(client, every: interval) }
+        }
+        await group.next()
+        group.cancelAll()
+    }
+}
+
+/// Tells the service manager that the client lives, each time when the client itself has answered
+/// on its own queue and from its state: a wedged one says nothing and is started anew.
+private func prove(_ client: WakeClient, every interval: Duration) async {
+    while !Task.isCancelled {
+        _ = await client.status
+        Supervisor.notifyAlive()
+        try? await Task.sleep(for: interval)
+    }
 }
 
 /// How `run` came to its end, when not by a signal.
@@ -53,6 +86,18 @@ private final class RunEnd: Sendable {
 }
 
 extension ClientEvent {
+    /// Ready is who holds the profile and has begun to listen: a stream that does not stand yet
+    /// is tried again, with polling underneath.
+    fileprivate func tellSupervisor() {
+        switch self {
+        case .started:
+            Supervisor.notifyReady()
+            Supervisor.notify(status: line)
+        case .stopped: break
+        default: Supervisor.notify(status: line)
+        }
+    }
+
     /// Words and numbers alone: no case has a place for anything else.
     fileprivate var line: String {
         switch self {
@@ -64,6 +109,8 @@ extension ClientEvent {
         case .cycleEnded(let batches): "cycle ended, \(batches) batches"
         case .cycleFailed(let error, let seconds):
             "cycle failed: \(error.code), retry in \(seconds) s"
+        case .keptBatchesDamaged(let count):
+            "\(count) damaged batches dropped, later secrets are not checked against them"
         case .registered: "registered"
         case .unregistered: "unregistered"
         case .registrationFailed(let error, let seconds):

@@ -34,7 +34,7 @@ let secretsAddCommand = Command(
             } else if lines.count > 1 {
                 name += "-\(index + 1)"
             }
-            try secrets.add(name, line.span)
+            try secrets.add(line.span, named: name)
             Console().out(name)
         }
     } catch {
@@ -89,7 +89,7 @@ let secretsRemoveCommand = Command(
     let profile = try Profile(invocation)
     _ = try profile.configuration()
     do throws(SecretDirectory.Fault) {
-        try profile.secrets().remove(invocation.operands[0])
+        try profile.secrets().remove(named: invocation.operands[0])
     } catch {
         throw CommandFailure(error)
     }

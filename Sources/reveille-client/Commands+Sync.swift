@@ -13,7 +13,7 @@ let syncCommand = Command(
           65  what came is not this feed, or no server of ours: nothing of it was used
           74  the state or the secrets cannot be read or written, or the disk is full
           75  the server cannot be reached or another process works here: try again later
-          78  the configuration cannot work, or a library is missing
+          78  the configuration cannot work, files are open to others, a library is missing
         """
 ) { invocation throws(CommandFailure) in
     let isJSON = invocation.flag("--json")
@@ -22,6 +22,7 @@ let syncCommand = Command(
         let profile = try Profile(invocation)
         let handler = ConsoleHandler(
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+            desktop: DesktopNotification(invocation),
             quiet: isJSON)
         let configuration = try profile.configuration()
         report.outcome = await look(configuration, profile.secrets(), handler)

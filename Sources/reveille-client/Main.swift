@@ -13,9 +13,8 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, profilesCommand, forgetCommand, pushListCommand, pushUseCommand,
-                pushOffCommand,
-                pushStatusCommand,
+                statusCommand, doctorCommand, pushListCommand, pushUseCommand, pushOffCommand,
+                pushStatusCommand, profilesCommand, verifyCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "

@@ -37,16 +37,23 @@ struct Profile {
         cacheDirectory = try Self.base("XDG_CACHE_HOME", ".cache") + "/reveille/" + name
     }
 
-    func secrets() -> SecretDirectory { SecretDirectory(stateDirectory) }
+    func secrets() -> SecretDirectory { SecretDirectory(stateDirectory: stateDirectory) }
 
     /// Removes what the profile's directory holds, the configuration last.
     func removeFiles() throws(FileError) {
         let names = ["client.db", "client.db-wal", "client.db-shm", "bell", "lock"]
         for name in names { try Files.remove(stateDirectory + "/" + name) }
-        try Files.remove(stateDirectory + "/secrets/.generation")
+        // A crash while a file was replaced leaves a second one.
+        for name in [".generation", ".generation.tmp"] {
+            try Files.remove(stateDirectory + "/secrets/" + name)
+        }
         try Files.remove(configurationFile)
-        // Left when something of the user's own lies there.
-        for directory in ["/secrets", ""] { unsafe rmdir(stateDirectory + directory) }
+        let cached = ((try? Files.names(in: cacheDirectory)) ?? []).map {
+            cacheDirectory + "/" + $0
+        }
+        // Left when something of the user's own lies there. The cache may be in the state.
+        let directories = cached + [cacheDirectory, stateDirectory + "/secrets", stateDirectory]
+        for directory in directories { unsafe rmdir(directory) }
     }
 
     /// Where profiles lie that were not given a directory of their own.

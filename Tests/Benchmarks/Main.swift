@@ -23,8 +23,12 @@ enum Main {
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
         Command(
-            name: "feed", what: "digests verified and searched a second, beside hashing alone",
-            run: { FeedBenchmark.run($0) }),
+            name: "client-matching",
+            what: "digests verified and searched a second, beside hashing alone",
+            run: { ClientMatchingBenchmark.run($0) }),
+        Command(
+            name: "matching-arms", what: "both arms of client-matching, for it to start",
+            run: { MatchingArms.run($0) }),
         Command(
             name: "connections", what: "the service's memory for each connection held open",
             run: { ConnectionsBenchmark.run($0) }),

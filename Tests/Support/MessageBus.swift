@@ -42,6 +42,12 @@ package final class MessageBus: Sendable {
                 <allow eavesdrop="true"/>
                 <allow own="*"/>
               </policy>
+              <!-- As in the session.conf that comes with it. -->
+              <limit name="max_incoming_bytes">1000000000</limit>
+              <limit name="max_outgoing_bytes">1000000000</limit>
+              <limit name="max_message_size">1000000000</limit>
+              <limit name="service_start_timeout">120000</limit>
+              <limit name="max_replies_per_connection">50000</limit>
             </busconfig>
             """
         let file = directory.path + "/bus.conf"

@@ -21,7 +21,6 @@ enum UnsafeFiles {
         "Sources/WakeFiles/FileError.swift",
         "Sources/WakeFiles/FileStatus.swift",
         "Sources/WakeFiles/Files.swift",
-        "Sources/WakeFiles/MappedFile.swift",
         "Sources/WakeFiles/OpenFile+Place.swift",
         "Sources/WakeFiles/OpenFile.swift",
         "Sources/WakeHTTP/Bytes+Text.swift",

@@ -4,21 +4,21 @@ import TestSupport
 enum BusPeerScript {
     /// Takes the name org.example.Peer and serves until it is killed.
     ///
-    /// `Echo` answers with what it got; `Types` with one value of every type; `Ask` calls a method of
-    /// ours with what it got, and tells how that ended; `Repeat` sends so many signals. With "big" it
-    /// speaks big-endian.
+    /// `Echo` answers with what it got; `Types` with one value of every type; `Fail` with an error;
+    /// `Silent` never; `Repeat` sends so many signals. With "big" it speaks big-endian.
     static let serving =
         prelude + """
             order = Endianness.big if sys.argv[1] == "big" else Endianness.little
             connection = open_dbus_connection(bus=os.environ["DBUS_SESSION_BUS_ADDRESS"])
             bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
-            owned = connection.send_and_get_reply(
-                new_method_call(bus, "RequestName", "su", ("org.example.Peer", 4)))
-            assert owned.body == (1,), owned.body
-            print("ready", connection.unique_name, flush=True)
+            # A call that it was started for may come before the answer.
+            connection.send(new_method_call(bus, "RequestName", "su", ("org.example.Peer", 4)))
             while True:
                 call = connection.receive()
                 fields = call.header.fields
+                if call.header.message_type == MessageType.method_return:
+                    assert call.body == (1,), call.body
+                    print("ready", connection.unique_name, flush=True)
                 if call.header.message_type != MessageType.method_call:
                     continue
                 member = fields[HeaderFields.member]
@@ -41,17 +41,6 @@ enum BusPeerScript {
                         signal.header.endianness = order
                         connection.send(signal)
                     answer(connection, call, order, "", ())
-                elif member == "Ask":
-                    name, path, interface, method, argument = call.body
-                    ask = new_method_call(
-                        DBusAddress(path, name, interface), method, argument[0], (argument[1],))
-                    ask.header.endianness = order
-                    reply = connection.send_and_get_reply(ask)
-                    if reply.header.message_type == MessageType.error:
-                        said = "error " + reply.header.fields[HeaderFields.error_name]
-                    else:
-                        said = "reply " + repr(reply.body)
-                    answer(connection, call, order, "s", (said,))
                 else:
                     connection.send(new_error(call, "org.freedesktop.DBus.Error.UnknownMethod"))
             """
@@ -73,6 +62,36 @@ enum BusPeerScript {
                     said = repr(reply.body)
                 answers[said] = answers.get(said, 0) + 1
             print("answers", sorted(answers.items()), flush=True)
+            """
+
+    /// Calls what is served at /org/example/Ours, and what is not, and says what was answered.
+    static let asking =
+        prelude + """
+            name, order = sys.argv[1], Endianness.big if sys.argv[2] == "big" else Endianness.little
+            connection = open_dbus_connection(bus=os.environ["DBUS_SESSION_BUS_ADDRESS"])
+
+            def ask(path, interface, member, signature=None, body=()):
+                call = new_method_call(
+                    DBusAddress(path, name, interface), member, signature, body)
+                call.header.endianness = order
+                reply = connection.send_and_get_reply(call, timeout=60)
+                if reply.header.message_type == MessageType.error:
+                    said = reply.header.fields[HeaderFields.error_name].split(".")[-1]
+                else:
+                    said = " ".join(str(value) for value in reply.body).replace("\\n", "")
+                print(member, said or "nothing", flush=True)
+
+            ours, path = "org.example.Ours", "/org/example/Ours"
+            ask(path, ours, "Take", "ay", (b"xyz",))
+            ask(path, ours, "Take", "s", ("xyz",))
+            ask(path, ours, "Take", "aay", ([b"xyz"],))
+            ask(path, ours, "Give", "ay", (b"",))
+            ask(path, "org.example.Other", "Take", "ay", (b"",))
+            ask("/org", ours, "Take", "ay", (b"",))
+            ask(path, "org.freedesktop.DBus.Peer", "Ping")
+            ask(path, "org.freedesktop.DBus.Peer", "GetMachineId")
+            ask(path, "org.freedesktop.DBus.Introspectable", "Introspect")
+            print("done", flush=True)
             """
 
     private static let prelude = """

@@ -6,51 +6,6 @@ import WakeFiles
 
 @testable import WakeClient
 
-/// A process that dies at a write, as by kill -9: what its files held at that moment is what the
-/// next process finds, and nothing that it still does matters.
-private final class Death: Sendable {
-    private struct State {
-        var passed = 0
-        var fatal: Int
-        var isDead = false
-        var files: [String: [UInt8]] = [:]
-    }
-
-    private let state: Mutex<State>
-    private let world: World
-
-    /// - Parameter fatal: how many points are passed before death.
-    init(of world: World, at fatal: Int) {
-        self.world = world
-        state = Mutex(State(fatal: fatal))
-        world.faults.withLock { $0.reach = { [self] (_) throws(InjectedFault) in try reach() } }
-    }
-
-    /// Puts the files back as they were at the moment of death, and lets the next process live.
-    func bury() throws {
-        world.faults.withLock { $0.reach = { (_) throws(InjectedFault) in } }
-        guard isDead else { return }
-        for path in try world.stateFiles().keys { try Files.remove(path) }
-        for (path, bytes) in state.withLock({ $0.files }) {
-            try Files.create(path, with: bytes.span)
-        }
-    }
-
-    var isDead: Bool { state.withLock { $0.isDead } }
-
-    func reach() throws(InjectedFault) {
-        let dies = state.withLock { state in
-            state.passed += 1
-            guard state.passed > state.fatal else { return false }
-            if !state.isDead { state.files = (try? world.stateFiles()) ?? [:] }
-            state.isDead = true
-            return true
-        }
-        // SQLITE_IOERR
-        if dies { throw InjectedFault(code: 10) }
-    }
-}
-
 @Suite("Killed at any write, nothing is lost")
 struct CrashTests {
     private static let secrets = (1...3).map { Array("a secret number \($0) of the device".utf8) }

@@ -209,19 +209,21 @@ struct StateTests {
     func secretFiles() throws {
         let scratch = try Scratch()
         let state = scratch.path + "/state"
-        let secrets = SecretDirectory(state)
+        let secrets = SecretDirectory(stateDirectory: state)
         #expect(try secrets.names() == [])
         #expect(try secrets.generation() == 0)
-        try secrets.add("visit", Self.secret.span)
+        try secrets.add(Self.secret.span, named: "visit")
         #expect(try secrets.generation() == 1)
         #expect(throws: SecretDirectory.Fault.exists) {
-            try secrets.add("visit", Self.secret.span)
+            try secrets.add(Self.secret.span, named: "visit")
         }
         for name in ["", ".hidden", "a/b", "..", String(repeating: "a", count: 65)] {
-            #expect(throws: SecretDirectory.Fault.name) { try secrets.add(name, Self.secret.span) }
+            #expect(throws: SecretDirectory.Fault.name) {
+                try secrets.add(Self.secret.span, named: name)
+            }
         }
         #expect(throws: SecretDirectory.Fault.size) {
-            try secrets.add("short", [UInt8](repeating: 1, count: 15).span)
+            try secrets.add([UInt8](repeating: 1, count: 15).span, named: "short")
         }
         var lent: [String: [UInt8]] = [:]
         try secrets.lend { lent[$0] = Array(copying: $1) }
@@ -229,8 +231,8 @@ struct StateTests {
         unsafe chmod(state + "/secrets/visit", 0o640)
         #expect(throws: SecretDirectory.Fault.unusable) { try secrets.lend { _, _ in } }
         unsafe chmod(state + "/secrets/visit", 0o600)
-        try secrets.remove("visit")
-        #expect(throws: SecretDirectory.Fault.missing) { try secrets.remove("visit") }
+        try secrets.remove(named: "visit")
+        #expect(throws: SecretDirectory.Fault.missing) { try secrets.remove(named: "visit") }
         #expect(try secrets.names() == [])
     }
 }

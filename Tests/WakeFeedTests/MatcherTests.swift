@@ -1,5 +1,4 @@
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
 
@@ -7,59 +6,6 @@ import WakeSodium
 
 @Suite("Matcher")
 struct MatcherTests {
-    @Test("matches equal the plain intersection of local and published digests")
-    func property() throws {
-        var generator = SeededGenerator(state: 3)
-        for round in 0..<60 {
-            let width = DigestWidth.allCases[round % 3]
-            let salt =
-                round % 2 == 0 ? BatchSalt([UInt8](repeating: UInt8(round + 1), count: 16)) : nil
-            let published = Set((0..<Int.random(in: 0..<600, using: &generator)))
-            let local = (0..<Int.random(in: 0..<200, using: &generator)).map { _ in
-                Int.random(in: 0..<1200, using: &generator)
-            }
-            let digests = published.map {
-                Digest(of: SecretBytes(Sample.secret($0)), salt: salt, width: width)
-            }.sorted()
-            var bytes: [UInt8] = []
-            for digest in digests { digest.append(to: &bytes, width: width) }
-            let matcher = Matcher(
-                secrets: local.map(Sample.localSecret), width: width, salt: salt)
-            var scan = DigestScan(matcher: matcher)
-            var start = 0
-            while start < bytes.count {
-                let end = min(bytes.count, start + Int.random(in: 1..<200, using: &generator))
-                scan.scan(bytes.span.extracting(start..<end))
-                start = end
-            }
-            #expect(scan.isAscending && scan.count == digests.count)
-            let found = scan.hits.flatMap { $0.secrets }
-            let expected = local.indices.filter { published.contains(local[$0]) }
-            #expect(found.sorted() == expected, "round \(round)")
-            for hit in scan.hits {
-                for secret in hit.secrets {
-                    let digest = Digest(
-                        of: SecretBytes(Sample.secret(local[secret])), salt: salt, width: width)
-                    #expect(digests[hit.index] == digest)
-                }
-            }
-        }
-    }
-
-    @Test("digests that begin with eight zeros are found like any other")
-    func zeros() {
-        let matcher = Matcher(secrets: [], width: .standard, salt: nil)
-        #expect(
-            matcher.secrets(with: Digest([UInt8](repeating: 0, count: 16).span, width: .standard))
-                .isEmpty)
-        var scan = DigestScan(matcher: matcher)
-        var bytes = [UInt8](repeating: 0, count: 48)
-        bytes[31] = 1
-        bytes[47] = 2
-        scan.scan(bytes.span)
-        #expect(scan.isAscending && scan.hits.isEmpty && scan.count == 3)
-    }
-
     @Test("two local names for one secret are both told")
     func sameSecret() throws {
         let place = try FeedPlace()
@@ -90,49 +36,6 @@ struct MatcherTests {
         #expect(matches.map(\.note) == [nil, nil, Array("x".utf8), Array("y".utf8)])
         #expect(Set(matches.map(\.matchID)).count == 3)
         #expect(matches[0].matchID == matches[1].matchID)
-    }
-
-    @Test("a secret added later is found in a kept batch, note and all, without a request")
-    func offline() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let options = PublishOptions(noteBytes: 64)
-        _ = try place.publisher().publish(
-            try Sample.input(0..<50, note: "hello"), options: options, now: FeedPlace.now)
-        let name = try place.verifiedHead().plan[0].name
-        let file = try MappedFile(place.directory + "/b/" + name, limit: 5 << 20)
-        let cached = try CachedBatch(file, feedID: place.publicKey.feedID)
-        let secrets = (40..<60).map(Sample.localSecret)
-        let online = try place.verify(secrets: secrets).matches
-        let offline = cached.matches(of: secrets)
-        #expect(online.count == 10)
-        #expect(Set(offline.map(\.matchID)) == Set(online.map(\.matchID)))
-        #expect(offline.allSatisfy { $0.note == Array("hello".utf8) && $0.sequence == 1 })
-        #expect(cached.matches(of: []).isEmpty)
-    }
-
-    @Test("a kept file that is cut, too long, or another feed's is refused")
-    func offlineRefuses() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(try Sample.input([1]), now: FeedPlace.now)
-        let bytes = try place.batchBytes(try place.verifiedHead().plan[0].name)
-        func error(_ bytes: [UInt8], seed: UInt8 = 1) throws -> FeedError? {
-            let path = place.path + "/kept"
-            try Files.replace(path, with: bytes.span)
-            let file = try MappedFile(path, limit: 5 << 20)
-            let key = FeedKey(
-                SigningKey(seed: [UInt8](repeating: seed, count: 32).span).verifyingKey)
-            return failure { () throws(FeedError) in
-                _ = try CachedBatch(file, feedID: key.feedID)
-            }
-        }
-        #expect(try error(bytes) == nil)
-        #expect(try error(bytes, seed: 2) == .wrongFeed)
-        for length in [0, 1, 255, 256, bytes.count - 1] {
-            #expect(try error(Array(bytes[..<length])) == .truncated)
-        }
-        #expect(try error(bytes + [0]) == .tooLarge)
     }
 
     @Test("secrets, matches and their texts show nothing of what they hold")

@@ -98,7 +98,7 @@ struct MockFCMFaultTests {
         let mock = try await MockFCM(
             [
                 "--token-answer-first", "1:400:invalid_grant", "--token-answer", "2:503::9",
-                "--token-latency", "50",
+                "--token-latency", "500",
             ], isPlain: true)
         let call = MockFCMTests.exchange(try MockFCMTests.assertion(mock))
         let first = try MockFCMTests.exchanged(call, mock)
@@ -109,7 +109,9 @@ struct MockFCMFaultTests {
         both.host = "127.0.0.1:\(mock.tokenPort)"
         let clients = try (0..<2).map { _ in try LoopbackClient(port: UInt16(mock.tokenPort)) }
         for client in clients { try client.send(both.bytes) }
-        #expect(try clients.map { try $0.receiveResponse().status } == [200, 503])
+        // Either may be the first to be read.
+        let statuses = try clients.map { try $0.receiveResponse().status }
+        #expect(statuses.sorted() == [200, 503])
         let report = try await mock.report()
         #expect(report.faults == ["token 400": 1, "token 503": 2])
         #expect(report.mostExchanges == 2)

@@ -19,7 +19,7 @@ int linux_connect_begin(const struct linux_address *address);
 /// Once the socket is writable: 0 when it is connected, or minus the error number.
 int linux_connect_result(int descriptor);
 
-/// A close-on-exec stream socket connected to a Unix socket, or minus the error number. Waits at most
-/// `milliseconds` for room in the listener's backlog. A name that begins with a zero byte is an
-/// abstract one (unix(7)).
+/// A close-on-exec stream socket connected to a Unix socket, or minus the error number. Waits at
+/// most `milliseconds` for room in the listener's backlog. A name that begins with a zero byte is
+/// an abstract one (unix(7)).
 int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds);

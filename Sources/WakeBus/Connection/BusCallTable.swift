@@ -42,8 +42,8 @@ struct BusCallTable<Waiter> {
         return pending.removeValue(forKey: serial)?.waiter
     }
 
-    /// A unique name answers for itself, and the bus for anybody. Of a well-known name the bus alone
-    /// knows the owner; it lets pass only replies of those who were asked.
+    /// A unique name answers for itself, and the bus for anybody. Of a well-known name the bus
+    /// alone knows the owner; it lets pass only replies of those who were asked.
     private static func mayAnswer(_ sender: [UInt8], _ destination: [UInt8]?) -> Bool {
         if sender == bus { return true }
         guard let destination, destination != bus else { return false }

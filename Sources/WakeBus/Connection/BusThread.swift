@@ -4,8 +4,8 @@ private import Glibc
 enum BusThread {
     /// - Throws: `.system` when the kernel has none left.
     static func start(_ body: @escaping @Sendable () -> Void) throws(BusError) {
-        // Signals are for the program's own threads, and a write to a closed socket must not end the
-        // process: a thread inherits the mask of its maker.
+        // Signals are for the program's own threads, and a write to a closed socket must not end
+        // the process: a thread inherits the mask of its maker.
         var all = sigset_t()
         var before = sigset_t()
         unsafe sigfillset(&all)

@@ -77,9 +77,10 @@ struct Reconciler: Sendable {
         }
     }
 
-    /// Whether the wait is our own and may be cut; what the server asked for is kept to.
+    /// Whether the wait is for a broken line and may be cut. What the server asked for is kept to,
+    /// and what it refuses no restart will change.
     static func shortensWait(of wish: RegistrationWish) -> Bool {
-        !wish.isAcknowledged && wish.refusedStatus != RegistrationWish.askedToWait
+        !wish.isAcknowledged && wish.refusedStatus == 0
     }
 
     /// `notBefore`, unless the clock was set back: then no wait is longer than its own bound.

@@ -5,8 +5,8 @@ import WakeFeed
 
 extension WakeClient {
     /// Counts a head, which is always fetched.
-    func countHead() throws(ClientError) {
-        guard var budget = try budget() else { return }
+    func countHead(of feed: FeedSource) throws(ClientError) {
+        guard var budget = try budget(of: feed) else { return }
         budget.countHead(FeedLimits.headBytes)
         try store(budget)
     }
@@ -14,11 +14,13 @@ extension WakeClient {
     /// Gives the fetch its share of the day's bytes, and counts it.
     /// - Parameter isSecond: the batch came damaged before.
     /// - Returns: what was counted; nil when nothing is left today.
-    func reserve(for intake: BatchIntake, isSecond: Bool) throws(ClientError) -> Int? {
-        guard var budget = try budget() else { return 0 }
+    func reserve(
+        for intake: BatchIntake, of feed: FeedSource, isSecond: Bool
+    ) throws(ClientError) -> Int? {
+        guard var budget = try budget(of: feed) else { return 0 }
         let most = FeedLimits.headerBytes + FeedLimits.payloadBytes
         // Bytes that a full disk cannot keep would come again tomorrow.
-        let isKept = intake.isKept && cache.hasRoom(for: most)
+        let isKept = intake.isKept && feed.cache.hasRoom(for: most)
         let share = budget.share(
             isKept: isKept, isResumed: intake.resumeAt > 0, isSecond: isSecond)
         guard let share else { return nil }
@@ -29,8 +31,10 @@ extension WakeClient {
     }
 
     /// Puts what came in the place of what was reserved.
-    func settle(_ intake: BatchIntake, reserved: Int) throws(ClientError) {
-        guard var budget = try budget() else { return }
+    func settle(
+        _ intake: BatchIntake, of feed: FeedSource, reserved: Int
+    ) throws(ClientError) {
+        guard var budget = try budget(of: feed) else { return }
         budget.settle(
             reserved: reserved, received: intake.received, isFruitless: intake.isFruitless,
             at: environment.wallSeconds(), signed: record.cursor.newestIssued)
@@ -39,8 +43,8 @@ extension WakeClient {
 
     /// Notes how many batches wait for another day.
     /// - Returns: until when, seconds since 1970; nil when none does.
-    func wait(with batches: Int) throws(ClientError) -> Int64? {
-        guard var budget = try budget() else { return nil }
+    func wait(with batches: Int, of feed: FeedSource) throws(ClientError) -> Int64? {
+        guard var budget = try budget(of: feed) else { return nil }
         if budget.waiting != batches {
             budget.waiting = batches
             try store(budget)
@@ -49,8 +53,8 @@ extension WakeClient {
     }
 
     /// The budget of today; nil when there is none.
-    private func budget() throws(ClientError) -> DataBudget? {
-        guard let limit = configuration.dailyByteBudget else { return nil }
+    private func budget(of feed: FeedSource) throws(ClientError) -> DataBudget? {
+        guard let limit = feed.configuration.dailyByteBudget else { return nil }
         var budget = try clientError { () throws(StateError) in try state.budget(limit: limit) }
         budget.turn(to: environment.wallSeconds(), signed: record.cursor.newestIssued)
         return budget

@@ -7,7 +7,8 @@ import WakeModel
 /// leave a wish that the other brings about.
 package struct ProfileVisit {
     private let configuration: ClientConfiguration
-    private let addresses: ClientAddresses
+    private let feed: FeedAddresses
+    private let service: ServiceAddresses
     private let environment: ClientEnvironment
     private let state: StateDatabase
 
@@ -16,7 +17,8 @@ package struct ProfileVisit {
     ) throws(ClientError) {
         self.configuration = configuration
         self.environment = environment
-        addresses = try ClientAddresses(configuration)
+        feed = try FeedAddresses(configuration)
+        service = try ServiceAddresses(configuration)
         try StateDirectory.prepare(configuration.stateDirectory)
         let path = configuration.stateDirectory + "/client.db"
         for suffix in ["", "-wal", "-shm"] { try StateDirectory.checkFile(path + suffix) }
@@ -35,7 +37,7 @@ package struct ProfileVisit {
             return ClientStatus(
                 record: record, registration: try registration(record),
                 matchesToTell: try state.countToTell(), now: now,
-                sharesOrigin: addresses.sharesOrigin, isStreaming: false, failure: nil,
+                sharesOrigin: service.sharesOrigin, isStreaming: false, failure: nil,
                 budget: try configuration.dailyByteBudget.map { (limit) throws(StateError) in
                     try state.budget(limit: limit)
                 })
@@ -46,7 +48,7 @@ package struct ProfileVisit {
 
     /// Leaves a wish, nil for "nothing registered", and rings.
     package func leave(_ token: PushToken?) throws(ClientError) {
-        guard addresses.registration != nil else { throw .configuration(.serviceMissing) }
+        guard service.registration != nil else { throw .configuration(.serviceMissing) }
         let environment = environment
         do throws(StateError) {
             if token == nil { try state.dropDistributor() }
@@ -89,7 +91,7 @@ package struct ProfileVisit {
 
     /// Asks the service for everything it holds about this client.
     package func storedRegistration() async throws(ClientError) -> StoredRegistration {
-        guard let url = addresses.registration else { throw .configuration(.serviceMissing) }
+        guard let url = service.registration else { throw .configuration(.serviceMissing) }
         let wish: RegistrationWish?
         do throws(StateError) {
             wish = try state.wish()
@@ -99,7 +101,7 @@ package struct ProfileVisit {
         guard let wish else { throw .notRegistered }
         let transport: any ClientTransport
         do throws(FetchError) {
-            let fetch = try WakeClient.fetchConfiguration(configuration, environment)
+            let fetch = try WakeClient.fetchConfiguration(configuration.proxy, environment)
             transport = try environment.transport(fetch)
         } catch {
             throw ClientError(error)
@@ -110,7 +112,8 @@ package struct ProfileVisit {
 
     private func record(_ now: Int64) throws(StateError) -> FeedRecord {
         try state.feed()
-            ?? FeedRecord(cursor: FeedCursor(key: addresses.feedKey), watch: Watch(start: now))
+            ?? FeedRecord(
+                position: .feed(FeedCursor(key: feed.key)), watch: Watch(start: now))
     }
 
     private func registration(_ record: FeedRecord) throws(StateError) -> RegistrationState {

@@ -22,14 +22,14 @@ public struct SecretDirectory: LocalSecrets {
         case unusable
     }
 
-    /// Bytes of a secret.
-    public static let allowedBytes = 16...1024
+    /// How many bytes a secret may have.
+    public static let allowedByteCounts = 16...1024
     private static let counter = ".generation"
 
     private let path: String
 
-    /// - Parameter stateDirectory: of the profile; the secrets lie in `secrets` below it.
-    public init(_ stateDirectory: String) {
+    /// The secrets of a profile; they lie in `secrets` below its state directory.
+    public init(stateDirectory: String) {
         path = stateDirectory + "/secrets"
     }
 
@@ -55,9 +55,9 @@ public struct SecretDirectory: LocalSecrets {
     }
 
     /// Adds a secret. A running client checks the past for it at once.
-    public func add(_ name: String, _ secret: Span<UInt8>) throws(Fault) {
+    public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
         guard Self.isName(name) else { throw .name }
-        guard Self.allowedBytes.contains(secret.count) else { throw .size }
+        guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
         do throws(FileError) {
             if !Files.exists(path) { try Files.makeDirectory(path) }
         } catch {
@@ -78,7 +78,7 @@ public struct SecretDirectory: LocalSecrets {
     }
 
     /// Removes a secret; its bytes are overwritten first.
-    public func remove(_ name: String) throws(Fault) {
+    public func remove(named name: String) throws(Fault) {
         guard Self.isName(name), Files.exists(file(name)) else { throw .missing }
         try check()
         do throws(FileError) {
@@ -110,7 +110,7 @@ public struct SecretDirectory: LocalSecrets {
                 guard try FileStatus(of: file(name)).isPrivate else {
                     throw FileError(.read, EPERM)
                 }
-                var bytes = try Files.read(file(name), limit: Self.allowedBytes.upperBound)
+                var bytes = try Files.read(file(name), limit: Self.allowedByteCounts.upperBound)
                 defer { wipe(&bytes) }
                 body(name, bytes.span)
             } catch {

@@ -12,9 +12,7 @@ extension StateDatabase {
                 """)
             guard try row.step() else { return nil }
             defer { row.reset() }
-            guard let cursor = FeedCursor(decoding: row.blob(0)) else {
-                throw SQLiteError(code: 11)  // SQLITE_CORRUPT
-            }
+            let position = try position(row.blob(0))
             var watch = Watch(start: row.integer(2))
             watch.hasVerified = row.integer(3) != 0
             watch.warnedDays = Int(row.integer(4))
@@ -22,11 +20,20 @@ extension StateDatabase {
             watch.troubleSince = row.integer(6)
             watch.hasWarnedOfTrouble = row.integer(7) != 0
             return FeedRecord(
-                cursor: cursor, ordersSeen: row.integer(1), watch: watch,
+                position: position, ordersSeen: row.integer(1), watch: watch,
                 isForked: row.integer(8) != 0,
                 warned: FeedRecord.Warned(rawValue: row.integer(9)),
                 generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)))
         }
+    }
+
+    /// No bytes of a feed's cursor stand for a source of the app's own.
+    private func position(_ bytes: [UInt8]) throws(SQLiteError) -> FeedRecord.Position {
+        if bytes.isEmpty { return .own(try sourceCursor(), FeedSettings()) }
+        guard let cursor = FeedCursor(decoding: bytes) else {
+            throw SQLiteError(code: 11)  // SQLITE_CORRUPT
+        }
+        return .feed(cursor)
     }
 
     /// Stores the record with what follows from it, as one step: a crash leaves all or nothing.
@@ -51,7 +58,12 @@ extension StateDatabase {
         let statement = try database.prepare(
             "INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
         let watch = record.watch
-        try statement.bind(1, blob: record.cursor.encode().span)
+        switch record.position {
+        case .feed(let cursor): try statement.bind(1, blob: cursor.encode().span)
+        case .own(let cursor, _):
+            try statement.bind(1, blob: Span())
+            try update(sourceCursor: cursor)
+        }
         try statement.bind(2, integer: record.ordersSeen)
         try statement.bind(3, integer: watch.verified)
         try statement.bind(4, integer: watch.hasVerified ? 1 : 0)
@@ -93,6 +105,13 @@ extension StateDatabase {
                     row: (row.integer(1), row.integer(2), row.integer(3)))
             else { throw SQLiteError(code: 11) }
             return (row.integer(0), warning)
+        }
+    }
+
+    func dropRefusalWarnings() throws(StateError) {
+        try write(.warning) { () throws(SQLiteError) in
+            let code = Warning.registrationRefused(status: 0).row.0
+            try database.execute("DELETE FROM warning WHERE code=\(code)")
         }
     }
 

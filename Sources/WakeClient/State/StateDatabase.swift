@@ -24,8 +24,9 @@ final class StateDatabase {
         // Made here and not by SQLite: for its owner alone from the first moment, whatever the
         // umask. SQLite gives its log files the same mode (sqlite.org/src, `findCreateFileMode`).
         if let status = try? FileStatus(of: path) {
-            // SQLite would take it for a new one, and everything would be forgotten in silence.
-            guard status.size > 0 else { throw StateError(.corrupt) }
+            // Less than the smallest page (sqlite.org/fileformat.html §1.3.2): SQLite would take it
+            // for a new one, and everything would be forgotten in silence.
+            guard status.size >= 512 else { throw StateError(.corrupt) }
         } else {
             do throws(FileError) {
                 _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
@@ -42,7 +43,7 @@ final class StateDatabase {
                 try Self.createSchema(database)
             }
         } catch {
-            throw StateError(error)
+            throw StateError(error, of: path)
         }
         try check()
         do throws(SQLiteError) {

@@ -69,7 +69,7 @@ extension ClientConfiguration {
     /// Says whether a client would take it, without making anything.
     /// - Throws: `configuration`.
     public func check() throws(ClientError) {
-        _ = try ClientAddresses(self)
+        _ = try ServiceAddresses(self)
     }
 }
 

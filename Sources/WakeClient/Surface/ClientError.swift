@@ -41,6 +41,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case stillRegistered
     /// The app's `LocalSecrets` failed.
     case secrets
+    /// The app's own `DataSource` failed; see the case.
+    case source(SourceFault)
     /// The task was cancelled.
     case cancelled
 
@@ -54,6 +56,22 @@ public enum ClientError: Error, Sendable, Equatable {
         case unusable(Int32)
     }
 
+    /// What is wrong with the app's own source. What was found before is stored, and the cursor
+    /// stands where it was checked.
+    public enum SourceFault: Sendable, Equatable {
+        /// It threw.
+        case failed
+        /// A call took longer than its time limit, and was cancelled.
+        case slow
+        /// A page's cursor is longer than `DataCursor.maximumByteCount`; nothing of it is stored.
+        case cursorTooLarge
+        /// It said that there is more, and the cursor did not move.
+        case stuck
+        /// There was no end to its pages within one cycle (4,096). The next cycle goes on after
+        /// the last one.
+        case endless
+    }
+
     /// What is wrong with the configuration.
     public enum ConfigurationFault: Sendable, Equatable {
         /// Not an https URL (http is for loopback and onion services).
@@ -64,7 +82,7 @@ public enum ClientError: Error, Sendable, Equatable {
         case feedKey
         /// The event stream and registrations need a service URL.
         case serviceMissing
-        /// The state belongs to another feed.
+        /// The state belongs to another feed, or to a source of the other kind.
         case otherFeed
         /// The proxy's host, port or isolation.
         case proxy
@@ -82,17 +100,17 @@ extension ClientError {
     public var isTransient: Bool {
         switch self {
         case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
-            .diskFull, .cancelled:
+            .diskFull, .cancelled, .source(.failed), .source(.slow), .source(.endless):
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
         case .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
-            .notServed, .stillRegistered, .secrets:
+            .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
             false
         }
     }
 
     /// A stable word for scripts, status files and logs.
-    public var code: StaticString {
+    public var code: String {
         switch self {
         case .network: "network"
         case .tls: "tls"
@@ -113,6 +131,7 @@ extension ClientError {
         case .notServed: "not-served"
         case .stillRegistered: "still-registered"
         case .secrets: "secrets"
+        case .source: "source"
         case .cancelled: "cancelled"
         }
     }

@@ -15,6 +15,9 @@ public enum ClientEvent: Sendable, Equatable {
     case cycleEnded(batches: Int)
     /// A cycle failed and is tried again after so many seconds.
     case cycleFailed(ClientError, retrySeconds: Int)
+    /// So many kept batches could not be searched for a secret that was added later: they were
+    /// damaged, and are dropped.
+    case keptBatchesDamaged(Int)
     /// The service acknowledged the registration.
     case registered
     /// The service acknowledged the erasure and the instance token is wiped.

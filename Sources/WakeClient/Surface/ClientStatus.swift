@@ -2,9 +2,9 @@
 public struct ClientStatus: Sendable, Equatable {
     /// How far the wish about the registration has come.
     public internal(set) var registration: RegistrationState
-    /// The newest batch that was checked; 0 before the first.
+    /// The newest batch of the feed that was checked; 0 before the first, and with a `DataSource`.
     public internal(set) var sequence: UInt64
-    /// When a head was last verified; nil before the first.
+    /// When a head was last verified, or a page of a `DataSource` checked; nil before the first.
     public internal(set) var lastVerified: Int64?
     /// Matches that wait to be told.
     public internal(set) var matchesToTell: Int

@@ -1,6 +1,6 @@
 /// Something that a person should know, though the client goes on.
 public enum Warning: Sendable, Equatable {
-    /// No verified head for so many days (2, then 7).
+    /// No verified head, and no page of a `DataSource`, for so many days (2, then 7).
     case silence(days: Int)
     /// Two different histories under one sequence number: a server that shows people different
     /// feeds, or a stolen key. Nothing newer is checked.
@@ -34,7 +34,7 @@ public enum Warning: Sendable, Equatable {
     case distributorFails(DistributorTrouble)
 
     /// A stable word for scripts.
-    public var code: StaticString {
+    public var code: String {
         switch self {
         case .silence: "silence"
         case .fork: "fork"

@@ -8,26 +8,28 @@ import WakeFiles
 extension WakeClient {
     /// - Returns: how many matches are new; nil when the batch waits for another day's budget.
     func check(
-        _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
-        against secrets: [LocalSecret]
+        _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead, in feed: FeedSource,
+        against secrets: LocalSecretSet
     ) async throws(ClientError) -> Int? {
         precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
         let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)
-        var committed = kept(planned, search)
+        var committed = kept(planned, feed, search)
         if committed == nil {
             do throws(ClientError) {
-                committed = try await fetch(planned, fresh: false, search)
+                committed = try await fetch(planned, feed, fresh: false, search)
             } catch .corruptBatch {
                 // A cache on the way may hold the damage.
-                committed = try await fetch(planned, fresh: true, search)
+                committed = try await fetch(planned, feed, fresh: true, search)
             }
         }
         guard let committed else { return nil }
-        return try commit(committed, head: verified.head)
+        return try commit(committed, of: feed, head: verified.head)
     }
 
     /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
-    private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
+    private func commit(
+        _ batch: CommittedBatch, of feed: FeedSource, head: FeedHead
+    ) throws(ClientError) -> Int {
         var next = record
         next.cursor = batch.cursor
         // Checked all the same, but a secret that is added later will not be checked against it.
@@ -39,15 +41,15 @@ extension WakeClient {
             next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, old), as: .batch)
         // Now and not at the end of the cycle: the bound holds while a hundred batches come.
-        cache.trim(head: head)
+        feed.cache.trim(head: head)
         return new
     }
 
     /// A batch that was fetched before a crash came between.
     private func kept(
-        _ planned: VerifiedHead.PlannedBatch, _ search: BatchSearch
+        _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource, _ search: BatchSearch
     ) -> CommittedBatch? {
-        guard let file = cache.open(planned.name) else { return nil }
+        guard let file = feed.cache.open(planned.name) else { return nil }
         var reader = search.begin()
         do {
             var offset = 0
@@ -59,7 +61,7 @@ extension WakeClient {
             }
             return try reader.finish()
         } catch {
-            cache.drop(planned.name)
+            feed.cache.drop(planned.name)
             return nil
         }
     }
@@ -67,42 +69,47 @@ extension WakeClient {
     /// - Parameter fresh: whether caches on the way are to be passed by.
     /// - Returns: nil when the day's budget is used up.
     private func fetch(
-        _ planned: VerifiedHead.PlannedBatch, fresh: Bool,
+        _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource, fresh: Bool,
         _ search: BatchSearch
     ) async throws(ClientError) -> CommittedBatch? {
-        if fresh { cache.dropPart(planned.name) }
-        let intake = BatchIntake(path: cache.partPath(planned.name), search: search)
-        guard let reserved = try reserve(for: intake, isSecond: fresh) else { return nil }
+        if fresh { feed.cache.dropPart(planned.name) }
+        let intake = BatchIntake(path: feed.cache.partPath(planned.name), search: search)
+        let reserved = try reserve(for: intake, of: feed, isSecond: fresh)
+        guard let reserved else { return nil }
         let request = FetchRequest(
-            try addresses.batch(planned.name),
+            try feed.addresses.batch(planned.name),
             fields: fresh ? [FetchField("Cache-Control", "no-cache")] : [],
             range: intake.resumeAt > 0 ? intake.resumeAt : nil,
             limit: FeedLimits.headerBytes + FeedLimits.payloadBytes, purpose: .feed)
         let status = StatusBox()
         let ended = await take(request, into: intake, status)
-        try settle(intake, reserved: reserved)
+        try settle(intake, of: feed, reserved: reserved)
         if intake.isCut, intake.failure == nil { return nil }
         do throws(FetchError) {
             try ended.get()
         } catch {
-            if let failure = intake.failure { throw try batchRefused(failure, planned) }
+            if let failure = intake.failure { throw try batchRefused(failure, planned, feed) }
             if error == .stopped, let response = status.response {
                 // RFC 9110 §15.5.17: what is kept is longer than what the server has.
                 if response.status == 416 || response.status == 206 {
-                    cache.dropPart(planned.name)
+                    feed.cache.dropPart(planned.name)
                 }
                 throw .httpStatus(response.status, retryAfter: response.retryAfter)
             }
-            if error == .tooLarge { cache.dropPart(planned.name) }
+            if error == .tooLarge { feed.cache.dropPart(planned.name) }
             throw ClientError(error)
         }
         do throws(FeedError) {
             let committed = try intake.finish()
-            if intake.synchronize() { cache.keep(planned.name) } else { cache.drop(planned.name) }
+            if intake.synchronize() {
+                feed.cache.keep(planned.name)
+            } else {
+                feed.cache.drop(planned.name)
+            }
             isCacheFull = intake.isFull
             return committed
         } catch {
-            throw try batchRefused(error, planned)
+            throw try batchRefused(error, planned, feed)
         }
     }
 
@@ -123,14 +130,14 @@ extension WakeClient {
     }
 
     private func batchRefused(
-        _ error: FeedError, _ planned: VerifiedHead.PlannedBatch
+        _ error: FeedError, _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource
     ) throws(ClientError) -> ClientError {
         switch error {
         case .truncated: break
         case .fork(let sequence):
             // The part file is evidence; trimming spares what the head names.
             try forked(at: sequence)
-        default: cache.dropPart(planned.name)
+        default: feed.cache.dropPart(planned.name)
         }
         return ClientError(error)
     }

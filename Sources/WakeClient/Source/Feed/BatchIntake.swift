@@ -175,7 +175,7 @@ extension BatchIntake.State {
 struct BatchSearch: Sendable {
     let cursor: FeedCursor
     let head: VerifiedHead
-    let secrets: [LocalSecret]
+    let secrets: LocalSecretSet
 
     func begin() -> sending BatchReader {
         BatchReader(cursor: cursor, head: head, secrets: secrets)
@@ -183,9 +183,10 @@ struct BatchSearch: Sendable {
 }
 
 extension Array where Element == UInt8 {
+    /// Without a look at the array's capacity for each byte, so that many are copied at once.
     init(copying span: Span<UInt8>) {
-        self.init()
-        reserveCapacity(span.count)
-        for index in span.indices { append(span[index]) }
+        self.init(capacity: span.count) { bytes in
+            for index in span.indices { bytes.append(span[index]) }
+        }
     }
 }

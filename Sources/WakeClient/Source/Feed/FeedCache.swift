@@ -38,17 +38,21 @@ struct FeedCache: Sendable {
         return try? OpenFile(path(name), flags: O_RDONLY)
     }
 
-    /// A batch that was verified when it was kept, for a search; nil when it cannot be used.
-    func batch(_ name: String, of feed: FeedID) -> CachedBatch? {
-        let limit = FeedLimits.headerBytes + FeedLimits.payloadBytes
-        guard isUsable, let file = try? MappedFile(path(name), limit: limit) else { return nil }
-        return try? CachedBatch(file, feedID: feed)
+    /// What of the secrets was published in a batch that was kept.
+    /// - Throws: when the file is damaged or cannot be read.
+    func matches(
+        in name: String, of feed: FeedID, secrets: LocalSecretSet
+    ) throws(FeedError) -> [FeedMatch] {
+        guard let file = open(name) else { throw .truncated }
+        return try CachedBatch(file, name: name, feedID: feed).matches(of: secrets)
     }
 
     /// Keeps a batch that was verified to its end.
     func keep(_ name: String) {
         guard let part = partPath(name) else { return }
-        try? Files.rename(part, to: path(name))
+        // A name that a power cut takes back is a batch less in the cache, which a flush of the
+        // directory for each batch is not worth.
+        try? Files.renameForNow(part, to: path(name))
     }
 
     func drop(_ name: String) {

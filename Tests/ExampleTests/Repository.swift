@@ -1,0 +1,23 @@
+import Foundation
+
+/// The checkout these tests were built from.
+enum Repository {
+    static let article = "Sources/WakeClient/WakeClient.docc"
+
+    private static var root: URL {
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+    }
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    static func absolute(_ path: String) -> String { root.appending(path: path).path }
+
+    /// Every file below a folder whose name ends so, sorted.
+    static func paths(in folder: String, ending suffix: String) throws -> [String] {
+        try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: folder).path)
+            .filter { $0.hasSuffix(suffix) }.sorted().map { folder + "/" + $0 }
+    }
+}
