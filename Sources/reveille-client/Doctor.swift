@@ -35,6 +35,7 @@ struct Doctor {
         }
         findings += client(examination, configuration)
         findings += await network(examination, configuration)
+        findings += await desktop()
         findings += await supervision()
         return findings
     }

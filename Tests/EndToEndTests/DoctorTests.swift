@@ -57,7 +57,7 @@ struct DoctorTests {
         for subject in expected { #expect(answer.levels[subject] == "ok", "\(subject)") }
         // One origin serves both here; a unit may be there or not.
         #expect(answer.levels["origins"] == "warning")
-        expected += ["origins", "unit", "bus", "notifications", "distributor"]
+        expected += ["origins", "unit", "bus", "notifications"]
         #expect(Set(answer.levels.keys).isSubset(of: expected))
         #expect(answer.texts["cache"]?.hasPrefix("1 batch, ") == true)
         #expect(answer.texts["client"] == "not running")
