@@ -58,6 +58,7 @@ let package = Package(
         library("WakeHTTP", ["CLinux"]),
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         library("WakeFetch", ["CRuntime"]),
+        library("WakeBus", ["CLinux"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
         library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
 
@@ -87,7 +88,9 @@ let package = Package(
             swiftSettings: strict),
         .executableTarget(
             name: "reveille-client",
-            dependencies: ["WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed"],
+            dependencies: [
+                "WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed", "WakeBus",
+            ],
             swiftSettings: strict),
 
         // Tests.
@@ -108,6 +111,7 @@ let package = Package(
         tests(
             "WakeAuditTests",
             ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests("WakeBusTests", ["WakeBus", "CLinux"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
@@ -122,7 +126,7 @@ let package = Package(
             ],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz", dependencies: ["WakePush", "WakeAudit"], path: "Tests/Fuzzing",
+            name: "fuzz", dependencies: ["WakePush", "WakeAudit", "WakeBus"], path: "Tests/Fuzzing",
             swiftSettings: strict),
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],

@@ -5,10 +5,13 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 int linux_resolve(const char *host, uint16_t port, struct linux_address *addresses, int capacity) {
@@ -50,5 +53,26 @@ int linux_connect_result(int descriptor) {
     int error = 0;
     socklen_t size = sizeof error;
     if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size) < 0) return -errno;
+    return -error;
+}
+
+int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds) {
+    struct sockaddr_un target = {.sun_family = AF_UNIX};
+    // A path keeps its NUL; an abstract name is counted and has none.
+    if (count == 0 || count >= sizeof target.sun_path) return -ENAMETOOLONG;
+    memcpy(target.sun_path, name, count);
+    socklen_t size = offsetof(struct sockaddr_un, sun_path) + count + (name[0] != 0);
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    // socket(7): the time limit of sending holds for connecting, too.
+    struct timeval limit = {
+        .tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
+    setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    int result;
+    do result = connect(descriptor, (const struct sockaddr *)&target, size);
+    while (result < 0 && errno == EINTR);
+    if (result == 0) return descriptor;
+    int error = errno;
+    close(descriptor);
     return -error;
 }

@@ -70,6 +70,25 @@ extension WakeClient {
 
     // MARK: Bringing it about
 
+    /// Takes the step that is due, and tells what came of it at once: for who looks and ends.
+    package func reconcileAndTell() async throws(ClientError) {
+        try await reconcile()
+        try await tell()
+    }
+
+    /// The caller of `register` has said himself what came of it: it is not told once more.
+    package func dropRefusalWarning() throws(ClientError) {
+        try clientError { () throws(StateError) in try state.dropRefusalWarnings() }
+    }
+
+    /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
+    func shortenRegistrationWait() throws(ClientError) {
+        let wish = try clientError { () throws(StateError) in try state.wish() }
+        guard let wish, Reconciler.shortensWait(of: wish), wish.failures > 0 else { return }
+        registrationRestart =
+            environment.wallSeconds() + Int64(Reconciler.restart * environment.randomUnit())
+    }
+
     private func reconcileNow() async throws(ClientError) -> RegistrationState {
         registrationBell.ring()
         try await reconcile()
@@ -84,7 +103,8 @@ extension WakeClient {
         while true {
             let wish = try clientError { () throws(StateError) in try state.wish() }
             let step = Reconciler.step(
-                wish, now: environment.wallSeconds(), mayRegister: record.orders.mayRegister)
+                wish, now: environment.wallSeconds(), mayRegister: record.orders.mayRegister,
+                restart: registrationRestart)
             switch step {
             case .rest: return nil
             case .wait(let time): return time
@@ -137,6 +157,7 @@ extension WakeClient {
         let isCurrent = try clientError { () throws(StateError) in
             try state.store(next, ifRevision: wish.revision)
         }
+        registrationRestart = nil
         guard isCurrent else { return }
         registrationFailure = failure
         if let failure {

@@ -10,6 +10,7 @@ extension WakeClient {
         guard !isRunning else { throw .locked }
         isRunning = true
         defer { isRunning = false }
+        try shortenRegistrationWait()
         environment.log(.started)
         defer { environment.log(.stopped) }
         let doorbell = Doorbell(directory.path) { [cycleBell, registrationBell, tellingBell] in
@@ -145,7 +146,7 @@ extension WakeClient {
     private static func end(_ outcome: SyncOutcome) -> CycleGate.End {
         switch outcome {
         case .upToDate, .retired, .ignored: .upToDate
-        case .checked: .advanced
+        case .checked, .metered: .advanced
         case .behind: .behind
         }
     }

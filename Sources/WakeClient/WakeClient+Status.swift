@@ -7,7 +7,13 @@ extension WakeClient {
         ClientStatus(
             record: record, registration: (try? registrationState()) ?? .none,
             matchesToTell: (try? state.countToTell()) ?? 0, now: environment.wallSeconds(),
-            sharesOrigin: service.sharesOrigin, isStreaming: isStreaming, failure: lastFailure)
+            sharesOrigin: service.sharesOrigin, isStreaming: isStreaming, failure: lastFailure,
+            budget: budget)
+    }
+
+    private var budget: DataBudget? {
+        guard case .feed(let feed) = source else { return nil }
+        return feed.configuration.dailyByteBudget.flatMap { try? state.budget(limit: $0) }
     }
 
     func registrationState() throws(ClientError) -> RegistrationState {
@@ -43,7 +49,7 @@ extension RegistrationState {
         }
         let failure =
             failure
-            ?? (wish.refusedStatus == 0
+            ?? (wish.refusedStatus <= 0
                 ? nil : ClientError(registrationStatus: wish.refusedStatus, retryAfter: nil))
         self =
             switch wish.kind {
@@ -57,7 +63,8 @@ extension RegistrationState {
 extension ClientStatus {
     init(
         record: FeedRecord, registration: RegistrationState, matchesToTell: Int, now: Int64,
-        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?
+        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?,
+        budget: DataBudget?
     ) {
         self.registration = registration
         sequence = record.sequence
@@ -69,5 +76,7 @@ extension ClientStatus {
         self.sharesOrigin = sharesOrigin
         self.isStreaming = isStreaming
         self.failure = failure
+        batchesWaiting = budget?.waiting ?? 0
+        waitingUntil = batchesWaiting > 0 ? budget?.nextDay : nil
     }
 }

@@ -34,9 +34,13 @@ public actor WakeClient {
 
     var isReconciling = false
     var registrationFailure: ClientError?
+    /// The first attempt after the start is made at this time at the latest.
+    var registrationRestart: Int64?
     var isTelling = false
     var isStreaming = false
     var hasWarnedOfFullDisk = false
+    /// The last batch that was fetched could not be kept.
+    var isCacheFull = false
 
     let wakeBox = WakeBox()
     let cycleBell = Bell()

@@ -43,14 +43,17 @@ package struct Command: Sendable {
         /// Which words with a dash in front are this operand and no mistyped option; of base64url,
         /// one word in 64 begins so.
         let isDashed: @Sendable (String) -> Bool
+        let completion: Completion
 
+        /// - Parameter completion: what shells offer; by default what the name tells.
         package init(
-            _ name: String, _ help: String, _ count: Count = .one,
+            _ name: String, _ help: String, _ count: Count = .one, completion: Completion? = nil,
             isDashed: @escaping @Sendable (String) -> Bool = { _ in false }
         ) {
             self.name = name
             self.help = help
             self.count = count
+            self.completion = completion ?? Completion(valueName: name)
             self.isDashed = isDashed
         }
     }
@@ -62,31 +65,18 @@ package struct Command: Sendable {
         /// The value's name in the help; nil for a flag.
         package let value: String?
         package let help: String
+        let completion: Completion
 
-        package init(_ name: String, value: String? = nil, _ help: String) {
+        /// - Parameter completion: what shells offer for the value; by default what its name tells.
+        package init(
+            _ name: String, value: String? = nil, _ help: String, completion: Completion? = nil
+        ) {
             self.name = name
             self.value = value
             self.help = help
+            self.completion = completion ?? Completion(valueName: value ?? "")
         }
     }
-}
-
-/// What a program's exit status says, the same for every command.
-package enum ExitStatus: Int32, Sendable {
-    case success = 0
-    case failure = 1
-    case usage = 2
-    /// `audit` found violations.
-    case violations = 3
-    /// `audit` could not look.
-    case notAudited = 4
-    /// `sync` found a match.
-    case match = 10
-    // sysexits.h, for what scripts and init systems decide on.
-    case badData = 65
-    case ioError = 74
-    case transient = 75
-    case configuration = 78
 }
 
 /// Why a command ends: a message without full stop, what to do about it, and the exit status.

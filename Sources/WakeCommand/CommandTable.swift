@@ -2,21 +2,28 @@ private import WakeModel
 
 /// A program: its name, its commands, and the one place where it ends.
 package struct CommandTable: Sendable {
-    private let program: String
-    private let summary: String
-    private let version: String
-    private let commands: [Command]
-    private let examples: [String]
+    let program: String
+    let summary: String
+    let version: String
+    let examples: [String]
+    let manual: Manual
+    private let given: [Command]
 
+    /// - Parameter manual: what the manual says beyond the commands.
     package init(
-        program: String, summary: String, version: String, commands: [Command], examples: [String]
+        program: String, summary: String, version: String, commands: [Command], examples: [String],
+        manual: Manual = Manual()
     ) {
         self.program = program
         self.summary = summary
         self.version = version
-        self.commands = commands
+        given = commands
         self.examples = examples
+        self.manual = manual
     }
+
+    /// What every program has besides its own.
+    var commands: [Command] { given + [completionsCommand, manualCommand] }
 
     /// Runs the command that the words name; messages go to standard error.
     /// - Parameter words: the command line without the program's name.

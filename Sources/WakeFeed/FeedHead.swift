@@ -48,6 +48,17 @@ public struct FeedHead: Sendable, Equatable {
         let digits = String(sequence)
         return String(repeating: "0", count: 20 - digits.count) + digits + "-" + suffix.text
     }
+
+    /// Whether a name has the form of a batch's.
+    package static func isBatchName(_ name: String) -> Bool {
+        let characters = Array(name.utf8)
+        guard characters.count == 37, characters[20] == UInt8(ascii: "-") else { return false }
+        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        return characters[..<20].allSatisfy(isDigit)
+            && characters[21...].allSatisfy {
+                isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
 }
 
 extension FeedHead {

@@ -38,16 +38,6 @@ extension PublishSession {
 
     /// 20 digits, a hyphen, 16 hexadecimal digits, perhaps `.tmp`.
     private static func isBatchName(_ name: String) -> Bool {
-        var characters = Array(name.utf8)
-        if name.hasSuffix(".tmp") { characters.removeLast(4) }
-        guard characters.count == 37, characters[20] == UInt8(ascii: "-") else { return false }
-        let isDecimal = characters[..<20].allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-        }
-        let isHex = characters[21...].allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-        }
-        return isDecimal && isHex
+        FeedHead.isBatchName(name.hasSuffix(".tmp") ? String(name.dropLast(4)) : name)
     }
 }

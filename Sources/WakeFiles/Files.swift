@@ -56,8 +56,13 @@ package enum Files {
 
     /// Renames and makes the new name durable.
     package static func rename(_ path: String, to target: String) throws(FileError) {
-        guard unsafe Glibc.rename(path, target) == 0 else { throw FileError(.rename) }
+        try renameForNow(path, to: target)
         try synchronizeDirectory(of: target)
+    }
+
+    /// Renames; after a power cut the file may have either name.
+    package static func renameForNow(_ path: String, to target: String) throws(FileError) {
+        guard unsafe Glibc.rename(path, target) == 0 else { throw FileError(.rename) }
     }
 
     /// Removes a file; one that is not there is no error.

@@ -1,18 +1,24 @@
 import Dispatch
 import Glibc
 import Synchronization
+import WakeCommand
 
 /// A program that is run without a shell, with bytes on its standard input, for so long.
 struct ChildProgram: Sendable {
     private let words: [String]
     private let variables: [String]
     private let input: [UInt8]
+    private let isQuiet: Bool
 
     /// - Parameters:
     ///   - words: the program (found along PATH) and its arguments.
     ///   - variables: `NAME=value`, added to the environment.
     ///   - input: at most what a socket buffers (over 64 KiB, unix(7)); the rest is cut off.
-    init(_ words: [String], adding variables: [String], input: [UInt8]) {
+    ///   - isQuiet: what it says is thrown away.
+    init(
+        _ words: [String], adding variables: [String], input: [UInt8], isQuiet: Bool = false
+    ) {
+        self.isQuiet = isQuiet
         self.words = words
         self.variables = variables
         self.input = input
@@ -55,6 +61,12 @@ struct ChildProgram: Sendable {
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
+        if isQuiet {
+            for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+                unsafe posix_spawn_file_actions_addopen(
+                    &actions, descriptor, "/dev/null", O_WRONLY, 0)
+            }
+        }
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -80,8 +92,10 @@ struct ChildProgram: Sendable {
         var environment: [String] = variables
         var entry = unsafe environ
         while let text = unsafe entry.pointee {
-            environment.append(unsafe String(cString: text))
+            let variable = unsafe String(cString: text)
             unsafe entry += 1
+            let isOurs = Supervisor.variables.contains { variable.hasPrefix($0 + "=") }
+            if !isOurs { environment.append(variable) }
         }
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
         var values = unsafe environment.map { unsafe strdup($0) } + [nil]

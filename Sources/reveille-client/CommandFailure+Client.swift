@@ -14,6 +14,8 @@ extension CommandFailure {
         case .tooLarge, .badSignature, .wrongFeed, .fork, .corruptBatch, .protocolViolation:
             .badData
         case .source: error.isTransient ? .transient : .badData
+        // Who may read the files is for the user to put right, as what stands in them is.
+        case .state(.exposed): .configuration
         case .state, .diskFull, .secrets: .ioError
         case .configuration, .notServed: .configuration
         case .notRegistered, .stillRegistered: .failure
@@ -61,6 +63,8 @@ extension CommandFailure {
         case .feedKey: "the key must be an Ed25519 public key as 43 characters of base64url"
         case .serviceMissing: "this needs a service"
         case .otherFeed: "this profile belongs to another feed"
+        case .dailyByteBudget: "a day's budget is 262144 bytes at least"
+        case .cacheCapacity: "the cache's size is a number of megabytes"
         case .proxy: "the proxy cannot be used, or an onion service needs one"
         case .libraryMissing(let package): "a library of the package \(package) cannot be loaded"
         }
@@ -87,6 +91,7 @@ extension CommandFailure {
             case .name: "a name is 1 to 64 letters, digits, dots, hyphens and underscores"
             case .size: "a secret has 16 to 1024 bytes"
             case .exists: "there is a secret of this name already"
+            case .same(let name): "this is the same secret as \(name), and would be told as one"
             case .missing: "there is no secret of this name"
             case .unusable: "the secrets cannot be read or written"
             }

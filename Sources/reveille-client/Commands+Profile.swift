@@ -10,6 +10,8 @@ let initCommand = Command(
         .init("--service", value: "URL", "the wake-up service, for stream and registration"),
         .init("--channel", value: "stream|poll", "how to learn of news; stream with a service"),
         .init("--proxy", value: "HOST:PORT", "a SOCKS5 proxy for everything, such as Tor"),
+        .init("--daily-bytes", value: "N", "how many bytes of the feed a day may bring"),
+        .init("--cache-megabytes", value: "N", "how much to keep of the past, 64 by default"),
     ] + Profile.options,
     examples: [
         "reveille-client init --feed https://feed.example/feed/ --key KEY",
@@ -23,9 +25,14 @@ let initCommand = Command(
     let service = invocation.value("--service")
     let channel = invocation.value("--channel")
     let proxy = invocation.value("--proxy")
+    let dailyBytes = invocation.value("--daily-bytes")
+    let cacheMegabytes = invocation.value("--cache-megabytes")
     let configuration = try Profile.configuration(
-        feed: feed, key: key, service: service, channel: channel, proxy: proxy, in: profile)
-    try profile.write(feed: feed, key: key, service: service, channel: channel, proxy: proxy)
+        feed: feed, key: key, service: service, channel: channel, proxy: proxy,
+        dailyBytes: dailyBytes, cacheMegabytes: cacheMegabytes, in: profile)
+    try profile.write(
+        feed: feed, key: key, service: service, channel: channel, proxy: proxy,
+        dailyBytes: dailyBytes, cacheMegabytes: cacheMegabytes)
     do throws(ClientError) {
         // Opens and closes the state once: what is wrong with the directory is said now.
         _ = try WakeClient(

@@ -3,7 +3,11 @@ import WakeCommand
 
 let registerCommand = Command(
     "register", "leave a push token with the service; the token comes from standard input",
-    operands: [.init("SERVICE", "apns, apns-sandbox, fcm or webpush")],
+    operands: [
+        .init(
+            "SERVICE", "apns, apns-sandbox, fcm or webpush",
+            completion: .choice(PushToken.Service.allCases.map(\.rawValue)))
+    ],
     options: [
         .init("--file", value: "PATH", "read the token from this file instead"),
         .init("--json", "as JSON"),
@@ -15,8 +19,8 @@ let registerCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
-    let state = try await wish(try pushToken(invocation), in: profile, configuration)
-    return report(state, json: invocation.flag("--json"))
+    let change = try await wish(try pushToken(invocation), in: profile, configuration)
+    return report(change, json: invocation.flag("--json"))
 }
 
 let unregisterCommand = Command(
@@ -25,8 +29,8 @@ let unregisterCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
-    let state = try await wish(nil, in: profile, configuration)
-    return report(state, json: invocation.flag("--json"))
+    let change = try await wish(nil, in: profile, configuration)
+    return report(change, json: invocation.flag("--json"))
 }
 
 /// Never from the command line: what stands there, everybody on the machine can read (proc(5)).
@@ -48,10 +52,16 @@ private func pushToken(_ invocation: Invocation) throws(CommandFailure) -> PushT
     }
 }
 
+/// The registration before a wish and after it.
+private struct Change {
+    var before: RegistrationState
+    var after: RegistrationState
+}
+
 /// Brings a wish about, or leaves it to the client that holds the profile.
 private func wish(
     _ token: PushToken?, in profile: Profile, _ configuration: ClientConfiguration
-) async throws(CommandFailure) -> RegistrationState {
+) async throws(CommandFailure) -> Change {
     do throws(ClientError) {
         return try await wishAlone(token, in: profile, configuration)
     } catch {
@@ -60,14 +70,17 @@ private func wish(
     }
     do throws(ClientError) {
         let visit = try ProfileVisit(configuration)
+        let before = try visit.registration()
         try visit.leave(token)
         // It was rung at; what it comes to shows within moments if the service can be reached.
         for _ in 0..<200 {
             let state = try visit.registration()
-            if state == .registered || state == .none { return state }
+            if state == .registered || state == .none {
+                return Change(before: before, after: state)
+            }
             try? await Task.sleep(for: .milliseconds(50))
         }
-        return try visit.registration()
+        return Change(before: before, after: try visit.registration())
     } catch {
         throw CommandFailure(error)
     }
@@ -75,16 +88,25 @@ private func wish(
 
 private func wishAlone(
     _ token: PushToken?, in profile: Profile, _ configuration: ClientConfiguration
-) async throws(ClientError) -> RegistrationState {
+) async throws(ClientError) -> Change {
     let client = try WakeClient(
         configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
-    if let token { return try await client.register(token) }
-    return try await client.unregister()
+    let before = await client.status.registration
+    let after =
+        if let token { try await client.register(token) } else { try await client.unregister() }
+    if Report.failure(after) != nil { try await client.dropRefusalWarning() }
+    return Change(before: before, after: after)
 }
 
-private func report(_ state: RegistrationState, json: Bool) -> ExitStatus {
+private func report(_ change: Change, json: Bool) -> ExitStatus {
+    let state = change.after
     if json {
         Console().out("{\(Report.registration(state))}")
+    } else if state == .none {
+        Console().out(
+            change.before == .none
+                ? "nothing was registered"
+                : "unregistered: the service holds nothing about this device any more")
     } else {
         Console().out(Report.sentence(state))
     }

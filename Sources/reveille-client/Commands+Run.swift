@@ -1,13 +1,12 @@
 import Synchronization
 import WakeClient
 import WakeCommand
-import WakeFeed
-import WakeModel
 
-private let tellingOptions: [Command.Option] = [
-    .init("--on-match", value: "CMD", "run this for every match, without a shell"),
-    .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
-]
+let tellingOptions: [Command.Option] =
+    [
+        .init("--on-match", value: "CMD", "run this for every match, without a shell"),
+        .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
+    ] + DesktopNotification.options
 
 let runCommand = Command(
     "run", "listen, poll and tell until SIGTERM",
@@ -20,12 +19,15 @@ let runCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
+    let isVerbose = invocation.flag("--verbose")
     var environment = ClientEnvironment.live
-    if invocation.flag("--verbose") {
-        environment.log = { Console().error("reveille-client: \($0.line)") }
+    environment.log = { event in
+        event.tellSupervisor()
+        if isVerbose { Console().error("reveille-client: \(event.line)") }
     }
     let handler = ConsoleHandler(
-        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"))
+        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+        desktop: DesktopNotification(invocation))
     let client: WakeClient
     do throws(ClientError) {
         client = try WakeClient(
@@ -36,11 +38,10 @@ let runCommand = Command(
     }
     let end = RunEnd()
     await TerminationSignal.cancels {
-        Supervisor.notifyReady()
-        do throws(ClientError) {
-            try await client.run()
-        } catch {
-            end.failure.withLock { $0 = error }
+        await withTaskCancellationHandler {
+            await run(client, end)
+        } onCancel: {
+            Supervisor.notifyStopping()
         }
     }
     let failure = end.failure.withLock { $0 }
@@ -48,74 +49,31 @@ let runCommand = Command(
     return .success
 }
 
-let syncCommand = Command(
-    "sync", "look once; exit 0 up to date, 10 match, 75 try later, 65 bad feed",
-    options: tellingOptions + [.init("--json", "as JSON")] + Profile.options,
-    examples: ["reveille-client sync --json"]
-) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
-    let json = invocation.flag("--json")
-    let handler = ConsoleHandler(
-        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
-        quiet: json)
-    let outcome: Result<SyncOutcome, ClientError>
-    do throws(ClientError) {
-        let client = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: handler)
-        outcome = await look(client)
-        // For those who have a timer and no daemon: a wish is brought about here.
-        try await client.reconcile()
-    } catch {
-        throw CommandFailure(error)
-    }
-    if json { Console().out(bytes: syncReport(outcome, handler.matches)) }
-    switch outcome {
-    case .success: return handler.matches.isEmpty ? .success : .match
-    case .failure(let error):
-        // What was told was told, whatever came after.
-        if json { return CommandFailure.status(error) }
-        throw CommandFailure(error)
+private func run(_ client: WakeClient, _ end: RunEnd) async {
+    await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+            do throws(ClientError) {
+                try await client.run()
+            } catch {
+                end.failure.withLock { $0 = error }
+            }
+        }
+        if let interval = Supervisor.watchdog {
+            group.addTask { await prove(client, every: interval) }
+        }
+        await group.next()
+        group.cancelAll()
     }
 }
 
-private func look(_ client: WakeClient) async -> Result<SyncOutcome, ClientError> {
-    do throws(ClientError) {
-        return .success(try await client.synchronize())
-    } catch {
-        return .failure(error)
+/// Tells the service manager that the client lives, each time when the client itself has answered
+/// on its own queue and from its state: a wedged one says nothing and is started anew.
+private func prove(_ client: WakeClient, every interval: Duration) async {
+    while !Task.isCancelled {
+        _ = await client.status
+        Supervisor.notifyAlive()
+        try? await Task.sleep(for: interval)
     }
-}
-
-private func syncReport(
-    _ outcome: Result<SyncOutcome, ClientError>, _ matches: [Match]
-) -> [UInt8] {
-    var batches = 0
-    let word: String
-    var failure: ClientError?
-    switch outcome {
-    case .success(.upToDate): word = "up-to-date"
-    case .success(.checked(let count, _)):
-        word = "checked"
-        batches = count
-    case .success(.behind): word = "behind"
-    case .success(.retired): word = "retired"
-    case .success(.ignored): word = "ignored"
-    case .failure(let error):
-        word = "failed"
-        failure = error
-    }
-    let frame =
-        "{\"outcome\":\"\(word)\",\"failure\":\(Report.code(failure)),\"batches\":\(batches)"
-    var text = Array("\(frame),\"matches\":[".utf8)
-    for (index, match) in matches.enumerated() {
-        if index > 0 { text.append(UInt8(ascii: ",")) }
-        text += Array(
-            "{\"id\":\"\(match.id.text)\",\"secret\":\"\(match.secretID)\",\"note\":".utf8)
-        text += ConsoleHandler.json(match.note)
-        text.append(UInt8(ascii: "}"))
-    }
-    return text + Array("]}\n".utf8)
 }
 
 /// How `run` came to its end, when not by a signal.
@@ -124,6 +82,18 @@ private final class RunEnd: Sendable {
 }
 
 extension ClientEvent {
+    /// Ready is who holds the profile and has begun to listen: a stream that does not stand yet
+    /// is tried again, with polling underneath.
+    fileprivate func tellSupervisor() {
+        switch self {
+        case .started:
+            Supervisor.notifyReady()
+            Supervisor.notify(status: line)
+        case .stopped: break
+        default: Supervisor.notify(status: line)
+        }
+    }
+
     /// Words and numbers alone: no case has a place for anything else.
     fileprivate var line: String {
         switch self {

@@ -22,6 +22,7 @@ let secretsAddCommand = Command(
     }
     let secrets = profile.secrets()
     do throws(SecretDirectory.Fault) {
+        try checkForSame(lines, in: secrets)
         let taken = Set(try secrets.names())
         var number = 1
         for (index, line) in lines.enumerated() {
@@ -40,6 +41,23 @@ let secretsAddCommand = Command(
         throw CommandFailure(error)
     }
     return .success
+}
+
+/// Refuses all when one is there already, or comes twice: a file is added as a whole or not at all.
+private func checkForSame(
+    _ lines: [[UInt8]], in secrets: SecretDirectory
+) throws(SecretDirectory.Fault) {
+    var known: [[UInt8]: String] = [:]
+    try secrets.lend { name, bytes in
+        var copy: [UInt8] = []
+        for index in bytes.indices { copy.append(bytes[index]) }
+        known[copy] = name
+    }
+    for (index, line) in lines.enumerated() {
+        if let name = known.updateValue("line \(index + 1)", forKey: line) {
+            throw .same(as: name)
+        }
+    }
 }
 
 let secretsListCommand = Command(
@@ -64,7 +82,8 @@ let secretsListCommand = Command(
 }
 
 let secretsRemoveCommand = Command(
-    "secrets remove", "remove a secret", operands: [.init("ID", "its name")],
+    "secrets remove", "remove a secret",
+    operands: [.init("ID", "its name", completion: .listed(by: "secrets list"))],
     options: Profile.options
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)

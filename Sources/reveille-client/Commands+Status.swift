@@ -13,27 +13,34 @@ let statusCommand = Command(
     } catch {
         throw CommandFailure(error)
     }
-    Console().out(invocation.flag("--json") ? statusJSON(status) : statusText(status))
+    let holder = ProfileExamination.holder(of: configuration)
+    Console().out(
+        invocation.flag("--json") ? statusJSON(status, holder) : statusText(status, holder))
     return .success
 }
 
-private func statusJSON(_ status: ClientStatus) -> String {
+/// Members are added at the end and never taken away: scripts read this.
+private func statusJSON(_ status: ClientStatus, _ holder: Int32?) -> String {
     let number = { (value: Int64?) in value.map { "\($0)" } ?? "null" }
     let members = [
         Report.registration(status.registration),
         "\"sequence\":\(status.sequence)",
         "\"lastVerified\":\(number(status.lastVerified))",
         "\"matchesToTell\":\(status.matchesToTell)",
+        "\"batchesWaiting\":\(status.batchesWaiting)",
+        "\"waitingUntil\":\(number(status.waitingUntil))",
         "\"pausedUntil\":\(number(status.pausedUntil))",
         "\"retired\":\(status.isRetired)",
         "\"forked\":\(status.isForked)",
         "\"sharesOrigin\":\(status.sharesOrigin)",
+        "\"running\":\(holder != nil)",
     ]
     return "{\(members.joined(separator: ","))}"
 }
 
-private func statusText(_ status: ClientStatus) -> String {
+private func statusText(_ status: ClientStatus, _ holder: Int32?) -> String {
     var lines = [
+        "client          \(holder.map { "running, process \($0)" } ?? "not running")",
         "registration    \(Report.sentence(status.registration))",
         "checked up to   \(status.sequence == 0 ? "nothing yet" : "batch \(status.sequence)")",
         "matches to tell \(status.matchesToTell)",
@@ -43,6 +50,9 @@ private func statusText(_ status: ClientStatus) -> String {
         lines.append("last head       \(age) s ago")
     } else {
         lines.append("last head       none verified yet")
+    }
+    if let time = status.waitingUntil {
+        lines.append("waiting         \(Report.waiting(status.batchesWaiting, until: time))")
     }
     if status.pausedUntil != nil { lines.append("wakes           paused by the publisher") }
     if status.isRetired { lines.append("feed            has ended") }

@@ -4,20 +4,30 @@ import WakeCommand
 import WakeFeed
 import WakeModel
 
-/// Tells matches on standard output and warnings on standard error, or hands them to programs.
+/// Tells matches on standard output and warnings on standard error, or hands them to programs, and
+/// to the desktop.
 final class ConsoleHandler: MatchHandler {
-    /// The program that was to tell did not.
+    /// The program, or the desktop, that was to tell did not.
     struct NotTold: Error {}
 
     private let onMatch: [String]
     private let onWarning: [String]
+    private let desktop: DesktopNotification?
     private let quiet: Bool
     private let told = Mutex<[Match]>([])
+    /// Of matches that one of the two told and the other did not: who need not be asked again.
+    private let ran = Mutex<Set<String>>([])
+    private let shown = Mutex<Set<String>>([])
 
     /// - Parameters:
     ///   - onMatch: a command line, split at spaces; empty tells on standard output.
+    ///   - desktop: shows matches and warnings as well; both must succeed.
     ///   - quiet: collects and says nothing.
-    init(onMatch: String? = nil, onWarning: String? = nil, quiet: Bool = false) {
+    init(
+        onMatch: String? = nil, onWarning: String? = nil, desktop: DesktopNotification? = nil,
+        quiet: Bool = false
+    ) {
+        self.desktop = desktop
         self.onMatch = Self.words(onMatch)
         self.onWarning = Self.words(onWarning)
         self.quiet = quiet
@@ -31,18 +41,38 @@ final class ConsoleHandler: MatchHandler {
     var matches: [Match] { told.withLock { $0 } }
 
     func handle(_ match: Match) async throws {
-        if !onMatch.isEmpty {
-            let variables = [
-                "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
-            ]
-            let child = ChildProgram(onMatch, adding: variables, input: match.note)
-            // Not cut short by SIGTERM: a person half told is told again.
-            let running = Task { await child.run(for: .seconds(30)) }
-            guard await running.value else { throw NotTold() }
-        } else if !quiet {
-            Console().out(bytes: line(match))
+        // Not cut short by SIGTERM: a person half told is told again.
+        let telling = Task {
+            // Each is tried, whatever becomes of the other.
+            let isRun = await run(match)
+            let isShown = await show(match)
+            return isRun && isShown
         }
+        guard await telling.value else { throw NotTold() }
+        if onMatch.isEmpty, !quiet { Console().out(bytes: line(match)) }
+        _ = ran.withLock { $0.remove(match.id.text) }
+        _ = shown.withLock { $0.remove(match.id.text) }
         told.withLock { $0.append(match) }
+    }
+
+    /// True when there is nothing to run, or it has succeeded before.
+    private func run(_ match: Match) async -> Bool {
+        if onMatch.isEmpty || ran.withLock({ $0.contains(match.id.text) }) { return true }
+        let variables = [
+            "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
+        ]
+        let child = ChildProgram(onMatch, adding: variables, input: match.note)
+        let hasRun = await child.run(for: .seconds(30))
+        if hasRun { ran.withLock { _ = $0.insert(match.id.text) } }
+        return hasRun
+    }
+
+    /// True when there is nothing to show, or it was shown before.
+    private func show(_ match: Match) async -> Bool {
+        guard let desktop, !shown.withLock({ $0.contains(match.id.text) }) else { return true }
+        let isShown = await desktop.show(match)
+        if isShown { shown.withLock { _ = $0.insert(match.id.text) } }
+        return isShown
     }
 
     func handle(_ warning: Warning) async {
@@ -52,6 +82,7 @@ final class ConsoleHandler: MatchHandler {
                 input: Array("\(Report.warning(warning))\n".utf8))
             _ = await child.run(for: .seconds(30))
         }
+        if let desktop { _ = await desktop.show(warning) }
         Console().error("reveille-client: warning: \(Report.warning(warning))")
     }
 

@@ -13,7 +13,7 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, forgetCommand,
+                statusCommand, doctorCommand, profilesCommand, verifyCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "
@@ -23,7 +23,8 @@ enum Main {
                 "reveille-client sync --json",
                 "reveille-client register webpush < endpoint.txt",
                 "reveille-client unregister",
-            ])
+            ],
+            manual: ClientManual.manual)
         exit(await table.run(Array(CommandLine.arguments.dropFirst())))
     }
 }

@@ -7,7 +7,9 @@ import WakeFiles
 /// (specifications.freedesktop.org/basedir-spec).
 struct Profile {
     static let options: [Command.Option] = [
-        .init("--profile", value: "NAME", "which profile, default by default"),
+        .init(
+            "--profile", value: "NAME", "which profile, default by default",
+            completion: .listed(by: "profiles")),
         .init("--state", value: "DIR", "keep everything of the profile in this directory"),
     ]
 
@@ -30,7 +32,7 @@ struct Profile {
             cacheDirectory = stateDirectory + "/cache"
             return
         }
-        stateDirectory = try Self.base("XDG_STATE_HOME", ".local/state") + "/reveille/" + name
+        stateDirectory = try Self.stateBase() + "/" + name
         // Profiles share nothing, hence no cache: one could be seen to fetch for the other.
         cacheDirectory = try Self.base("XDG_CACHE_HOME", ".cache") + "/reveille/" + name
     }
@@ -41,13 +43,25 @@ struct Profile {
     func removeFiles() throws(FileError) {
         let names = ["client.db", "client.db-wal", "client.db-shm", "bell", "lock"]
         for name in names { try Files.remove(stateDirectory + "/" + name) }
-        try Files.remove(stateDirectory + "/secrets/.generation")
+        // A crash while a file was replaced leaves a second one.
+        for name in [".generation", ".generation.tmp"] {
+            try Files.remove(stateDirectory + "/secrets/" + name)
+        }
         try Files.remove(configurationFile)
-        // Left when something of the user's own lies there.
-        for directory in ["/secrets", ""] { unsafe rmdir(stateDirectory + directory) }
+        let cached = ((try? Files.names(in: cacheDirectory)) ?? []).map {
+            cacheDirectory + "/" + $0
+        }
+        // Left when something of the user's own lies there. The cache may be in the state.
+        let directories = cached + [cacheDirectory, stateDirectory + "/secrets", stateDirectory]
+        for directory in directories { unsafe rmdir(directory) }
     }
 
-    private static func isName(_ name: String) -> Bool {
+    /// Where profiles lie that were not given a directory of their own.
+    static func stateBase() throws(CommandFailure) -> String {
+        try base("XDG_STATE_HOME", ".local/state") + "/reveille"
+    }
+
+    static func isName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {

@@ -30,7 +30,9 @@ extension Profile {
 
     private func parse(_ text: String) throws(CommandFailure) -> ClientConfiguration {
         var values: [String: String] = [:]
-        let known = ["feed", "key", "service", "channel", "proxy"]
+        let known = [
+            "feed", "key", "service", "channel", "proxy", "daily-bytes", "cache-megabytes",
+        ]
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
             let line = line.trimmed
@@ -51,13 +53,14 @@ extension Profile {
         }
         return try Self.configuration(
             feed: feed, key: key, service: values["service"], channel: values["channel"],
-            proxy: values["proxy"], in: self)
+            proxy: values["proxy"], dailyBytes: values["daily-bytes"],
+            cacheMegabytes: values["cache-megabytes"], in: self)
     }
 
     /// Builds a configuration from words, whether of a file or a command line.
     static func configuration(
         feed: String, key: String, service: String?, channel: String?, proxy: String?,
-        in profile: Profile
+        dailyBytes: String? = nil, cacheMegabytes: String? = nil, in profile: Profile
     ) throws(CommandFailure) -> ClientConfiguration {
         let chosen: ClientConfiguration.Channel
         switch channel {
@@ -66,16 +69,33 @@ extension Profile {
         case nil: chosen = service == nil ? .poll : .stream
         default: throw CommandFailure("the channel is stream or poll", status: .usage)
         }
-        let configuration = ClientConfiguration(
+        var configuration = ClientConfiguration(
             feed: feed, feedKey: key, service: service, channel: chosen,
             stateDirectory: profile.stateDirectory, cacheDirectory: profile.cacheDirectory,
             proxy: try proxy.map { text throws(CommandFailure) in try Self.proxy(text) })
+        if let dailyBytes {
+            configuration.dailyByteBudget = try number(dailyBytes, of: "a day's bytes")
+        }
+        if let cacheMegabytes {
+            // 2^40 bytes: more than all batches that a head can name.
+            let megabytes = min(try number(cacheMegabytes, of: "the cache's size"), 1 << 20)
+            configuration.cacheCapacity = megabytes << 20
+        }
         do {
             try configuration.check()
         } catch {
             throw CommandFailure(error)
         }
         return configuration
+    }
+
+    private static func number(
+        _ text: String, of what: String
+    ) throws(CommandFailure) -> Int {
+        guard let number = Int(text), number >= 0 else {
+            throw CommandFailure("\(what) is a number", status: .usage)
+        }
+        return number
     }
 
     private static func proxy(_ text: String) throws(CommandFailure) -> ClientConfiguration.Proxy {
@@ -87,10 +107,15 @@ extension Profile {
 
     /// Writes the file; one that is there is not touched.
     func write(
-        feed: String, key: String, service: String?, channel: String?, proxy: String?
+        feed: String, key: String, service: String?, channel: String?, proxy: String?,
+        dailyBytes: String? = nil, cacheMegabytes: String? = nil
     ) throws(CommandFailure) {
         var text = "[client]\nfeed = \(feed)\nkey = \(key)\n"
-        for (name, value) in [("service", service), ("channel", channel), ("proxy", proxy)] {
+        let values = [
+            ("service", service), ("channel", channel), ("proxy", proxy),
+            ("daily-bytes", dailyBytes), ("cache-megabytes", cacheMegabytes),
+        ]
+        for (name, value) in values {
             if let value { text += "\(name) = \(value)\n" }
         }
         do throws(FileError) {

@@ -41,6 +41,27 @@ enum Report {
         "\"registration\":\"\(word(state))\",\"failure\":\(code(failure(state)))"
     }
 
+    /// Batches that wait for another day's budget; `time` is the midnight that ends this one.
+    static func waiting(_ batches: Int, until time: Int64) -> String {
+        let count = batches == 1 ? "1 batch waits" : "\(batches) batches wait"
+        return "\(count) until \(date(time)) UTC: the day's bytes are used up"
+    }
+
+    /// The day that begins then, as YYYY-MM-DD 00:00.
+    private static func date(_ time: Int64) -> String {
+        // The calendar repeats every 400 years of 146,097 days; counted from 1 March, leap days
+        // come last (howardhinnant.github.io/date_algorithms.html, civil_from_days).
+        let days = time / 86_400 + 719_468
+        let (era, day) = (days / 146_097, days % 146_097)
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
+        let dayOfYear = day - (365 * year + year / 4 - year / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let civil = month < 10 ? month + 3 : month - 9
+        let two = { (number: Int64) in number < 10 ? "0\(number)" : "\(number)" }
+        let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
+        return "\(era * 400 + year + (civil <= 2 ? 1 : 0))-\(two(civil))-\(two(dayOfMonth)) 00:00"
+    }
+
     static func code(_ error: ClientError?) -> String {
         error.map { "\"\($0.code)\"" } ?? "null"
     }
@@ -58,6 +79,9 @@ enum Report {
         case .rollback: "nothing but heads older than one seen before for a day"
         case .stateReset: "the state was damaged and begun anew; matches may be told again"
         case .diskFull: "there is no room on the disk"
+        case .cacheFull:
+            "there is no room for fetched batches: they were checked, but a secret added later "
+                + "will not be checked against them"
         case .retired: "the feed has ended"
         case .registrationRefused(422):
             "the service sends nothing to such a push token: its operator has not configured this "

@@ -9,7 +9,9 @@ enum KeygenCommand {
         "keygen", "make a key in a new file and show its public half",
         operands: [.init("FILE", "where the key goes, mode 0600; nothing is overwritten")],
         options: [
-            .init("--kind", value: "KIND", "\(kinds): for Web Push, or to be let in by a relay")
+            .init(
+                "--kind", value: "KIND", "\(kinds): for Web Push, or to be let in by a relay",
+                completion: .choice(GatewayKey.allCases.map(\.rawValue)))
         ],
         examples: [
             "reveille keygen --kind vapid keys/vapid.key",

@@ -17,7 +17,8 @@ enum Main {
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",
             "reveille feed publish digests.txt --then-broadcast --config ./reveille/reveille.conf",
-        ])
+        ],
+        manual: ServiceManual.manual)
 
     static func main() async {
         exit(await table.run(Array(CommandLine.arguments.dropFirst())))

@@ -9,7 +9,8 @@ enum PolicyCommand {
             .init(
                 "--format", value: "FORMAT",
                 "json (a Fides manifest, the default), table (Markdown), apple (for the "
-                    + "PrivacyInfo.xcprivacy of apps), page (what GET / shows people)")
+                    + "PrivacyInfo.xcprivacy of apps), page (what GET / shows people)",
+                completion: .choice(["json", "table", "apple", "page"]))
         ],
         examples: ["reveille policy", "reveille policy --format apple > PrivacyInfo.xcprivacy"],
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })

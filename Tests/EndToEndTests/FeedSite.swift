@@ -10,11 +10,16 @@ final class FeedSite: Sendable {
         case bytes([UInt8])
         /// These bytes under a Content-Length that is not theirs; then the connection ends.
         case declared(Int, [UInt8])
+        /// Exactly these bytes, after which the connection ends or goes on.
+        case wire([UInt8], ends: Bool)
+        /// What the request's `Range` asks for of these bytes, 416 when there is nothing there;
+        /// of what is sent, only so much.
+        case part([UInt8], cutAfter: Int?)
         /// These bytes and then more without an end, under this Content-Length if any.
         case endless(declared: Int?, after: [UInt8])
     }
 
-    private typealias Rule = @Sendable (String) -> Answer
+    private typealias Rule = @Sendable (WireRequest) -> Answer
 
     private let directory: TemporaryDirectory
     /// Base64url.
@@ -38,7 +43,10 @@ final class FeedSite: Sendable {
                 served.update { $0.append(request) }
                 let name = String(request.path.dropFirst())
                 let file = FileManager.default.contents(atPath: directory.path + "/feed/" + name)
-                guard Self.send(rule.value(name), Array(file ?? Data()), to: peer) else { return }
+                let answer = rule.value(request)
+                guard Self.send(answer, Array(file ?? Data()), to: peer, for: request) else {
+                    return
+                }
             }
         }
     }
@@ -47,6 +55,11 @@ final class FeedSite: Sendable {
 
     /// Answers by this rule from now on, by path below the feed's URL.
     func answer(_ rule: @escaping @Sendable (String) -> Answer) {
+        self.rule.update { $0 = { rule(String($0.path.dropFirst())) } }
+    }
+
+    /// The same, by the whole request.
+    func answerRequests(_ rule: @escaping @Sendable (WireRequest) -> Answer) {
         self.rule.update { $0 = rule }
     }
 
@@ -91,7 +104,9 @@ final class FeedSite: Sendable {
     }
 
     /// - Returns: whether the connection goes on.
-    private static func send(_ answer: Answer, _ file: [UInt8], to peer: LoopbackClient) -> Bool {
+    private static func send(
+        _ answer: Answer, _ file: [UInt8], to peer: LoopbackClient, for request: WireRequest
+    ) -> Bool {
         func head(_ length: Int?) -> [UInt8] {
             let field = length.map { "Content-Length: \($0)\r\n" } ?? "Connection: close\r\n"
             return Array("HTTP/1.1 200 OK\r\n\(field)\r\n".utf8)
@@ -103,6 +118,10 @@ final class FeedSite: Sendable {
             case .declared(let length, let bytes):
                 try peer.send(head(length) + bytes)
                 return false
+            case .wire(let bytes, let ends):
+                try peer.send(bytes)
+                return !ends
+            case .part(let bytes, let cut): return try send(bytes, cut, to: peer, for: request)
             case .endless(let length, let bytes):
                 try peer.send(head(length) + bytes)
                 let piece = [UInt8](repeating: 0x57, count: 65_536)
@@ -112,5 +131,24 @@ final class FeedSite: Sendable {
             return false
         }
         return true
+    }
+
+    /// As a server that knows `bytes=N-` (RFC 9110 §14.1.2).
+    private static func send(
+        _ bytes: [UInt8], _ cut: Int?, to peer: LoopbackClient, for request: WireRequest
+    ) throws -> Bool {
+        let first = request["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+        guard first < bytes.count else {
+            try peer.send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
+            return true
+        }
+        let rest = bytes[first...]
+        let status =
+            request["Range"] == nil
+            ? "200 OK"
+            : "206 Part\r\nContent-Range: bytes \(first)-\(bytes.count - 1)/\(bytes.count)"
+        try peer.send("HTTP/1.1 \(status)\r\nContent-Length: \(rest.count)\r\n\r\n")
+        try peer.send(Array(rest.prefix(cut ?? rest.count)))
+        return (cut ?? .max) >= rest.count
     }
 }

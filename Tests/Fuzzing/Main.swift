@@ -27,7 +27,9 @@ enum Main {
     }
 
     private static func usage() -> Never {
-        say("usage: fuzz frames|headers|connection|pages [--runs N] [--seed S] [--write FOLDER]")
+        say(
+            "usage: fuzz frames|headers|connection|pages|bus [--runs N] [--seed S] [--write FOLDER]"
+        )
         exit(2)
     }
 

@@ -34,7 +34,7 @@ struct Mutator {
         case 5: input.append(contentsOf: seeds[below(seeds.count)].dropFirst(below(40)))
         case 6: input.insert(contentsOf: input[place...].prefix(below(40)), at: place)
         default:
-            if property == .headers || property == .pages {
+            if property == .headers || property == .pages || property == .bus {
                 input.insert(UInt8(below(256)), at: place)
             } else {
                 input.append(contentsOf: frame())

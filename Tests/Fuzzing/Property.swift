@@ -4,6 +4,7 @@ enum Property: String, CaseIterable {
     case headers
     case connection
     case pages
+    case bus
 
     /// - Returns: what does not hold, or nil.
     func violation(_ input: [UInt8]) -> String? {
@@ -13,6 +14,7 @@ enum Property: String, CaseIterable {
             case .headers: try HeaderProperty.check(input)
             case .connection: try ConnectionProperty.check(input)
             case .pages: try PageProperty.check(input)
+            case .bus: try BusProperty.check(input)
             }
             return nil
         } catch {

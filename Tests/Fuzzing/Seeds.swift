@@ -8,6 +8,7 @@ enum Seeds {
         case .headers: blocks
         case .connection: conversations.flatMap { script in [[3, 1] + script, [7, 9] + script] }
         case .pages: PageProperty.seeds
+        case .bus: BusProperty.seeds
         }
     }
 

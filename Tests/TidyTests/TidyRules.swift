@@ -10,6 +10,7 @@ enum TidyRules {
         "WakeHTTP": ["CLinux"],
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakeFetch": ["CRuntime"],
+        "WakeBus": ["CLinux"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeFiles"],
         "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
         "WakePush": [
@@ -27,7 +28,7 @@ enum TidyRules {
             "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
         ],
         "reveille-client": [
-            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles",
+            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles", "WakeBus",
         ],
     ]
 

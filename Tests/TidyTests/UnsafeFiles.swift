@@ -3,6 +3,9 @@
 enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/ServiceLock.swift",
+        "Sources/WakeBus/Connection/BusSocket.swift",
+        "Sources/WakeBus/Connection/BusSurroundings.swift",
+        "Sources/WakeBus/Connection/BusThread.swift",
         "Sources/WakeClient/State/Doorbell.swift",
         "Sources/WakeClient/World/ClientEnvironment+Live.swift",
         "Sources/WakeClient/World/QueueExecutor.swift",

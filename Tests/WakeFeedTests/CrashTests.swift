@@ -132,9 +132,13 @@ struct CrashTests {
         defer { place.remove() }
         var generator = SeededGenerator(state: 5)
         var doneBefore = 0
-        for _ in 0..<12 {
+        var rounds = 0
+        // On a busy machine the first timers may all strike before anything is done.
+        while rounds < 12 || (doneBefore == 0 && rounds < 60) {
+            rounds += 1
             let path = place.path
-            let microseconds = Int.random(in: 1000..<60_000, using: &generator)
+            let microseconds =
+                Int.random(in: 1000..<60_000, using: &generator) * (1 + rounds / 12)
             let start = doneBefore
             // SIGALRM's default ends a process on the spot, as SIGKILL does (signal(7)).
             await #expect(processExitsWith: .signal(SIGALRM)) {
@@ -156,7 +160,7 @@ struct CrashTests {
             #expect(report.head.sequence == UInt64(start + report.matches.count))
             doneBefore += report.matches.count
         }
-        #expect(doneBefore > 0 && doneBefore < 12 * 40, "the timer struck in the middle")
+        #expect(doneBefore > 0 && doneBefore < rounds * 40, "the timer struck in the middle")
         // What was cut off is repeated and found to be there or not; never there twice.
         for number in 0..<doneBefore + 1 {
             let outcome = try place.publisher().publish(try Sample.input([number]), now: Self.now)

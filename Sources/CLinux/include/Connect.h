@@ -1,6 +1,7 @@
 // The near side of a TCP connection: names to addresses, and connecting without waiting.
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /// A socket address of either family.
@@ -17,3 +18,8 @@ int linux_resolve(const char *host, uint16_t port, struct linux_address *address
 int linux_connect_begin(const struct linux_address *address);
 /// Once the socket is writable: 0 when it is connected, or minus the error number.
 int linux_connect_result(int descriptor);
+
+/// A close-on-exec stream socket connected to a Unix socket, or minus the error number. Waits at
+/// most `milliseconds` for room in the listener's backlog. A name that begins with a zero byte is
+/// an abstract one (unix(7)).
+int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds);

@@ -19,6 +19,16 @@ extension ClientError {
         }
     }
 
+    /// Whether this is how a captive portal answers whoever asks for a head.
+    var isOfPortal: Bool {
+        switch self {
+        case .tooLarge: true
+        // RFC 6585 §6: 511 Network Authentication Required.
+        case .httpStatus(let status, _): (300..<400).contains(status) || status == 511
+        default: false
+        }
+    }
+
     /// What the service answered to a registration, when that was no success.
     init(registrationStatus status: Int, retryAfter: Int?) {
         // Policy/PROTOCOL.md: `service_off`, `push_host_not_allowed`, and nothing else.

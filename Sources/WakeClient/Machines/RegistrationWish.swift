@@ -22,8 +22,11 @@ struct RegistrationWish: Sendable, Equatable {
     var failures = 0
     /// No attempt before this time: back-off, or the time of renewal once acknowledged.
     var notBefore: Int64 = 0
-    /// Status of a refusal that no retry will change; 0 for none.
+    /// Status of a refusal that no retry will change; 0 for none, or `askedToWait`.
     var refusedStatus = 0
+
+    /// The service said when to come again: that holds across restarts.
+    static let askedToWait = -1
 }
 
 /// The rules of reconciliation, as a pure value over the wish.
@@ -52,16 +55,32 @@ struct Reconciler: Sendable {
     /// most, so that a service that forgot everything is healed early enough.
     static let renewal = 86_400.0..<201_600.0
     private static let ceiling: Int64 = 6 * 3600
+    /// A program that was started again tries again within so many seconds, once: whoever starts a
+    /// device wants to be registered, not to wait for what a broken line yesterday grew to. At
+    /// random in that time, so that even a program that is started over and over asks, on average,
+    /// no more often than once in it.
+    static let restart = 300.0
 
-    /// - Parameter mayRegister: false while the publisher has switched registrations off.
-    static func step(_ wish: RegistrationWish?, now: Int64, mayRegister: Bool) -> Step {
+    /// - Parameters:
+    ///   - mayRegister: false while the publisher has switched registrations off.
+    ///   - restart: when to try again at the latest, after a start; nil once that was done.
+    static func step(
+        _ wish: RegistrationWish?, now: Int64, mayRegister: Bool, restart: Int64? = nil
+    ) -> Step {
         guard let wish else { return .rest }
-        let time = due(wish, now: now)
+        let latest = shortensWait(of: wish) ? restart : nil
+        let time = min(due(wish, now: now), latest ?? .max)
         switch wish.kind {
         case .registered where !mayRegister: return .rest
         case .registered: return now >= time ? .put : .wait(until: time)
         case .absent: return now >= time ? .delete : .wait(until: time)
         }
+    }
+
+    /// Whether the wait is for a broken line and may be cut. What the server asked for is kept to,
+    /// and what it refuses no restart will change.
+    static func shortensWait(of wish: RegistrationWish) -> Bool {
+        !wish.isAcknowledged && wish.refusedStatus == 0
     }
 
     /// `notBefore`, unless the clock was set back: then no wait is longer than its own bound.
@@ -87,10 +106,16 @@ struct Reconciler: Sendable {
             wish.notBefore = now + Int64(renewal.lowerBound + span * random)
         case .failed(let retryAfter):
             wish.failures += 1
+            if retryAfter ?? 0 > 0 {
+                wish.refusedStatus = RegistrationWish.askedToWait
+            } else if wish.refusedStatus == RegistrationWish.askedToWait {
+                wish.refusedStatus = 0
+            }
             let delay = Backoff.registration.delay(
                 failures: wish.failures, random: random,
                 floor: .seconds(Int64(retryAfter ?? 0)))
-            wish.notBefore = now + delay.wholeSeconds
+            // `now` has lost its fraction of a second: never sooner than asked.
+            wish.notBefore = now + delay.wholeSeconds + 1
         case .refused(let status):
             // Nobody but an update of the app or of the service can mend this: asked again, but
             // seldom.

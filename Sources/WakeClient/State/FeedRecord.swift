@@ -18,6 +18,7 @@ struct FeedRecord: Sendable, Equatable {
         static let retired = Warned(rawValue: 4)
         static let fork = Warned(rawValue: 8)
         static let refused = Warned(rawValue: 16)
+        static let cacheFull = Warned(rawValue: 32)
     }
 
     var position: Position

@@ -37,7 +37,10 @@ package struct ProfileVisit {
             return ClientStatus(
                 record: record, registration: try registration(record),
                 matchesToTell: try state.countToTell(), now: now,
-                sharesOrigin: service.sharesOrigin, isStreaming: false, failure: nil)
+                sharesOrigin: service.sharesOrigin, isStreaming: false, failure: nil,
+                budget: try configuration.dailyByteBudget.map { (limit) throws(StateError) in
+                    try state.budget(limit: limit)
+                })
         } catch {
             throw error.clientError
         }

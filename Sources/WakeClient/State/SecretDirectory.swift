@@ -13,6 +13,9 @@ public struct SecretDirectory: LocalSecrets {
         case size
         /// There is one of this name already.
         case exists
+        /// The same bytes are there already, under this name. A match is of the secret and not of
+        /// its name: it would be told once, under one of the two.
+        case same(as: String)
         /// There is none of this name.
         case missing
         /// Others can read or write it. Or the disk is full, or broken.
@@ -41,6 +44,16 @@ public struct SecretDirectory: LocalSecrets {
         }
     }
 
+    /// The name of the secret with these bytes; nil when there is none.
+    public func name(of secret: Span<UInt8>) throws(Fault) -> String? {
+        let wanted = Array(copying: secret)
+        var found: String?
+        try lend { name, bytes in
+            if Array(copying: bytes) == wanted { found = found ?? name }
+        }
+        return found
+    }
+
     /// Adds a secret. A running client checks the past for it at once.
     public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
         guard Self.isName(name) else { throw .name }
@@ -52,6 +65,7 @@ public struct SecretDirectory: LocalSecrets {
         }
         try check()
         guard !Files.exists(file(name)) else { throw .exists }
+        if let other = try self.name(of: secret) { throw .same(as: other) }
         do throws(FileError) {
             // First the file, then the number: a crash in between is a secret found later.
             try Files.create(file(name), with: secret)

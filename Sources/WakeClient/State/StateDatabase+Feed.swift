@@ -108,6 +108,13 @@ extension StateDatabase {
         }
     }
 
+    func dropRefusalWarnings() throws(StateError) {
+        try write(.warning) { () throws(SQLiteError) in
+            let code = Warning.registrationRefused(status: 0).row.0
+            try database.execute("DELETE FROM warning WHERE code=\(code)")
+        }
+    }
+
     func dropWarning(_ id: Int64) throws(StateError) {
         try write(.warning) { () throws(SQLiteError) in
             let statement = try database.prepare("DELETE FROM warning WHERE id=?")
@@ -132,6 +139,7 @@ extension Warning {
         case .diskFull: (9, 0, 0)
         case .retired: (10, 0, 0)
         case .registrationRefused(let status): (11, Int64(status), 0)
+        case .cacheFull: (12, 0, 0)
         }
     }
 
@@ -149,6 +157,7 @@ extension Warning {
         case 9: self = .diskFull
         case 10: self = .retired
         case 11: self = .registrationRefused(status: Int(row.1))
+        case 12: self = .cacheFull
         default: return nil
         }
     }

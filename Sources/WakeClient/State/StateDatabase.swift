@@ -23,7 +23,11 @@ final class StateDatabase {
         self.faultPoint = faultPoint
         // Made here and not by SQLite: for its owner alone from the first moment, whatever the
         // umask. SQLite gives its log files the same mode (sqlite.org/src, `findCreateFileMode`).
-        if !Files.exists(path) {
+        if let status = try? FileStatus(of: path) {
+            // Less than the smallest page (sqlite.org/fileformat.html §1.3.2): SQLite would take it
+            // for a new one, and everything would be forgotten in silence.
+            guard status.size >= 512 else { throw StateError(.corrupt) }
+        } else {
             do throws(FileError) {
                 _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
                 try Files.synchronizeDirectory(of: path)
@@ -34,12 +38,12 @@ final class StateDatabase {
         do throws(SQLiteError) {
             database = try Database(path: path, access: .create)
             try Self.prepare(database)
-            // A crash while the file was made leaves it empty.
+            // New, or a crash came while it was made.
             if try database.integer("SELECT count(*) FROM sqlite_schema") == 0 {
                 try Self.createSchema(database)
             }
         } catch {
-            throw StateError(error)
+            throw StateError(error, of: path)
         }
         try check()
         do throws(SQLiteError) {
@@ -112,15 +116,15 @@ final class StateDatabase {
             // Another process may have been faster.
             guard try database.integer("PRAGMA user_version") == 1 else { return }
             // `source`: how far an app's own `DataSource` was checked. `traffic`: bytes fetched on
-            // the day that is counted since 1970. `distributor`: who brings this profile's pushes,
-            // and the name it knows us by.
+            // the day that is counted since 1970, and batches that wait for another.
+            // `distributor`: who brings this profile's pushes, and the name it knows us by.
             try database.execute(
                 """
                 CREATE TABLE source(
                   one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL) STRICT;
                 CREATE TABLE traffic(
                   one INTEGER PRIMARY KEY CHECK(one=1), day INTEGER NOT NULL,
-                  bytes INTEGER NOT NULL) STRICT;
+                  bytes INTEGER NOT NULL, waiting INTEGER NOT NULL) STRICT;
                 CREATE TABLE distributor(
                   one INTEGER PRIMARY KEY CHECK(one=1), name TEXT NOT NULL,
                   token BLOB NOT NULL) STRICT;
@@ -211,7 +215,7 @@ final class StateDatabase {
 /// Where a write to the state stands.
 package enum StatePoint: Sendable, Equatable {
     package enum Write: Sendable, Equatable {
-        case feed, head, batch, recheck, wish, answer, telling, told, warning, scrub
+        case feed, head, batch, recheck, wish, answer, telling, told, warning, scrub, traffic
     }
 
     /// Nothing of it happened.

@@ -1,3 +1,4 @@
+import WakeFiles
 import WakeSQLite
 
 /// Why the state database could not be read or written.
@@ -24,6 +25,14 @@ struct StateError: Error, Equatable {
             } else {
                 .other(error.code)
             }
+    }
+
+    /// On a full disk SQLite cannot even make the files beside the database, and says so as an
+    /// error of any kind (sqlite.org/rescode.html#ioerr_shmsize).
+    init(_ error: SQLiteError, of path: String) {
+        self.init(error)
+        guard case .other = cause, let free = try? Files.freeBytes(at: path) else { return }
+        if free < 65_536 { self = StateError(.full) }
     }
 
     var clientError: ClientError {

@@ -38,11 +38,20 @@ public struct ClientConfiguration: Sendable {
     public var cacheDirectory: String
     /// The only way out, when set.
     public var proxy: Proxy?
+    /// Bytes of heads and batches that a day (UTC) may bring, at least 262,144; nil for as many as
+    /// there are. The head is always fetched; a batch that does not fit is continued another day.
+    /// Not counted are what carries them (TLS, HTTP), the event stream and registrations, which
+    /// are small.
+    public var dailyByteBudget: Int?
+    /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
+    public var cacheCapacity: Int
 
     /// A configuration; nothing is checked before `WakeClient` takes it.
     public init(
         feed: String, feedKey: String, service: String? = nil, channel: Channel = .poll,
-        stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil
+        stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
+        dailyByteBudget: Int? = nil,
+        cacheCapacity: Int = 64 << 20
     ) {
         self.feed = feed
         self.feedKey = feedKey
@@ -51,6 +60,8 @@ public struct ClientConfiguration: Sendable {
         self.stateDirectory = stateDirectory
         self.cacheDirectory = cacheDirectory
         self.proxy = proxy
+        self.dailyByteBudget = dailyByteBudget
+        self.cacheCapacity = cacheCapacity
     }
 }
 

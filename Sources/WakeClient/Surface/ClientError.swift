@@ -86,6 +86,10 @@ public enum ClientError: Error, Sendable, Equatable {
         case otherFeed
         /// The proxy's host, port or isolation.
         case proxy
+        /// Fewer bytes a day than 262,144: not even a part of a batch would come.
+        case dailyByteBudget
+        /// Fewer than no bytes of cache.
+        case cacheCapacity
         /// A shared library that is loaded at run time is missing; the package that brings it.
         case libraryMissing(package: String)
     }

@@ -18,6 +18,10 @@ public struct ClientStatus: Sendable, Equatable {
     public internal(set) var sharesOrigin: Bool
     /// The event stream stands, in this process.
     public internal(set) var isStreaming: Bool
+    /// Batches that wait for another day's budget.
+    public internal(set) var batchesWaiting: Int
+    /// When they are fetched; nil when none waits.
+    public internal(set) var waitingUntil: Int64?
     /// Why the last cycle failed, in this process; nil when it did not.
     public internal(set) var failure: ClientError?
 }

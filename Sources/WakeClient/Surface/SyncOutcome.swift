@@ -18,6 +18,9 @@ public enum SyncOutcome: Sendable, Equatable {
     case upToDate
     /// New batches were checked. `matches` are those that were not known before.
     case checked(batches: Int, matches: Int)
+    /// As `checked`, and then the day's bytes were used up: `waiting` batches are fetched from
+    /// `until` on, seconds since 1970. Nothing is skipped.
+    case metered(batches: Int, matches: Int, waiting: Int, until: Int64)
     /// The head is older than the wake said: an edge of a CDN lags behind. Looked at again later.
     case behind
     /// The feed is retired: nothing will ever be published again.

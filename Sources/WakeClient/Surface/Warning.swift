@@ -22,6 +22,9 @@ public enum Warning: Sendable, Equatable {
     case stateReset
     /// No room on the disk for the state.
     case diskFull
+    /// No room on the disk for fetched batches: they are checked as they come and not kept, so
+    /// that a secret added later is not checked against them.
+    case cacheFull
     /// The feed is retired: nothing will ever be published again. The client unregisters.
     case retired
     /// The service refuses the registration with this status.
@@ -39,6 +42,7 @@ public enum Warning: Sendable, Equatable {
         case .rollback: "rollback"
         case .stateReset: "state-reset"
         case .diskFull: "disk-full"
+        case .cacheFull: "cache-full"
         case .retired: "retired"
         case .registrationRefused: "registration-refused"
         }

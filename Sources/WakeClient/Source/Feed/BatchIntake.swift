@@ -11,12 +11,16 @@ final class BatchIntake: Sendable {
     /// Fetches are continued from multiples of this many bytes.
     static let markBytes = 65_536
 
-    private struct State: ~Copyable {
+    fileprivate struct State: ~Copyable {
         var reader: BatchReader?
         /// nil once caching failed: matching goes on without.
         var part: OpenFile?
         var failure: FeedError?
         var isFull = false
+        var share: DataBudget.Share?
+        var received = 0
+        var isCut = false
+        var isFruitless = false
     }
 
     private let search: BatchSearch
@@ -30,20 +34,43 @@ final class BatchIntake: Sendable {
         var reader = search.begin()
         var part: OpenFile?
         var mark = 0
+        var isFull = false
         if let path {
-            (part, mark) = PartFile.resume(path, feeding: &reader)
+            (part, mark, isFull) = PartFile.resume(path, feeding: &reader)
             // What is there proved wrong half-way: a reader that failed stays failed.
             if mark == 0 { reader = search.begin() }
         }
         resumeAt = UInt64(mark)
-        state = Mutex(State(reader: reader, part: part))
+        state = Mutex(State(reader: reader, part: part, isFull: isFull))
     }
+
+    /// Whether what comes is kept for another day.
+    var isKept: Bool { state.withLock { $0.part != nil } }
+
+    /// Takes so much and no more, before the fetch.
+    func limit(to share: DataBudget.Share) {
+        state.withLock { $0.share = share }
+    }
+
+    /// Bytes of the body that came, whatever became of them.
+    var received: Int { state.withLock { $0.received } }
+
+    /// The share was used up, or was known to be too small, before the batch came to its end.
+    var isCut: Bool { state.withLock { $0.isCut } }
+
+    /// It was cut, and what came is of no use another day.
+    var isFruitless: Bool { state.withLock { $0.isCut && ($0.isFruitless || $0.part == nil) } }
 
     /// Whether the answer is one to read on.
     func begin(_ response: FetchResponse) -> FetchVerdict {
+        let isAnew = response.status == 200 && resumeAt > 0
+        if response.isSuccess {
+            let length = response.contentLength
+            guard state.withLock({ $0.admits(length, isAnew: isAnew) }) else { return .stop }
+        }
         switch response.status {
         case 206 where resumeAt > 0 && response.contentRangeStart == resumeAt: return .proceed
-        case 200 where resumeAt > 0:
+        case 200 where isAnew:
             // RFC 9110 §14.2: a server may ignore Range and send everything.
             restart()
             return .proceed
@@ -69,6 +96,7 @@ final class BatchIntake: Sendable {
         // A closure cannot capture a span.
         let bytes = Array(copying: piece)
         return state.withLock { state in
+            let bytes = state.count(bytes)
             do throws(FeedError) {
                 try state.reader?.feed(bytes.span)
             } catch {
@@ -81,7 +109,7 @@ final class BatchIntake: Sendable {
                 state.part = nil
                 state.isFull = error.isFull
             }
-            return .proceed
+            return state.isCut ? .stop : .proceed
         }
     }
 
@@ -101,8 +129,45 @@ final class BatchIntake: Sendable {
     /// Makes the part file durable before it gets its name: later it is searched as it is.
     /// - Returns: whether it holds the whole batch.
     func synchronize() -> Bool {
-        let part = state.withLock { $0.part }
-        return part.flatMap { try? $0.synchronize() } != nil
+        state.withLock { state in
+            do throws(FileError) {
+                guard let part = state.part else { return false }
+                try part.synchronize()
+                return true
+            } catch {
+                state.isFull = error.isFull
+                return false
+            }
+        }
+    }
+}
+
+extension BatchIntake.State {
+    /// A fetch that would leave nothing for another day is not begun unless it is known to fit.
+    fileprivate mutating func admits(_ length: UInt64?, isAnew: Bool) -> Bool {
+        guard var share else { return true }
+        if isAnew, share.isWholeAllowedAnew {
+            share.isWholeAllowed = true
+            self.share = share
+        }
+        guard !share.isWholeAllowed else { return true }
+        if let length, length <= UInt64(share.most) {
+            self.share?.bytes = share.most
+            return true
+        }
+        guard isAnew || part == nil else { return true }
+        isCut = true
+        isFruitless = true
+        return false
+    }
+
+    /// - Returns: what of the piece is within the share.
+    fileprivate mutating func count(_ piece: [UInt8]) -> [UInt8] {
+        let before = received
+        received += piece.count
+        guard let share, !share.isWholeAllowed, received > share.bytes else { return piece }
+        isCut = true
+        return Array(piece.prefix(max(0, share.bytes - before)))
     }
 }
 

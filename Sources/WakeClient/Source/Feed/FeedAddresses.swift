@@ -12,6 +12,10 @@ struct FeedAddresses: Sendable {
             throw .configuration(.feedKey)
         }
         self.key = key
+        if let budget = configuration.dailyByteBudget, budget < DataBudget.least {
+            throw .configuration(.dailyByteBudget)
+        }
+        guard configuration.cacheCapacity >= 0 else { throw .configuration(.cacheCapacity) }
         do {
             base = try FetchURL(configuration.feed)
             head = try base.appending("head")

@@ -5,15 +5,13 @@ import WakeFiles
 /// The batches that were fetched, one file each under its published name. May be lost at any time;
 /// every use verifies what it reads.
 struct FeedCache: Sendable {
-    /// All files together, bytes.
-    static let capacity = 64 << 20
-
     private let directory: String
+    /// All batches together, bytes.
     private let capacity: Int
     private let isUsable: Bool
 
     /// Nothing fails here: without a cache, batches are checked as they arrive and not kept.
-    init(_ parent: String, feed: FeedID, capacity: Int = Self.capacity) {
+    init(_ parent: String, feed: FeedID, capacity: Int) {
         directory = parent + "/" + feed.text
         self.capacity = capacity
         try? Files.makeDirectory(directory)
@@ -26,6 +24,12 @@ struct FeedCache: Sendable {
     /// nil when nothing is to be kept.
     func partPath(_ name: String) -> String? {
         isUsable ? directory + "/" + name + ".part" : nil
+    }
+
+    /// Whether the disk has room for so many bytes more.
+    func hasRoom(for bytes: Int) -> Bool {
+        guard isUsable, let free = try? Files.freeBytes(at: directory) else { return false }
+        return free >= bytes
     }
 
     /// Opens a batch that was kept; nil when it is not there.
@@ -46,7 +50,9 @@ struct FeedCache: Sendable {
     /// Keeps a batch that was verified to its end.
     func keep(_ name: String) {
         guard let part = partPath(name) else { return }
-        try? Files.rename(part, to: path(name))
+        // A name that a power cut takes back is a batch less in the cache, which a flush of the
+        // directory for each batch is not worth.
+        try? Files.renameForNow(part, to: path(name))
     }
 
     func drop(_ name: String) {
@@ -85,22 +91,29 @@ struct FeedCache: Sendable {
         // Parts of batches that will never be asked for again.
         for name in (try? Files.names(in: directory)) ?? [] where name.hasSuffix(".part") {
             let batch = String(name.dropLast(".part".count))
-            let sequence = Self.sequence(of: batch)
-            if sequence.flatMap(head.batchName(for:)) != batch { dropPart(batch) }
+            guard let sequence = Self.sequence(of: batch) else { continue }
+            if head.batchName(for: sequence) != batch { dropPart(batch) }
         }
     }
 
     /// Twenty digits, a hyphen and sixteen hexadecimal digits; nil for any other name.
     private static func sequence(of name: String) -> UInt64? {
-        guard name.utf8.count == 37, name.utf8.dropFirst(20).first == UInt8(ascii: "-") else {
-            return nil
-        }
-        return UInt64(name.prefix(20))
+        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 20, parts[1].utf8.count == 16,
+            parts[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            UInt64(parts[1], radix: 16) != nil
+        else { return nil }
+        return UInt64(parts[0])
     }
 
-    /// Drops everything.
+    /// Drops everything of ours.
     func erase() {
-        for name in (try? Files.names(in: directory)) ?? [] { try? Files.remove(path(name)) }
+        for name in (try? Files.names(in: directory)) ?? [] {
+            let batch = name.hasSuffix(".part") ? String(name.dropLast(".part".count)) : name
+            if name == "head" || name == "head.tmp" || Self.sequence(of: batch) != nil {
+                try? Files.remove(path(name))
+            }
+        }
     }
 
     // MARK: Evidence of a fork

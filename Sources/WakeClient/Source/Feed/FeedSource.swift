@@ -14,6 +14,8 @@ struct FeedSource: Sendable {
         self.configuration = configuration
         addresses = try FeedAddresses(configuration)
         self.secrets = secrets
-        cache = FeedCache(configuration.cacheDirectory, feed: addresses.key.feedID)
+        cache = FeedCache(
+            configuration.cacheDirectory, feed: addresses.key.feedID,
+            capacity: configuration.cacheCapacity)
     }
 }

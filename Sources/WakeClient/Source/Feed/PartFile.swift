@@ -5,10 +5,11 @@ import WakeFiles
 /// The bytes of a batch that did not arrive whole.
 enum PartFile {
     /// Opens the file, or makes it, feeds what is worth keeping to `reader`, and cuts off the rest.
-    /// - Returns: the file to append to, nil when nothing can be kept, and how much was fed.
+    /// - Returns: the file to append to, nil when nothing can be kept; how much was fed; and
+    ///   whether the disk is full.
     static func resume(
         _ path: String, feeding reader: inout BatchReader
-    ) -> (file: OpenFile?, mark: Int) {
+    ) -> (file: OpenFile?, mark: Int, isFull: Bool) {
         do throws(FileError) {
             let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_APPEND)
             let size = try file.status().size
@@ -18,9 +19,9 @@ enum PartFile {
             if try !feed(file, upTo: mark, to: &reader) { mark = 0 }
             if let rest = reader.remainingBytes, rest == 0 { mark = 0 }
             try file.truncate(to: mark)
-            return (file, mark)
+            return (file, mark, false)
         } catch {
-            return (nil, 0)
+            return (nil, 0, error.isFull)
         }
     }
 

@@ -6,11 +6,11 @@ import WakeFiles
 // One batch: fetched or found, verified and searched in one pass, committed in one transaction.
 
 extension WakeClient {
-    /// - Returns: how many matches are new.
+    /// - Returns: how many matches are new; nil when the batch waits for another day's budget.
     func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead, in feed: FeedSource,
         against secrets: LocalSecretSet
-    ) async throws(ClientError) -> Int {
+    ) async throws(ClientError) -> Int? {
         precondition(record.cursor.sequence + 1 == planned.sequence, "batches come in order")
         let search = BatchSearch(cursor: record.cursor, head: verified, secrets: secrets)
         var committed = kept(planned, feed, search)
@@ -22,18 +22,27 @@ extension WakeClient {
                 committed = try await fetch(planned, feed, fresh: true, search)
             }
         }
-        guard let committed else { throw .truncated }
-        return try commit(committed, head: verified.head)
+        guard let committed else { return nil }
+        return try commit(committed, of: feed, head: verified.head)
     }
 
     /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
-    private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
+    private func commit(
+        _ batch: CommittedBatch, of feed: FeedSource, head: FeedHead
+    ) throws(ClientError) -> Int {
         var next = record
         next.cursor = batch.cursor
+        // Checked all the same, but a secret that is added later will not be checked against it.
+        let warnings: [Warning] =
+            isCacheFull && !next.warned.contains(.cacheFull) ? [.cacheFull] : []
+        if isCacheFull { next.warned.insert(.cacheFull) } else { next.warned.remove(.cacheFull) }
         let old = environment.wallSeconds() - FeedLimits.retainedSeconds
-        return try save(
-            next, matches: batch.matches.map(Match.init),
+        let new = try save(
+            next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, old), as: .batch)
+        // Now and not at the end of the cycle: the bound holds while a hundred batches come.
+        feed.cache.trim(head: head)
+        return new
     }
 
     /// A batch that was fetched before a crash came between.
@@ -58,25 +67,26 @@ extension WakeClient {
     }
 
     /// - Parameter fresh: whether caches on the way are to be passed by.
+    /// - Returns: nil when the day's budget is used up.
     private func fetch(
         _ planned: VerifiedHead.PlannedBatch, _ feed: FeedSource, fresh: Bool,
         _ search: BatchSearch
-    ) async throws(ClientError) -> CommittedBatch {
+    ) async throws(ClientError) -> CommittedBatch? {
         if fresh { feed.cache.dropPart(planned.name) }
         let intake = BatchIntake(path: feed.cache.partPath(planned.name), search: search)
+        let reserved = try reserve(for: intake, of: feed, isSecond: fresh)
+        guard let reserved else { return nil }
         let request = FetchRequest(
             try feed.addresses.batch(planned.name),
             fields: fresh ? [FetchField("Cache-Control", "no-cache")] : [],
             range: intake.resumeAt > 0 ? intake.resumeAt : nil,
             limit: FeedLimits.headerBytes + FeedLimits.payloadBytes, purpose: .feed)
         let status = StatusBox()
+        let ended = await take(request, into: intake, status)
+        try settle(intake, of: feed, reserved: reserved)
+        if intake.isCut, intake.failure == nil { return nil }
         do throws(FetchError) {
-            _ = try await transport.fetch(
-                request,
-                onHead: { response in
-                    status.set(response)
-                    return intake.begin(response)
-                }, sink: { intake.take($0) })
+            try ended.get()
         } catch {
             if let failure = intake.failure { throw try batchRefused(failure, planned, feed) }
             if error == .stopped, let response = status.response {
@@ -96,9 +106,26 @@ extension WakeClient {
             } else {
                 feed.cache.drop(planned.name)
             }
+            isCacheFull = intake.isFull
             return committed
         } catch {
             throw try batchRefused(error, planned, feed)
+        }
+    }
+
+    private func take(
+        _ request: FetchRequest, into intake: BatchIntake, _ status: StatusBox
+    ) async -> Result<Void, FetchError> {
+        do throws(FetchError) {
+            _ = try await transport.fetch(
+                request,
+                onHead: { response in
+                    status.set(response)
+                    return intake.begin(response)
+                }, sink: { intake.take($0) })
+            return .success(())
+        } catch {
+            return .failure(error)
         }
     }
 

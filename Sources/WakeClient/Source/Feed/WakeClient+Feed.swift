@@ -13,18 +13,28 @@ extension WakeClient {
             return .retired
         }
         guard !verified.plan.isEmpty else {
+            _ = try wait(with: 0, of: feed)
             feed.cache.trim(head: verified.head)
             return verified.freshness == .edgeIsStale ? .behind : .upToDate
         }
         let secrets = LocalSecretSet(try await lentSecrets(of: feed))
-        var matches = 0
+        var (batches, matches) = (0, 0)
         for planned in verified.plan {
-            matches += try await check(planned, of: verified, in: feed, against: secrets)
+            let new = try await check(planned, of: verified, in: feed, against: secrets)
+            guard let new else { break }
+            batches += 1
+            matches += new
         }
+        let waiting = verified.plan.count - batches
+        let nextDay = try wait(with: waiting, of: feed)
         feed.cache.trim(head: verified.head)
-        environment.log(.cycleEnded(batches: verified.plan.count))
+        environment.log(.cycleEnded(batches: batches))
+        if let nextDay {
+            return .metered(
+                batches: batches, matches: matches, waiting: waiting, until: nextDay)
+        }
         if verified.freshness == .edgeIsStale { return .behind }
-        return .checked(batches: verified.plan.count, matches: matches)
+        return .checked(batches: batches, matches: matches)
     }
 
     // MARK: Head
@@ -36,8 +46,8 @@ extension WakeClient {
         do throws(ClientError) {
             bytes = try await fetchHead(of: feed)
         } catch {
-            // A captive portal's page is longer than any head.
-            if error == .tooLarge { try refused(.badFeed) }
+            // A captive portal's page is longer than any head, or elsewhere.
+            if error.isOfPortal { try refused(.badFeed) }
             throw error
         }
         let now = environment.wallSeconds()
@@ -54,6 +64,7 @@ extension WakeClient {
     }
 
     private func fetchHead(of feed: FeedSource) async throws(ClientError) -> [UInt8] {
+        try countHead(of: feed)
         let body = BoundedBody(limit: FeedLimits.headBytes)
         let request = FetchRequest(
             feed.addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
@@ -77,7 +88,7 @@ extension WakeClient {
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
         var warnings: [Warning] = []
-        var warned = record.warned.intersection([.retired, .fork, .refused])
+        var warned = record.warned.intersection([.retired, .fork, .refused, .cacheFull])
         for warning in verified.warnings {
             switch warning {
             case .gap(let missing):
@@ -109,7 +120,9 @@ extension WakeClient {
         case .fork(let sequence):
             feed.cache.keepEvidence(of: sequence, other: bytes, in: directory.path)
             try forked(at: sequence)
-        case .truncated, .tooLarge, .corruptBatch: break
+        // Whole, as far as the server says, and yet no head: a short page of a captive portal.
+        case .truncated: try refused(.badFeed)
+        case .tooLarge, .corruptBatch: break
         }
     }
 
