@@ -36,6 +36,7 @@ let package = Package(
         .executable(name: "reveille", targets: ["reveille"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
         .library(name: "WakeClient", targets: ["WakeClient"]),
+        .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
     ],
     targets: [
@@ -79,6 +80,8 @@ let package = Package(
         library(
             "WakeClient",
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        library(
+            "WakeUnifiedPush", ["WakeClient", "WakeBus", "WakeModel", "WakeFiles"]),
         .executableTarget(
             name: "reveille",
             dependencies: [
@@ -90,6 +93,7 @@ let package = Package(
             name: "reveille-client",
             dependencies: [
                 "WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed", "WakeBus",
+                "WakeUnifiedPush",
             ],
             swiftSettings: strict),
 
@@ -112,6 +116,9 @@ let package = Package(
             "WakeAuditTests",
             ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
         tests("WakeBusTests", ["WakeBus", "CLinux"]),
+        tests(
+            "WakeUnifiedPushTests",
+            ["WakeUnifiedPush", "WakeClient", "WakeBus", "WakeModel", "WakeFiles", "WakeFeed"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",

@@ -23,7 +23,9 @@ extension WakeClient {
     public func unregister() async throws(ClientError) -> RegistrationState {
         let environment = environment
         _ = try clientError { () throws(StateError) in
-            try state.supersede(.absent, newToken: Self.newInstanceToken(environment))
+            // First: an endpoint that comes meanwhile is not registered again.
+            try state.dropDistributor()
+            return try state.supersede(.absent, newToken: Self.newInstanceToken(environment))
         }
         registrationFailure = nil
         return try await reconcileNow()

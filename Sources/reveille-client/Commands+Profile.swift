@@ -12,6 +12,7 @@ let initCommand = Command(
         .init("--proxy", value: "HOST:PORT", "a SOCKS5 proxy for everything, such as Tor"),
         .init("--daily-bytes", value: "N", "how many bytes of the feed a day may bring"),
         .init("--cache-megabytes", value: "N", "how much to keep of the past, 64 by default"),
+        .init("--vapid", value: "KEY", "the service's public key for Web Push, 87 characters"),
     ] + Profile.options,
     examples: [
         "reveille-client init --feed https://feed.example/feed/ --key KEY",
@@ -27,12 +28,13 @@ let initCommand = Command(
     let proxy = invocation.value("--proxy")
     let dailyBytes = invocation.value("--daily-bytes")
     let cacheMegabytes = invocation.value("--cache-megabytes")
+    let vapid = try Profile.vapidKey(invocation)
     let configuration = try Profile.configuration(
         feed: feed, key: key, service: service, channel: channel, proxy: proxy,
         dailyBytes: dailyBytes, cacheMegabytes: cacheMegabytes, in: profile)
     try profile.write(
         feed: feed, key: key, service: service, channel: channel, proxy: proxy,
-        dailyBytes: dailyBytes, cacheMegabytes: cacheMegabytes)
+        dailyBytes: dailyBytes, cacheMegabytes: cacheMegabytes, vapid: vapid)
     do throws(ClientError) {
         // Opens and closes the state once: what is wrong with the directory is said now.
         _ = try WakeClient(
@@ -52,6 +54,7 @@ let forgetCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
+    let farewell = try PushFarewell(profile, configuration)
     do throws(ClientError) {
         let client = try WakeClient(
             configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
@@ -59,6 +62,7 @@ let forgetCommand = Command(
     } catch {
         throw CommandFailure(error)
     }
+    _ = await farewell.say()
     do throws(SecretDirectory.Fault) {
         let secrets = profile.secrets()
         for name in try secrets.names() { try secrets.remove(named: name) }

@@ -29,6 +29,10 @@ let unregisterCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
+    // Whoever is not to be registered is not to be registered again by the next endpoint.
+    let farewell = try PushFarewell(profile, configuration)
+    try profile.setPushes(nil)
+    _ = await farewell.say()
     let change = try await wish(nil, in: profile, configuration)
     return report(change, json: invocation.flag("--json"))
 }
@@ -53,13 +57,13 @@ private func pushToken(_ invocation: Invocation) throws(CommandFailure) -> PushT
 }
 
 /// The registration before a wish and after it.
-private struct Change {
+struct Change {
     var before: RegistrationState
     var after: RegistrationState
 }
 
 /// Brings a wish about, or leaves it to the client that holds the profile.
-private func wish(
+func wish(
     _ token: PushToken?, in profile: Profile, _ configuration: ClientConfiguration
 ) async throws(CommandFailure) -> Change {
     do throws(ClientError) {
@@ -98,7 +102,7 @@ private func wishAlone(
     return Change(before: before, after: after)
 }
 
-private func report(_ change: Change, json: Bool) -> ExitStatus {
+func report(_ change: Change, json: Bool) -> ExitStatus {
     let state = change.after
     if json {
         Console().out("{\(Report.registration(state))}")
@@ -110,6 +114,10 @@ private func report(_ change: Change, json: Bool) -> ExitStatus {
     } else {
         Console().out(Report.sentence(state))
     }
+    return registrationStatus(state)
+}
+
+func registrationStatus(_ state: RegistrationState) -> ExitStatus {
     switch state {
     case .none, .registered, .suspended: return .success
     case .registering(let failure), .unregistering(let failure):

@@ -1,6 +1,7 @@
 import Synchronization
 import WakeClient
 import WakeCommand
+import WakeUnifiedPush
 
 let tellingOptions: [Command.Option] =
     [
@@ -36,10 +37,11 @@ let runCommand = Command(
     } catch {
         throw CommandFailure(error)
     }
+    let pushes = try profile.connector(of: client, environment)
     let end = RunEnd()
     await TerminationSignal.cancels {
         await withTaskCancellationHandler {
-            await run(client, end)
+            await run(client, beside: pushes, end)
         } onCancel: {
             Supervisor.notifyStopping()
         }
@@ -49,11 +51,13 @@ let runCommand = Command(
     return .success
 }
 
-private func run(_ client: WakeClient, _ end: RunEnd) async {
+private func run(
+    _ client: WakeClient, beside pushes: UnifiedPushConnector?, _ end: RunEnd
+) async {
     await withTaskGroup(of: Void.self) { group in
         group.addTask {
             do throws(ClientError) {
-                try await client.run()
+                try await client.run(beside: pushes)
             } catch {
                 end.failure.withLock { $0 = error }
             }
@@ -111,6 +115,10 @@ extension ClientEvent {
         case .unregistered: "unregistered"
         case .registrationFailed(let error, let seconds):
             "registration failed: \(error.code), retry in \(seconds) s"
+        case .busConnected: "on the session bus"
+        case .busLost(let seconds): "no session bus, retry in \(seconds) s"
+        case .pushesStand: "the distributor brings pushes"
+        case .pushReceived: "push"
         case .tellingFailed(let seconds): "telling failed, retry in \(seconds) s"
         }
     }

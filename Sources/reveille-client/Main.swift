@@ -13,7 +13,8 @@ enum Main {
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, doctorCommand, profilesCommand, verifyCommand, forgetCommand,
+                statusCommand, doctorCommand, pushListCommand, pushUseCommand, pushOffCommand,
+                pushStatusCommand, profilesCommand, verifyCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "

@@ -73,7 +73,7 @@ struct Profile {
             }
     }
 
-    private static func base(
+    static func base(
         _ variable: String, _ fallback: String
     ) throws(CommandFailure) -> String {
         // "If an implementation encounters a relative path … it should ignore it."

@@ -8,6 +8,23 @@ extension Profile {
 
     /// - Throws: `configuration`, with the line's number, for anything unknown or missing.
     func configuration() throws(CommandFailure) -> ClientConfiguration {
+        let values = try values()
+        guard let feed = values["feed"], let key = values["key"] else {
+            throw failure("lacks feed or key")
+        }
+        return try Self.configuration(
+            feed: feed, key: key, service: values["service"], channel: values["channel"],
+            proxy: values["proxy"], dailyBytes: values["daily-bytes"],
+            cacheMegabytes: values["cache-megabytes"], in: self)
+    }
+
+    /// Every line of the file, by its name.
+    func values() throws(CommandFailure) -> [String: String] {
+        try parse(try text())
+    }
+
+    /// The file as it stands there.
+    func text() throws(CommandFailure) -> String {
         let bytes: [UInt8]
         let isPrivate: Bool
         do throws(FileError) {
@@ -25,13 +42,14 @@ extension Profile {
         guard isPrivate else {
             throw failure("is open to others", hint: "chmod 600 client.conf")
         }
-        return try parse(String(decoding: bytes, as: UTF8.self))
+        return String(decoding: bytes, as: UTF8.self)
     }
 
-    private func parse(_ text: String) throws(CommandFailure) -> ClientConfiguration {
+    private func parse(_ text: String) throws(CommandFailure) -> [String: String] {
         var values: [String: String] = [:]
         let known = [
             "feed", "key", "service", "channel", "proxy", "daily-bytes", "cache-megabytes",
+            "distributor", "vapid",
         ]
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -48,13 +66,7 @@ extension Profile {
                 throw failure("line \(index + 1) repeats \(name)")
             }
         }
-        guard let feed = values["feed"], let key = values["key"] else {
-            throw failure("lacks feed or key")
-        }
-        return try Self.configuration(
-            feed: feed, key: key, service: values["service"], channel: values["channel"],
-            proxy: values["proxy"], dailyBytes: values["daily-bytes"],
-            cacheMegabytes: values["cache-megabytes"], in: self)
+        return values
     }
 
     /// Builds a configuration from words, whether of a file or a command line.
@@ -108,12 +120,13 @@ extension Profile {
     /// Writes the file; one that is there is not touched.
     func write(
         feed: String, key: String, service: String?, channel: String?, proxy: String?,
-        dailyBytes: String? = nil, cacheMegabytes: String? = nil
+        dailyBytes: String? = nil, cacheMegabytes: String? = nil, vapid: String? = nil
     ) throws(CommandFailure) {
         var text = "[client]\nfeed = \(feed)\nkey = \(key)\n"
         let values = [
             ("service", service), ("channel", channel), ("proxy", proxy),
             ("daily-bytes", dailyBytes), ("cache-megabytes", cacheMegabytes),
+            ("vapid", vapid),
         ]
         for (name, value) in values {
             if let value { text += "\(name) = \(value)\n" }
@@ -133,7 +146,7 @@ extension Profile {
         }
     }
 
-    private func failure(_ problem: String, hint: String? = nil) -> CommandFailure {
+    func failure(_ problem: String, hint: String? = nil) -> CommandFailure {
         CommandFailure("client.conf \(problem)", hint: hint, status: .configuration)
     }
 }

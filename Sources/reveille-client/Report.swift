@@ -88,6 +88,19 @@ enum Report {
                 + "push service, or not this endpoint's host"
         case .registrationRefused(let status):
             "the service refuses the registration with status \(status)"
+        case .distributorFails(let trouble):
+            "no pushes come: \(distributor(trouble)); listening and polling go on"
+        }
+    }
+
+    private static func distributor(_ trouble: Warning.DistributorTrouble) -> String {
+        switch trouble {
+        case .absent: "the distributor does not answer"
+        case .failing: "the distributor fails again and again"
+        case .actionRequired: "the distributor wants something done, such as a login"
+        case .vapidRequired: "the distributor wants the service's key, see init --vapid"
+        case .unregistered: "the distributor ended the registration again and again"
+        case .unsupported: "the distributor does not speak org.unifiedpush.Distributor2"
         }
     }
 }

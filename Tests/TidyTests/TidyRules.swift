@@ -23,12 +23,14 @@ enum TidyRules {
         "WakeClient": [
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles",
         ],
+        "WakeUnifiedPush": ["WakeClient", "WakeBus", "WakeModel", "WakeFiles"],
         "reveille": [
             "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeAudit",
             "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
         ],
         "reveille-client": [
             "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles", "WakeBus",
+            "WakeUnifiedPush",
         ],
     ]
 

@@ -1,6 +1,6 @@
 /// Full-jitter back-off: a random time below a bound that doubles with every failure
 /// (aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter).
-struct Backoff: Sendable, Equatable {
+package struct Backoff: Sendable, Equatable {
     /// Bound of the first wait.
     let base: Duration
     /// Bound of every wait.
@@ -10,7 +10,7 @@ struct Backoff: Sendable, Equatable {
     ///   - failures: in a row, at least 1.
     ///   - random: in [0, 1).
     ///   - floor: the least wait, as a server asked for; cut to the ceiling.
-    func delay(failures: Int, random: Double, floor: Duration = .zero) -> Duration {
+    package func delay(failures: Int, random: Double, floor: Duration = .zero) -> Duration {
         precondition(failures >= 1 && (0..<1).contains(random))
         // 2^20 seconds are twelve days: more doublings cannot matter.
         let doublings = min(failures - 1, 20)
@@ -28,6 +28,9 @@ struct Backoff: Sendable, Equatable {
     static let telling = Backoff(base: .seconds(60), ceiling: .seconds(6 * 3600))
     /// The event stream; polling goes on underneath.
     static let stream = Backoff(base: .seconds(5), ceiling: .seconds(1800))
+    /// The session bus and the distributor on it; stream and polling go on beside.
+    package static let distributor = Backoff(base: .seconds(30), ceiling: .seconds(6 * 3600))
+    package static let bus = Backoff(base: .seconds(2), ceiling: .seconds(1800))
 }
 
 extension Duration {

@@ -19,6 +19,7 @@ struct FeedRecord: Sendable, Equatable {
         static let fork = Warned(rawValue: 8)
         static let refused = Warned(rawValue: 16)
         static let cacheFull = Warned(rawValue: 32)
+        static let distributor = Warned(rawValue: 64)
     }
 
     var position: Position

@@ -51,6 +51,7 @@ package struct ProfileVisit {
         guard service.registration != nil else { throw .configuration(.serviceMissing) }
         let environment = environment
         do throws(StateError) {
+            if token == nil { try state.dropDistributor() }
             _ = try state.supersede(
                 token.map { .registered($0.wire) } ?? .absent,
                 newToken: WakeClient.newInstanceToken(environment))
@@ -58,6 +59,25 @@ package struct ProfileVisit {
             throw error.clientError
         }
         Doorbell.ring(configuration.stateDirectory)
+    }
+
+    /// The profile's distributor; nil when none was chosen, or none is any more.
+    package func distributor() throws(ClientError) -> DistributorRecord? {
+        do throws(StateError) {
+            return try state.distributor()
+        } catch {
+            throw error.clientError
+        }
+    }
+
+    /// What kind of push token the service is to hold; nil for none.
+    package func pushService() throws(ClientError) -> PushToken.Service? {
+        do throws(StateError) {
+            guard case .registered(let token) = try state.wish()?.kind else { return nil }
+            return PushToken(token).service
+        } catch {
+            throw error.clientError
+        }
     }
 
     /// How far the wish has come.

@@ -140,6 +140,7 @@ extension Warning {
         case .retired: (10, 0, 0)
         case .registrationRefused(let status): (11, Int64(status), 0)
         case .cacheFull: (12, 0, 0)
+        case .distributorFails(let trouble): (13, trouble.rawValue, 0)
         }
     }
 
@@ -158,6 +159,9 @@ extension Warning {
         case 10: self = .retired
         case 11: self = .registrationRefused(status: Int(row.1))
         case 12: self = .cacheFull
+        case 13:
+            guard let trouble = DistributorTrouble(rawValue: row.1) else { return nil }
+            self = .distributorFails(trouble)
         default: return nil
         }
     }

@@ -216,6 +216,7 @@ final class StateDatabase {
 package enum StatePoint: Sendable, Equatable {
     package enum Write: Sendable, Equatable {
         case feed, head, batch, recheck, wish, answer, telling, told, warning, scrub, traffic
+        case distributor
     }
 
     /// Nothing of it happened.

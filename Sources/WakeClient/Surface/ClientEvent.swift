@@ -24,6 +24,14 @@ public enum ClientEvent: Sendable, Equatable {
     case unregistered
     /// An attempt to register or unregister failed and is tried again after so many seconds.
     case registrationFailed(ClientError, retrySeconds: Int)
+    /// The session bus knows us: a distributor can bring pushes.
+    case busConnected
+    /// There is no session bus, or it went away; tried again after so many seconds.
+    case busLost(retrySeconds: Int)
+    /// The distributor has told an endpoint.
+    case pushesStand
+    /// The distributor brought a push.
+    case pushReceived
     /// A match was to be told and its handler failed; tried again after so many seconds.
     case tellingFailed(retrySeconds: Int)
 }

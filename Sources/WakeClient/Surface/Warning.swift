@@ -29,6 +29,9 @@ public enum Warning: Sendable, Equatable {
     case retired
     /// The service refuses the registration with this status.
     case registrationRefused(status: Int)
+    /// No pushes come from the UnifiedPush distributor until somebody does something; event stream
+    /// and polling go on.
+    case distributorFails(DistributorTrouble)
 
     /// A stable word for scripts.
     public var code: String {
@@ -45,6 +48,23 @@ public enum Warning: Sendable, Equatable {
         case .cacheFull: "cache-full"
         case .retired: "retired"
         case .registrationRefused: "registration-refused"
+        case .distributorFails: "distributor-fails"
         }
+    }
+
+    /// Why a UnifiedPush distributor brings no pushes.
+    public enum DistributorTrouble: Int64, Sendable, Equatable {
+        /// It is not there, or does not answer.
+        case absent = 1
+        /// It failed again and again.
+        case failing = 2
+        /// It wants its user to do something, such as to log in.
+        case actionRequired = 3
+        /// It wants the service's public VAPID key.
+        case vapidRequired = 4
+        /// It ended the registration again and again.
+        case unregistered = 5
+        /// It does not speak version 2 of the protocol.
+        case unsupported = 6
     }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Wakes one waiter, at once or the next time it waits. Ringing often is ringing once.
-final class Bell: Sendable {
+package final class Bell: Sendable {
     private struct State {
         var isRung = false
         var waiter: CheckedContinuation<Void, Never>?
@@ -9,7 +9,9 @@ final class Bell: Sendable {
 
     private let state = Mutex(State())
 
-    func ring() {
+    package init() {}
+
+    package func ring() {
         let waiter = state.withLock { state in
             defer { state.waiter = nil }
             state.isRung = state.waiter == nil
@@ -21,7 +23,7 @@ final class Bell: Sendable {
     /// Returns when the bell rings, when the time is over or when the task is cancelled. One
     /// waiter at a time.
     /// - Parameter duration: nil waits for the bell alone.
-    func wait(for duration: Duration?, in environment: ClientEnvironment) async {
+    package func wait(for duration: Duration?, in environment: ClientEnvironment) async {
         if let duration, duration <= .zero { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.rung() }

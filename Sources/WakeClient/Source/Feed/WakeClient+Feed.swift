@@ -88,7 +88,9 @@ extension WakeClient {
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
         var warnings: [Warning] = []
-        var warned = record.warned.intersection([.retired, .fork, .refused, .cacheFull])
+        var warned = record.warned.intersection([
+            .retired, .fork, .refused, .cacheFull, .distributor,
+        ])
         for warning in verified.warnings {
             switch warning {
             case .gap(let missing):

@@ -1,0 +1,215 @@
+import WakeBus
+import WakeClient
+import WakeCommand
+import WakeFiles
+import WakeUnifiedPush
+
+let pushListCommand = Command(
+    "push list", "the UnifiedPush distributors of this desktop",
+    options: [.init("--json", "as JSON")]
+) { invocation throws(CommandFailure) in
+    let found = try await distributors()
+    if invocation.flag("--json") {
+        let items = found.map { "{\"name\":\"\($0.name)\",\"running\":\($0.isRunning)}" }
+        Console().out("[\(items.joined(separator: ","))]")
+    } else if found.isEmpty {
+        Console().out("no UnifiedPush distributor is installed")
+    } else {
+        for distributor in found {
+            let note = distributor.isRunning ? "" : "  (started when it is needed)"
+            Console().out(distributor.name + note)
+        }
+    }
+    return .success
+}
+
+let pushUseCommand = Command(
+    "push use", "have a UnifiedPush distributor wake this client",
+    operands: [.init("NAME", "as `push list` shows it, or its last word", .optional)],
+    options: tellingOptions + [
+        .init("--unit", value: "UNIT", "a systemd user unit that a push starts instead"),
+        .init("--vapid", value: "KEY", "the service's public key for Web Push"),
+    ] + Profile.options,
+    examples: [
+        "reveille-client push use kde --unit reveille-client.service",
+        "reveille-client push use org.unifiedpush.Distributor.kde --on-match ~/bin/tell-me",
+    ],
+    notes: """
+        A push reaches a client that runs. With --unit, or a way to tell of matches such as
+        --on-match, a push also starts one that does not.
+        """
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    guard configuration.service != nil else {
+        throw CommandFailure(.configuration(.serviceMissing))
+    }
+    let distributor = try choose(
+        invocation.operands.first, among: try await distributors())
+    let vapid = try Profile.vapidKey(invocation)
+    try profile.setPushes(.init(distributor: distributor.name, vapid: vapid))
+    let isStarted = try writeActivation(profile, invocation)
+    if isStarted { await reloadServices() }
+    let outcome = try await firstRegistration(profile, configuration)
+    Console().out("\(distributor.name): \(outcome.words)")
+    if !isStarted {
+        Console().error(
+            "hint: pushes reach this client only while `run` runs; --unit or --on-match has them"
+                + " start it")
+    }
+    return outcome.status
+}
+
+let pushOffCommand = Command(
+    "push off", "give the distributor up, and have the service forget this device",
+    options: [.init("--json", "as JSON")] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let farewell = try PushFarewell(profile, configuration)
+    try profile.setPushes(nil)
+    if await !farewell.say() {
+        Console().error(
+            "reveille-client: the distributor could not be told; it may show this client until"
+                + " it is removed there")
+    }
+    let change = try await wish(nil, in: profile, configuration)
+    return report(change, json: invocation.flag("--json"))
+}
+
+private func distributors() async throws(CommandFailure) -> [Distributor] {
+    do throws(UnifiedPushError) {
+        return try await UnifiedPushConnector.distributors()
+    } catch {
+        throw CommandFailure(
+            "there is no session bus",
+            hint: "pushes come by the user's desktop session; without one, `run` is woken by the"
+                + " event stream", status: .transient)
+    }
+}
+
+private func choose(
+    _ name: String?, among found: [Distributor]
+) throws(CommandFailure) -> Distributor {
+    if let name {
+        let wanted = found.first {
+            $0.name == name || $0.name == "org.unifiedpush.Distributor." + name
+        }
+        if let wanted { return wanted }
+        throw CommandFailure(
+            "there is no distributor of this name", hint: "`push list` shows those there are")
+    }
+    switch DistributorChoice(found) {
+    case .one(let distributor): return distributor
+    case .none:
+        throw CommandFailure(
+            "no UnifiedPush distributor is installed",
+            hint: "unifiedpush.org/users/distributors lists them; without one, `run` is woken by"
+                + " the event stream")
+    case .several(let distributors):
+        throw CommandFailure(
+            "there are several distributors",
+            hint: "name one of " + distributors.map(\.name).joined(separator: ", "),
+            status: .usage)
+    }
+}
+
+/// - Returns: whether a push starts the client.
+private func writeActivation(
+    _ profile: Profile, _ invocation: Invocation
+) throws(CommandFailure) -> Bool {
+    let unit = invocation.value("--unit")
+    var telling: [String] = []
+    for option in tellingOptions {
+        if let value = option.value == nil ? nil : invocation.value(option.name) {
+            telling += [option.name, value]
+        } else if option.value == nil, invocation.flag(option.name) {
+            telling.append(option.name)
+        }
+    }
+    let path = try profile.activationPath()
+    // A client that can tell nobody must not be started: what it prints, nobody reads.
+    guard unit != nil || telling.contains(where: { $0 == "--on-match" || $0 == "--notify" }) else {
+        try? ActivationFile.remove(path)
+        return false
+    }
+    do throws(FileError) {
+        let program = try Files.resolve("/proc/self/exe")
+        let file = ActivationFile(
+            name: profile.busName, words: [program, "run"] + profile.words + telling, unit: unit)
+        try file.write(to: path)
+    } catch {
+        let reason = error.exists ? "somebody else's file is there" : error.reason
+        throw CommandFailure(
+            "the file by which the bus starts this client cannot be written: \(reason)",
+            status: .ioError)
+    }
+    return true
+}
+
+private func reloadServices() async {
+    do throws(BusError) {
+        let bus = try await BusConnection.session()
+        defer { bus.close() }
+        try await bus.reloadServices()
+    } catch {
+        // The bus looks by itself, some time.
+    }
+}
+
+// MARK: The first time
+
+private struct FirstRegistration {
+    let words: String
+    let status: ExitStatus
+}
+
+/// Registers once, so that the person sees at once whether it works.
+private func firstRegistration(
+    _ profile: Profile, _ configuration: ClientConfiguration
+) async throws(CommandFailure) -> FirstRegistration {
+    let client: WakeClient
+    do throws(ClientError) {
+        client = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+    } catch {
+        guard error == .locked else { throw CommandFailure(error) }
+        return .init(
+            words: "chosen; the client that runs uses it once it is restarted", status: .success)
+    }
+    guard let connector = try profile.connector(of: client, .live) else {
+        return .init(words: "not chosen", status: .failure)
+    }
+    let trouble = await standing(connector)
+    if trouble != nil {
+        return .init(
+            words: "chosen, but it brings no pushes yet; run keeps trying", status: .transient)
+    }
+    do throws(ClientError) {
+        try await client.reconcile()
+    } catch {
+        throw CommandFailure(error)
+    }
+    let state = await client.status.registration
+    return .init(words: Report.sentence(state), status: registrationStatus(state))
+}
+
+/// Waits half a minute until pushes stand.
+/// - Returns: nil when they do.
+private func standing(_ connector: UnifiedPushConnector) async -> UnifiedPushStatus? {
+    await withTaskGroup(of: Void.self) { group in
+        group.addTask { await connector.run() }
+        defer { group.cancelAll() }
+        var status = await connector.status
+        for _ in 0..<600 {
+            status = await connector.status
+            switch status {
+            case .registered: return nil
+            case .failing, .givenUp: return status
+            case .stopped, .noBus, .nameTaken, .registering: break
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return status
+    }
+}

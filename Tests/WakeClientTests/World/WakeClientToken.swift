@@ -1,0 +1,4 @@
+import WakeClient
+
+/// `WakeModel` has a type of the same name.
+typealias WakeClientToken = PushToken

@@ -1,0 +1,147 @@
+import Testing
+import WakeClient
+
+@testable import WakeUnifiedPush
+
+@Suite("The connector's rules")
+struct ConnectorMachineTests {
+    private typealias World = MachineWorld
+
+    @Test("a connection registers, and the endpoint is handed on once")
+    func registers() {
+        var world = World()
+        #expect(world.take(.connected(owner: nil)) == [.register])
+        #expect(world.take(.ownerChanged(World.distributor)) == [])
+        #expect(world.take(.answered(.succeeded)) == [])
+        #expect(world.newEndpoint(1).contains(.adopt(World.endpoint(1))))
+        #expect(world.machine.phase == .standing)
+        for _ in 0..<100 { #expect(!world.newEndpoint(1).contains(.adopt(World.endpoint(1)))) }
+        #expect(world.newEndpoint(2) == [.adopt(World.endpoint(2))])
+        #expect(world.adopted == [World.endpoint(1), World.endpoint(2)])
+    }
+
+    @Test("the endpoint may come before the answer to the registration")
+    func endpointFirst() {
+        var world = World()
+        world.take(.connected(owner: World.distributor))
+        #expect(world.newEndpoint(1) == [.adopt(World.endpoint(1))])
+        #expect(world.machine.phase == .calling)
+        world.take(.answered(.succeeded))
+        #expect(world.machine.phase == .standing && world.machine.next == nil)
+    }
+
+    @Test("what the service holds already is not handed on again after a restart")
+    func restart() {
+        var world = World(holding: World.endpoint(1))
+        world.take(.connected(owner: World.distributor))
+        world.take(.answered(.succeeded))
+        world.newEndpoint(1)
+        #expect(world.adopted.isEmpty && world.machine.phase == .standing)
+    }
+
+    @Test(
+        "a distributor that goes and comes back is registered with again, and nothing else happens")
+    func returns() {
+        var world = World.standing()
+        for number in 6..<16 {
+            #expect(world.take(.ownerChanged(nil)) == [])
+            world.wait(.seconds(5))
+            let owner = Array(":1.\(number)".utf8)
+            #expect(world.take(.ownerChanged(owner)) == [.register])
+            world.take(.answered(.succeeded))
+            world.newEndpoint(1, by: owner)
+            #expect(world.machine.phase == .standing)
+        }
+        #expect(world.adopted == [World.endpoint(1)] && world.registrations == 11)
+        #expect(world.notes.allSatisfy { $0 == nil })
+    }
+
+    @Test("a distributor that restarts all the time is called once a second")
+    func flapping() {
+        var world = World.standing()
+        for number in 6..<106 {
+            world.take(.ownerChanged(nil))
+            world.take(.ownerChanged(Array(":1.\(number)".utf8)))
+            world.take(.answered(.failed))
+            world.wait(.milliseconds(100))
+        }
+        #expect(world.registrations <= 12)
+    }
+
+    @Test("a distributor that stays away is called again, less and less, and that is said once")
+    func staysAway() {
+        var world = World.standing()
+        world.take(.ownerChanged(nil))
+        var calls = 0
+        for _ in 0..<(7 * 24) {
+            for output in world.wait(.seconds(3600)) where output == .register {
+                calls += 1
+                world.take(.answered(.absent))
+            }
+        }
+        // Full jitter at its middle: 30 s doubling to 3 hours.
+        #expect((20...80).contains(calls))
+        #expect(world.notes.compactMap { $0 } == [.absent])
+        #expect(world.adopted.count == 1 && !world.outputs.contains(.withdraw(World.endpoint(1))))
+    }
+
+    @Test("foreign tokens, other senders and unreadable calls change nothing")
+    func foreign() {
+        var world = World.standing()
+        let before = world.outputs.count
+        let other = Array(":1.9".utf8)
+        let token = World.token
+        for wrong in [[], Array("x".utf8), token.dropLast(), token + [0x30]] as [[UInt8]] {
+            world.newEndpoint(2, token: wrong)
+            world.call(.message(token: wrong, id: nil))
+            world.call(.unregistered(token: wrong))
+        }
+        for sender in [other, nil, Array("org.unifiedpush.Distributor.x".utf8)] {
+            world.newEndpoint(2, by: sender)
+            world.call(.message(token: token, id: nil), by: sender)
+            world.call(.unregistered(token: token), by: sender)
+        }
+        world.call(.unreadable)
+        #expect(world.outputs.count == before && world.machine.phase == .standing)
+        // While it does not run, nobody speaks for it.
+        world.take(.ownerChanged(nil))
+        world.call(.message(token: token, id: nil))
+        #expect(world.wakes == 0)
+    }
+
+    @Test(
+        "an endpoint that is none is refused without harm",
+        arguments: [
+            "", "https://", "not_an_url", "http://push.example/x", "https://127.0.0.1/x",
+            "https://localhost/x", "https://push.example:8443/x", "https://push.example/\u{7F}",
+            "https://push.example/a b", "https://push.example/ü", "https://push.example/../x",
+            "https://push.example/" + String(repeating: "x", count: 488),
+        ])
+    func oddEndpoints(_ text: String) {
+        var world = World.standing()
+        let call = ConnectorCall.newEndpoint(token: World.token, endpoint: Array(text.utf8))
+        #expect(world.call(call) == [])
+        #expect(world.newEndpoint(1).allSatisfy { $0 == .note(nil) })
+        #expect(world.adopted.count == 1)
+    }
+
+    @Test("every message wakes and is acknowledged, also before the endpoint is known")
+    func messages() {
+        var world = World()
+        world.take(.connected(owner: World.distributor))
+        let call = ConnectorCall.message(token: World.token, id: nil)
+        #expect(world.call(call) == [.acknowledge, .wake])
+    }
+
+    @Test("a bus that comes back is a wake, and the same registration")
+    func busReturns() {
+        var world = World.standing()
+        world.take(.disconnected)
+        #expect(world.machine.phase == .offline && world.machine.next == nil)
+        #expect(world.newEndpoint(2) == [])
+        #expect(world.take(.connected(owner: World.distributor)) == [.wake, .register])
+        world.take(.answered(.succeeded))
+        world.newEndpoint(1)
+        #expect(world.adopted == [World.endpoint(1)])
+    }
+}
