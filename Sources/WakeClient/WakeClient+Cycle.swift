@@ -10,11 +10,11 @@ extension WakeClient {
     public func synchronize(
         _ reason: SyncReason = .manual
     ) async throws(ClientError) -> SyncOutcome {
+        let before = (cycles: cyclesBegun, sequence: record.sequence)
         switch reason {
         case .push, .wake:
             guard try isListening() else { return .ignored }
-            // Every client of a broadcast would come at once otherwise.
-            await environment.sleep(record.orders.spread * environment.randomUnit())
+            await environment.sleep(placeInSpread() - environment.uptime())
             guard !Task.isCancelled else { throw .cancelled }
         case .manual, .poll, .resumed: break
         }
@@ -22,13 +22,14 @@ extension WakeClient {
         if case .wake(let sequence) = reason { hint = sequence }
         let outcome: SyncOutcome
         do throws(ClientError) {
-            outcome = try await sharedCycle(hint: hint)
+            outcome = try await sharedCycle(hint: hint, since: before.cycles)
         } catch {
             // What was found before the failure is not kept waiting for the next cycle.
             if error != .cancelled { try? await tell() }
             throw error
         }
-        if outcome == .behind || (outcome == .upToDate && reason == .push) {
+        let isBlind = reason == .push && record.sequence == before.sequence
+        if outcome == .behind || (outcome == .upToDate && isBlind) {
             // An edge that lags behind; a push carries no hint, so it would go unnoticed. `run`
             // looks again.
             let orders = record.orders
@@ -40,32 +41,60 @@ extension WakeClient {
         return outcome
     }
 
+    /// When to look after a wake: at random within the spread, so that not all clients of a
+    /// broadcast come at once. All wakes until then share the place, and the next one is a second
+    /// later at least: a thousand wakes in a second are two cycles.
+    func placeInSpread() -> Duration {
+        let now = environment.uptime()
+        guard lastPlace <= now else { return lastPlace }
+        let place = now + record.orders.spread * environment.randomUnit()
+        lastPlace = max(place, lastPlace + .seconds(1))
+        return lastPlace
+    }
+
     /// False while wakes are to be ignored: paused by the publisher, or unregistered by the user.
     func isListening() throws(ClientError) -> Bool {
         if record.orders.pausedUntil(now: environment.wallSeconds()) != nil { return false }
         return try clientError { () throws(StateError) in try state.wish()?.kind } != .absent
     }
 
-    /// Runs a cycle, or shares one that began after this call.
-    func sharedCycle(hint: UInt64?) async throws(ClientError) -> SyncOutcome {
-        let begunBefore = cyclesBegun
+    /// Runs a cycle, or shares one that began since, however that ended.
+    /// - Parameter begunBefore: `cyclesBegun` when the caller knew that it needs one.
+    func sharedCycle(
+        hint: UInt64?, since begunBefore: Int
+    ) async throws(ClientError) -> SyncOutcome {
+        // The next cycle looks for the newest that any of its callers heard of.
+        wantedHint = max(wantedHint, hint ?? 0)
         await beginChecking()
         defer { endChecking() }
         guard !Task.isCancelled else { throw .cancelled }
-        if cyclesBegun > begunBefore, let lastOutcome, lastOutcome != .behind {
-            return lastOutcome
+        if cyclesBegun == begunBefore || lastEnd == nil {
+            cyclesBegun += 1
+            lastEnd = nil
+            lastEnd = try await ownCycle()
         }
-        cyclesBegun += 1
-        lastOutcome = nil
+        guard let outcome = try lastEnd?.get() else { throw .cancelled }
+        // Somebody else heard of something newer.
+        let isKnown = hint ?? 0 <= record.sequence
+        return outcome == .behind && isKnown ? .upToDate : outcome
+    }
+
+    /// - Throws: `cancelled`; any other end is everybody's.
+    private func ownCycle() async throws(ClientError) -> Result<SyncOutcome, ClientError> {
+        let hint = wantedHint == 0 ? nil : wantedHint
+        wantedHint = 0
         environment.log(.cycleBegan)
         do throws(ClientError) {
             let outcome = try await cycle(hint: hint)
-            lastOutcome = outcome
             lastFailure = nil
-            return outcome
+            return .success(outcome)
         } catch {
-            if error != .cancelled { lastFailure = error }
-            throw error
+            if error == .cancelled {
+                wantedHint = max(wantedHint, hint ?? 0)
+                throw .cancelled
+            }
+            lastFailure = error
+            return .failure(error)
         }
     }
 

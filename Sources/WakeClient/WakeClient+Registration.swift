@@ -111,11 +111,18 @@ extension WakeClient {
             case .rest: return nil
             case .wait(let time): return time
             case .put, .delete:
-                guard !isReconciling, let wish, let url = service.registration else {
+                guard let wish, let url = service.registration else { return nil }
+                guard !isReconciling else {
+                    wasTurnedAway = true
                     return nil
                 }
                 isReconciling = true
-                defer { isReconciling = false }
+                defer {
+                    isReconciling = false
+                    // Whoever was turned away knows of no next time: let it look again.
+                    if wasTurnedAway { registrationBell.ring() }
+                    wasTurnedAway = false
+                }
                 try await attempt(wish, at: url)
             }
         }

@@ -77,13 +77,14 @@ extension WakeClient {
     /// Asks for a cycle.
     func ask(_ request: CycleGate.Request, after delay: Duration = .zero) {
         gate.ask(request, at: environment.uptime() + delay)
+        newestAsk = cyclesBegun
         cycleBell.ring()
     }
 
     /// Asks for a cycle that all clients are asked for at the same time, each in its own place.
     func askSpread(_ request: CycleGate.Request) {
-        let place = record.orders.spread * environment.randomUnit()
-        gate.ask(request, at: environment.uptime() + place, isDrawn: true)
+        gate.ask(request, at: placeInSpread(), isDrawn: true)
+        newestAsk = cyclesBegun
         cycleBell.ring()
     }
 
@@ -111,7 +112,8 @@ extension WakeClient {
         var end = CycleGate.End.cancelled
         defer { conclude(end, of: request) }
         do throws(ClientError) {
-            let outcome = try await sharedCycle(hint: request.hint == 0 ? nil : request.hint)
+            let outcome = try await sharedCycle(
+                hint: request.hint == 0 ? nil : request.hint, since: newestAsk)
             end = Self.end(outcome)
         } catch {
             switch error {
@@ -137,6 +139,7 @@ extension WakeClient {
         let delay = gate.end(
             end, served: request, at: environment.uptime(), cache: orders.cache,
             spread: orders.spread, random: environment.randomUnit())
+        newestAsk = cyclesBegun
         if case .failed = end, let lastFailure {
             environment.log(
                 .cycleFailed(lastFailure, retrySeconds: Int(delay?.wholeSeconds ?? 0)))
@@ -177,7 +180,12 @@ extension WakeClient {
 
     private func warnOfSilence() async {
         var next = record
-        guard let warning = next.watch.silence(now: environment.wallSeconds()) else { return }
+        guard let warning = next.watch.silence(now: environment.wallSeconds()) else {
+            // Written down, or every start would begin to count anew.
+            if next != record { _ = try? save(next, as: .feed) }
+            record = next
+            return
+        }
         do throws(ClientError) {
             try save(next, warnings: [warning], as: .feed)
         } catch {

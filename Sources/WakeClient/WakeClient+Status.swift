@@ -36,6 +36,7 @@ extension WakeClient {
             try? Files.remove(directory.path + "/" + name)
         }
         if case .feed(let feed) = source { feed.cache.erase() }
+        toldUnnoted = []
         record = FeedRecord(
             position: source.start, watch: Watch(start: environment.wallSeconds()))
     }

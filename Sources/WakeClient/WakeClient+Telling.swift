@@ -13,7 +13,11 @@ extension WakeClient {
         }
         while let pending = try nextToTell() {
             do {
-                try await handler.handle(pending.match)
+                // Told, and a full disk had no room to note it: once is enough.
+                if !toldUnnoted.contains(pending.match.id) {
+                    try await handler.handle(pending.match)
+                    toldUnnoted.insert(pending.match.id)
+                }
             } catch {
                 // A handler that was interrupted did not fail.
                 guard !Task.isCancelled else { return }
@@ -24,6 +28,7 @@ extension WakeClient {
             try clientError { () throws(StateError) in
                 try state.markTold(pending.match.id, now: now)
             }
+            toldUnnoted.remove(pending.match.id)
         }
     }
 

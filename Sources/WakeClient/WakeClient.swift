@@ -29,14 +29,24 @@ public actor WakeClient {
     var isChecking = false
     var checkWaiters: [CheckedContinuation<Void, Never>] = []
     var cyclesBegun = 0
-    var lastOutcome: SyncOutcome?
+    /// `cyclesBegun` when the gate was last asked: a cycle that began since serves all that ask.
+    var newestAsk = 0
+    var wantedHint: UInt64 = 0
+    /// How the cycle that began last ended; nil while it runs, or when its caller went away.
+    var lastEnd: Result<SyncOutcome, ClientError>?
     var lastFailure: ClientError?
+    /// When the look after the newest wake is, or was.
+    var lastPlace = Duration.seconds(-1)
 
     var isReconciling = false
+    /// Somebody came to reconcile while another did.
+    var wasTurnedAway = false
     var registrationFailure: ClientError?
     /// The first attempt after the start is made at this time at the latest.
     var registrationRestart: Int64?
     var isTelling = false
+    /// Told by this process, and not yet noted in the state.
+    var toldUnnoted: Set<MatchID> = []
     var isStreaming = false
     var hasWarnedOfFullDisk = false
     /// The last batch that was fetched could not be kept.

@@ -96,10 +96,11 @@ private struct PushStatus {
             case false?: isStarted ? "started by the next push" : "not running"
             case nil: "cannot be reached by pushes"
             }
+        let endpoint = isRegistered ? "an endpoint, " : ""
         return [
             "distributor     \(distributor)", "it is           \(there)",
             "this client is  \(client)",
-            "registration    \(isRegistered ? "an endpoint, " : "")\(Report.sentence(registration))",
+            "registration    \(endpoint)\(Report.sentence(registration))",
             "VAPID key       \(hasKey ? "known" : "not given; some distributors want it")",
         ].joined(separator: "\n")
     }

@@ -18,6 +18,17 @@ package final class ClientUnderTest: Sendable {
         guard made.status == 0 else { throw TestFailure(made.output) }
     }
 
+    /// The same profile once more, in a directory of its own.
+    package func copy() throws -> ClientUnderTest {
+        let copy = try TemporaryDirectory()
+        try FileManager.default.copyItem(atPath: state, toPath: copy.path + "/state")
+        return ClientUnderTest(in: copy)
+    }
+
+    private init(in directory: TemporaryDirectory) {
+        self.directory = directory
+    }
+
     /// A client of a service and of its feed.
     /// - Parameter url: the service's own unless a front stands before it.
     package convenience init(of service: ServiceUnderTest, at url: String? = nil) async throws {

@@ -16,11 +16,19 @@ package final class FaultyFront: Sendable {
     private let state: Observed<State>
     private let server: WireServer
 
-    /// - Parameter port: of the real service.
-    package init(to port: UInt16) throws {
+    /// - Parameters:
+    ///   - port: of the real service.
+    ///   - fields: whole lines, added to the head of every answer.
+    ///   - arrival: called for every request before anything is done with it.
+    package init(
+        to port: UInt16, adding fields: String = "",
+        onArrival arrival: @escaping @Sendable (WireRequest) -> Void = { _ in }
+    ) throws {
         let state = Observed(State())
         self.state = state
-        server = try WireServer { Self.relay($0, to: port, state) }
+        server = try WireServer { peer in
+            Self.relay(peer, to: port, state, adding: fields, arrival)
+        }
     }
 
     deinit { server.refuse() }
@@ -48,7 +56,8 @@ package final class FaultyFront: Sendable {
     }
 
     private static func relay(
-        _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>
+        _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>,
+        adding fields: String, _ arrival: (WireRequest) -> Void
     ) {
         while let request = WireRequest(from: peer) {
             let fault = state.update { state -> Fault? in
@@ -57,22 +66,36 @@ package final class FaultyFront: Sendable {
                 state.faults[request.method]?.removeFirst()
                 return next
             }
+            arrival(request)
             if case .answered(let status) = fault {
-                let head = "HTTP/1.1 \(status) Fault\r\nContent-Length: 0\r\n\r\n"
+                let head = "HTTP/1.1 \(status) Fault\r\n\(fields)Content-Length: 0\r\n\r\n"
                 guard (try? peer.send(head)) != nil else { return }
                 continue
             }
             guard let service = try? LoopbackClient(port: port),
                 (try? service.send(Array(request.head.utf8) + request.body)) != nil
             else { return }
-            if request.path == "/v1/wakes" { return relayStream(from: service, to: peer) }
+            if request.path == "/v1/wakes" {
+                return relayStream(from: service, to: peer, adding: fields)
+            }
             guard let answer = try? service.receiveResponse(), fault != .answerLost,
-                (try? peer.send(Array(answer.head.utf8) + answer.body)) != nil
+                (try? peer.send(Array(with(fields, answer.head).utf8) + answer.body)) != nil
             else { return }
         }
     }
 
-    private static func relayStream(from service: LoopbackClient, to peer: LoopbackClient) {
+    /// The head with these lines after its first.
+    private static func with(_ fields: String, _ head: String) -> String {
+        guard !fields.isEmpty, let end = head.firstIndex(of: "\r\n") else { return head }
+        return head[...end] + fields + head[head.index(after: end)...]
+    }
+
+    private static func relayStream(
+        from service: LoopbackClient, to peer: LoopbackClient, adding fields: String
+    ) {
+        guard let head = try? service.receive(through: "\r\n\r\n"),
+            (try? peer.send(Array(with(fields, head).utf8))) != nil
+        else { return }
         while true {
             do {
                 let bytes = try service.receive()

@@ -9,7 +9,7 @@ package struct Backoff: Sendable, Equatable {
     /// - Parameters:
     ///   - failures: in a row, at least 1.
     ///   - random: in [0, 1).
-    ///   - floor: the least wait, as a server asked for; cut to the ceiling.
+    ///   - floor: the least wait, as a server asked for; cut to six hours.
     package func delay(failures: Int, random: Double, floor: Duration = .zero) -> Duration {
         precondition(failures >= 1 && (0..<1).contains(random))
         // 2^20 seconds are twelve days: more doublings cannot matter.
@@ -17,8 +17,12 @@ package struct Backoff: Sendable, Equatable {
         let bound = min(ceiling, base * (1 << doublings))
         // Never at once: a dead server must not be asked in a loop by an unlucky draw.
         let delay = max(.seconds(1), bound * random)
-        return max(delay, min(floor, ceiling))
+        return max(delay, min(floor, Self.longestFloor))
     }
+
+    /// What a server may ask for at most (`Retry-After`, RFC 9110 §10.2.3), whatever our own
+    /// ceiling is.
+    static let longestFloor = Duration.seconds(6 * 3600)
 
     /// Registration and erasure: 30 s to 6 h.
     static let registration = Backoff(base: .seconds(30), ceiling: .seconds(6 * 3600))

@@ -20,9 +20,11 @@ struct CycleGate: Sendable {
     private var isDrawn = false
     private var behind = 0
     private var failures = 0
+    /// A server asked to be left alone until then, also by who is woken meanwhile.
+    private var notBefore = Duration.zero
 
     /// When the next cycle should begin; nil while one runs or none is asked for.
-    var nextStart: Duration? { isRunning ? nil : due }
+    var nextStart: Duration? { isRunning ? nil : due.map { max($0, notBefore) } }
 
     /// Asks for a cycle at `time` or sooner.
     /// - Parameter isDrawn: `time` is a client's place in the spread of a wake. Further wakes share
@@ -36,10 +38,10 @@ struct CycleGate: Sendable {
 
     /// Begins a cycle if one is due: whatever was asked for until now is served by it.
     mutating func begin(at now: Duration) -> Request? {
-        guard !isRunning, let due, due <= now else { return nil }
+        guard let start = nextStart, start <= now else { return nil }
         isRunning = true
         isDrawn = false
-        self.due = nil
+        due = nil
         defer { waiting = Request() }
         return waiting
     }
@@ -71,6 +73,8 @@ struct CycleGate: Sendable {
         switch end {
         case .advanced:
             (behind, failures) = (0, 0)
+            // Who was woken meanwhile needs one more cycle, but no third.
+            waiting.isBlindWake = false
         case .upToDate:
             (behind, failures) = (0, 0)
             if served.isBlindWake { delay = cache + spread * random }
@@ -87,6 +91,7 @@ struct CycleGate: Sendable {
             failures += 1
             delay = Backoff.cycle.delay(
                 failures: failures, random: random, floor: retryAfter ?? .zero)
+            if let retryAfter { notBefore = now + min(retryAfter, Backoff.longestFloor) }
             again = served
         case .cancelled:
             // Its caller went away; whoever else waits begins another.

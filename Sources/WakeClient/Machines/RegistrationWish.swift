@@ -83,10 +83,12 @@ struct Reconciler: Sendable {
         !wish.isAcknowledged && wish.refusedStatus == 0
     }
 
-    /// `notBefore`, unless the clock was set back: then no wait is longer than its own bound.
+    /// `notBefore`, unless it is further away than any wait can be: then the clock was set back,
+    /// and waiting on would be for as long as it was set back.
     private static func due(_ wish: RegistrationWish, now: Int64) -> Int64 {
         let bound = wish.isAcknowledged ? Int64(renewal.upperBound) : ceiling
-        return min(wish.notBefore, now + bound)
+        // A minute more: fractions of seconds are rounded up where waits are drawn.
+        return wish.notBefore > now + bound + 60 ? now : wish.notBefore
     }
 
     /// The wish after an answer; nil when an erasure was acknowledged and everything is to be

@@ -32,7 +32,8 @@ struct Watch: Sendable, Equatable {
 
     /// A head was refused. A change of kind starts the day anew only when there was none before.
     mutating func headRefused(_ kind: Trouble, now: Int64) -> Warning? {
-        if trouble == nil { troubleSince = now }
+        // A clock that was set back starts the day anew; it would last for as long as it was set.
+        if trouble == nil || now < troubleSince { troubleSince = now }
         trouble = kind
         guard !hasWarnedOfTrouble, now - troubleSince >= Self.patience else { return nil }
         hasWarnedOfTrouble = true
@@ -41,6 +42,9 @@ struct Watch: Sendable, Equatable {
 
     /// The warning that is due, once.
     mutating func silence(now: Int64) -> Warning? {
+        // The clock was set back: counted from here, or nothing would be said until it is there
+        // again.
+        if now < verified { verified = now }
         let days = Self.silenceDays.last { now - verified >= Int64($0) * 86_400 } ?? 0
         guard days > warnedDays else { return nil }
         warnedDays = days

@@ -4,24 +4,26 @@ import WakeSQLite
 extension StateDatabase {
     /// The wish about the registration; nil when there is none and no instance token.
     func wish() throws(StateError) -> RegistrationWish? {
-        try read { () throws(SQLiteError) in
-            let row = try database.prepare(
-                """
-                SELECT instance_token, service, push_token, revision, acknowledged, failures,
-                  not_before, refused FROM wish
-                """)
-            guard try row.step() else { return nil }
-            defer { row.reset() }
-            guard let instanceToken = InstanceToken(row.blob(0)) else {
-                throw SQLiteError(code: 11)  // SQLITE_CORRUPT
-            }
-            return RegistrationWish(
-                instanceToken: instanceToken,
-                kind: try Self.kind(service: row.integer(1), token: row.blob(2)),
-                revision: row.integer(3), isAcknowledged: row.integer(4) != 0,
-                failures: Int(row.integer(5)), notBefore: row.integer(6),
-                refusedStatus: Int(row.integer(7)))
+        try read { () throws(SQLiteError) in try storedWish() }
+    }
+
+    private func storedWish() throws(SQLiteError) -> RegistrationWish? {
+        let row = try database.prepare(
+            """
+            SELECT instance_token, service, push_token, revision, acknowledged, failures,
+              not_before, refused FROM wish
+            """)
+        guard try row.step() else { return nil }
+        defer { row.reset() }
+        guard let instanceToken = InstanceToken(row.blob(0)) else {
+            throw SQLiteError(code: 11)  // SQLITE_CORRUPT
         }
+        return RegistrationWish(
+            instanceToken: instanceToken,
+            kind: try Self.kind(service: row.integer(1), token: row.blob(2)),
+            revision: row.integer(3), isAcknowledged: row.integer(4) != 0,
+            failures: Int(row.integer(5)), notBefore: row.integer(6),
+            refusedStatus: Int(row.integer(7)))
     }
 
     private static func kind(
@@ -44,14 +46,22 @@ extension StateDatabase {
     func supersede(
         _ kind: RegistrationWish.Kind, newToken: @autoclosure () -> InstanceToken
     ) throws(StateError) -> RegistrationWish? {
-        let old = try wish()
-        if old == nil, kind == .absent { return nil }
-        let wish = RegistrationWish(
-            instanceToken: old?.instanceToken ?? newToken(), kind: kind,
-            revision: (old?.revision ?? 0) + 1)
-        try write(.wish) { () throws(SQLiteError) in try insert(wish) }
+        if kind == .absent, try wish() == nil { return nil }
+        var wasThere = false
+        // Read where it is written: of two processes with a first wish, one would lose the
+        // instance token under which the other has registered already.
+        let wish = try write(.wish) { () throws(SQLiteError) -> RegistrationWish? in
+            let old = try storedWish()
+            if old == nil, kind == .absent { return nil }
+            wasThere = old != nil
+            let wish = RegistrationWish(
+                instanceToken: old?.instanceToken ?? newToken(), kind: kind,
+                revision: (old?.revision ?? 0) + 1)
+            try insert(wish)
+            return wish
+        }
         // The push token that was replaced must not stay behind in free space.
-        if old != nil { try scrub() }
+        if wasThere { try scrub() }
         return wish
     }
 

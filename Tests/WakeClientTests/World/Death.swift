@@ -33,6 +33,9 @@ final class Death: Sendable {
         }
     }
 
+    /// At the next point, whichever it is.
+    func dieNow() { state.withLock { $0.fatal = 0 } }
+
     var isDead: Bool { state.withLock { $0.isDead } }
 
     func reach() throws(InjectedFault) {

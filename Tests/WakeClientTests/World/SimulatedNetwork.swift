@@ -27,6 +27,8 @@ final class SimulatedNetwork: ClientTransport {
         var cutAfter: Int?
         /// The server did its work, and the answer never arrives.
         var isLost = false
+        /// Nothing reaches the server.
+        var isUnsent = false
         /// No Content-Length: the bound shows only as the bytes come.
         var isUnannounced = false
         var ignoresRange = false
@@ -37,6 +39,7 @@ final class SimulatedNetwork: ClientTransport {
 
     private struct State {
         var traces: [Trace] = []
+        var requests: [FetchRequest] = []
         var faults: [FetchPurpose: FetchError] = [:]
         var streams: [UInt64: AsyncStream<[UInt8]>.Continuation] = [:]
         var lastStream: UInt64 = 0
@@ -53,6 +56,9 @@ final class SimulatedNetwork: ClientTransport {
     }
 
     var traces: [Trace] { state.withLock { $0.traces } }
+
+    /// The same, with everything in them.
+    var requests: [FetchRequest] { state.withLock { $0.requests } }
 
     /// Bytes of bodies that clients took before they stopped or were satisfied.
     var bytesDelivered: Int { state.withLock { $0.bytesDelivered } }
@@ -112,7 +118,10 @@ final class SimulatedNetwork: ClientTransport {
             time: time.now, purpose: request.purpose, method: request.method,
             path: path, fields: request.fields.map(\.name.description),
             bodyBytes: request.body?.count ?? 0, range: request.range)
-        state.withLock { $0.traces.append(trace) }
+        state.withLock { state in
+            state.traces.append(trace)
+            state.requests.append(request)
+        }
     }
 
     private func deliver(

@@ -8,6 +8,7 @@ import WakeModel
 final class SimulatedService: Sendable {
     private struct State {
         var rows: [String: [UInt8]] = [:]
+        var mostRows = 0
         var puts = 0
         var deletes = 0
         var script: [SimulatedNetwork.Answer] = []
@@ -17,6 +18,8 @@ final class SimulatedService: Sendable {
 
     /// Push tokens held, by nothing anybody could know.
     var rows: [[UInt8]] { state.withLock { Array($0.rows.values) } }
+    /// The most there ever were at a time.
+    var mostRows: Int { state.withLock { $0.mostRows } }
     var puts: Int { state.withLock { $0.puts } }
     var deletes: Int { state.withLock { $0.deletes } }
 
@@ -26,6 +29,9 @@ final class SimulatedService: Sendable {
         state.withLock { $0.script += next }
     }
 
+    /// Every answer is its own again.
+    func answerTruly() { state.withLock { $0.script = [] } }
+
     /// As after a rotation that nobody renewed through.
     func forgetAll() { state.withLock { $0.rows = [:] } }
 
@@ -33,6 +39,7 @@ final class SimulatedService: Sendable {
         let scripted = state.withLock { state in
             state.script.isEmpty ? nil : state.script.removeFirst()
         }
+        if scripted?.isUnsent == true { return nil }
         if let scripted, !scripted.isLost { return scripted }
         var answer = act(request)
         answer.isLost = scripted != nil
@@ -51,6 +58,7 @@ final class SimulatedService: Sendable {
                 guard let body = request.body, let token = try? RegistrationBody.decode(body)
                 else { return .init(status: 400) }
                 state.rows[key] = token.text().copy()
+                state.mostRows = max(state.mostRows, state.rows.count)
                 return .init(status: 204, contentType: nil)
             case .delete:
                 state.deletes += 1

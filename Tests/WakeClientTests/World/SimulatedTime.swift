@@ -23,6 +23,13 @@ final class SimulatedTime: Sendable {
         var lastID: UInt64 = 0
         var random: UInt64
         var wallOffset: Int64 = 1_800_000_000
+        var interruption: Interruption?
+    }
+
+    /// What happens between two jobs.
+    private struct Interruption {
+        var jobsBefore: Int
+        let act: @Sendable () -> Void
     }
 
     private let state: Mutex<State>
@@ -46,6 +53,37 @@ final class SimulatedTime: Sendable {
     var wall: Int64 { state.withLock { $0.wallOffset + $0.now.components.seconds } }
 
     func setWall(by seconds: Int64) { state.withLock { $0.wallOffset += seconds } }
+
+    /// The machine sleeps: clocks go on, and whoever sleeps on it sleeps on for as long as before.
+    func suspend(for duration: Duration) {
+        state.withLock { state in
+            state.now += duration
+            state.sleepers = state.sleepers.map { sleeper in
+                Sleeper(
+                    id: sleeper.id, wake: sleeper.wake + duration,
+                    continuation: sleeper.continuation)
+            }
+        }
+    }
+
+    /// Has `act` called once, after so many more jobs; a job ends wherever something is awaited.
+    func interrupt(after jobs: Int, _ act: @escaping @Sendable () -> Void) {
+        state.withLock { $0.interruption = Interruption(jobsBefore: jobs, act: act) }
+    }
+
+    /// Whether an interruption is still to come.
+    var isInterruptionDue: Bool { state.withLock { $0.interruption != nil } }
+
+    private func interruptIfDue() {
+        let act = state.withLock { state -> (@Sendable () -> Void)? in
+            guard let interruption = state.interruption else { return nil }
+            state.interruption?.jobsBefore -= 1
+            guard interruption.jobsBefore <= 0 else { return nil }
+            state.interruption = nil
+            return interruption.act
+        }
+        act?()
+    }
 
     /// splitmix64: repeatable, and that is all it must be.
     func random() -> UInt64 {
@@ -121,6 +159,7 @@ final class SimulatedTime: Sendable {
     }
 
     private func step() -> Bool {
+        interruptIfDue()
         let job = state.withLock { state in state.jobs.isEmpty ? nil : state.jobs.removeFirst() }
         switch job {
         case .isolated(let job):

@@ -73,6 +73,16 @@ final class World: Sendable {
         try scratch.contents().filter { $0.key.hasPrefix(stateDirectory + "/") }
     }
 
+    /// When heads were asked for.
+    var looks: [Duration] {
+        network.traces.filter { $0.path.hasSuffix("/feed/head") }.map(\.time)
+    }
+
+    /// When registrations were sent, renewed or erased.
+    var registrations: [Duration] {
+        network.traces.filter { $0.purpose == .registration }.map(\.time)
+    }
+
     /// Lets a client live for so long.
     func live(
         _ client: WakeClient, for duration: Duration,

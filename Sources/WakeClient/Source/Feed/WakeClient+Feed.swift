@@ -8,11 +8,11 @@ extension WakeClient {
         at feed: FeedSource, hint: UInt64?
     ) async throws(ClientError) -> SyncOutcome {
         let verified = try await newHead(of: feed, hint: hint)
-        if record.orders.isRetired {
-            try retire()
-            return .retired
-        }
         guard !verified.plan.isEmpty else {
+            if record.orders.isRetired {
+                try retire()
+                return .retired
+            }
             _ = try wait(with: 0, of: feed)
             feed.cache.trim(head: verified.head)
             return verified.freshness == .edgeIsStale ? .behind : .upToDate
@@ -20,7 +20,14 @@ extension WakeClient {
         let secrets = LocalSecretSet(try await lentSecrets(of: feed))
         var (batches, matches) = (0, 0)
         for planned in verified.plan {
-            let new = try await check(planned, of: verified, in: feed, against: secrets)
+            let new: Int?
+            do throws(ClientError) {
+                new = try await check(planned, of: verified, in: feed, against: secrets)
+            } catch {
+                // What a retired feed published last is checked first, if it can be.
+                if record.orders.isRetired, !error.isTransient { try retire() }
+                throw error
+            }
             guard let new else { break }
             batches += 1
             matches += new
@@ -32,6 +39,10 @@ extension WakeClient {
         if let nextDay {
             return .metered(
                 batches: batches, matches: matches, waiting: waiting, until: nextDay)
+        }
+        if record.orders.isRetired {
+            try retire()
+            return .retired
         }
         if verified.freshness == .edgeIsStale { return .behind }
         return .checked(batches: batches, matches: matches)
