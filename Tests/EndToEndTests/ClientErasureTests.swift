@@ -62,7 +62,7 @@ struct ClientErasureTests {
         #expect(ClientLines.unknown(first) == [] && ClientLines.unknown(second) == [])
         #expect(story.front.requests.count { $0.method == "DELETE" } == 1)
         #expect(try story.service.rows() == 0)
-        #expect(try await client.command("unregister").output == "nothing is registered\n")
+        #expect(try await client.command("unregister").output == "nothing was registered\n")
         #expect(try client.files(containing: story.needles) == [])
     }
 
