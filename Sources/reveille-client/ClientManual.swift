@@ -45,6 +45,9 @@ enum ClientManual {
                     + "is on standard input. A match is told when the program ends with status 0 "
                     + "within 30 seconds; otherwise it is told again after a minute to six hours."),
             .entry("REVEILLE_WARNING", "Set for the program of `--on-warning`: a stable word."),
+            .entry(
+                "DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR",
+                "Where the session bus is, for `--notify` and `push`."),
         ])
 
     private static let files = Manual.Section(
@@ -72,6 +75,10 @@ enum ClientManual {
                 "systemctl --user enable --now reveille-client-sync.timer",
             ]),
             .text("`doctor` says whether everything is as it should be."),
+            .text(
+                "On a desktop with a UnifiedPush distributor, `push use` has that wake the client "
+                    + "over the session bus, and start it when it does not run; `push list` names "
+                    + "the distributors there are, `push status` says how it stands."),
         ])
 
     private static let privacy = Manual.Section(

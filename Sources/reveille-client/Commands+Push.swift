@@ -32,11 +32,11 @@ let pushUseCommand = Command(
     ] + Profile.options,
     examples: [
         "reveille-client push use kde --unit reveille-client.service",
-        "reveille-client push use org.unifiedpush.Distributor.kde --on-match ~/bin/tell-me",
+        "reveille-client push use org.unifiedpush.Distributor.kde --notify",
     ],
     notes: """
-        A push reaches a client that runs. With --unit, or a way to tell of matches such as
-        --on-match, a push also starts one that does not.
+        A push reaches a client that runs. With --unit, or a way to tell of matches (--on-match,
+        --notify), a push also starts one that does not.
         """
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
@@ -54,8 +54,8 @@ let pushUseCommand = Command(
     Console().out("\(distributor.name): \(outcome.words)")
     if !isStarted {
         Console().error(
-            "hint: pushes reach this client only while `run` runs; --unit or --on-match has them"
-                + " start it")
+            "hint: pushes reach this client only while `run` runs; --unit, --on-match or"
+                + " --notify has them start it")
     }
     return outcome.status
 }
@@ -129,7 +129,8 @@ private func writeActivation(
     }
     let path = try profile.activationPath()
     // A client that can tell nobody must not be started: what it prints, nobody reads.
-    guard unit != nil || telling.contains(where: { $0 == "--on-match" || $0 == "--notify" }) else {
+    let isHeard = telling.contains { ["--on-match", "--notify", "--notify-note"].contains($0) }
+    guard unit != nil || isHeard else {
         try? ActivationFile.remove(path)
         return false
     }

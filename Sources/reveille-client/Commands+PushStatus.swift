@@ -1,7 +1,5 @@
-import WakeBus
 import WakeClient
 import WakeCommand
-import WakeUnifiedPush
 
 let pushStatusCommand = Command(
     "push status", "whether pushes reach this client",
@@ -12,95 +10,4 @@ let pushStatusCommand = Command(
     let status = try await PushStatus(profile, configuration)
     Console().out(invocation.flag("--json") ? status.json : status.text)
     return .success
-}
-
-/// What can be seen of a profile's pushes from outside of the client that runs.
-private struct PushStatus {
-    private enum Presence: String {
-        case running
-        /// Not running; the bus starts it when it is called.
-        case startable
-        case absent
-        /// There is no bus to ask.
-        case unknown
-    }
-
-    private let distributor: String?
-    private let hasKey: Bool
-    private let presence: Presence
-    /// The client has its name on the bus; nil when there is no bus.
-    private let isConnected: Bool?
-    private let isStarted: Bool
-    private let registration: RegistrationState
-    private let service: PushToken.Service?
-
-    init(
-        _ profile: Profile, _ configuration: ClientConfiguration
-    ) async throws(CommandFailure) {
-        let pushes = try profile.pushes()
-        distributor = pushes?.distributor
-        hasKey = try profile.values()["vapid"] != nil
-        isStarted = ActivationFile.isOurs(try profile.activationPath()) ?? false
-        do throws(ClientError) {
-            let visit = try ProfileVisit(configuration)
-            registration = try visit.registration()
-            service = try visit.pushService()
-        } catch {
-            throw CommandFailure(error)
-        }
-        (presence, isConnected) = await Self.look(for: distributor, profile.busName)
-    }
-
-    private static func look(
-        for distributor: String?, _ name: String
-    ) async -> (Presence, Bool?) {
-        do throws(BusError) {
-            let bus = try await BusConnection.session()
-            defer { bus.close() }
-            let isConnected = try await bus.nameOwner(name) != nil
-            let found = try await bus.distributors().first { $0.name == distributor }
-            return (found.map { $0.isRunning ? .running : .startable } ?? .absent, isConnected)
-        } catch {
-            return (.unknown, nil)
-        }
-    }
-
-    /// The service holds, or is to hold, an endpoint.
-    private var isRegistered: Bool { service == .webPush && registration == .registered }
-
-    var json: String {
-        let members = [
-            "\"distributor\":\(distributor.map { "\"\($0)\"" } ?? "null")",
-            "\"presence\":\"\(presence.rawValue)\"",
-            "\"connected\":\(isConnected.map { "\($0)" } ?? "null")",
-            "\"started\":\(isStarted)", "\"vapid\":\(hasKey)",
-            "\"endpoint\":\(service == .webPush)", Report.registration(registration),
-        ]
-        return "{\(members.joined(separator: ","))}"
-    }
-
-    var text: String {
-        guard let distributor else {
-            return "no distributor is chosen; `push use` chooses one"
-        }
-        let there =
-            switch presence {
-            case .running: "running"
-            case .startable: "not running, started when it is needed"
-            case .absent: "not installed any more"
-            case .unknown: "unknown: there is no session bus here"
-            }
-        let client =
-            switch isConnected {
-            case true?: "on the bus"
-            case false?: isStarted ? "started by the next push" : "not running"
-            case nil: "cannot be reached by pushes"
-            }
-        return [
-            "distributor     \(distributor)", "it is           \(there)",
-            "this client is  \(client)",
-            "registration    \(isRegistered ? "an endpoint, " : "")\(Report.sentence(registration))",
-            "VAPID key       \(hasKey ? "known" : "not given; some distributors want it")",
-        ].joined(separator: "\n")
-    }
 }

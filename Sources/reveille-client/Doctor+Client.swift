@@ -86,6 +86,15 @@ extension Doctor {
         return findings
     }
 
+    /// Nothing unless a UnifiedPush distributor was chosen.
+    func pushes(_ configuration: ClientConfiguration) async -> [Finding] {
+        do throws(CommandFailure) {
+            return try await PushStatus(profile, configuration).finding.map { [$0] } ?? []
+        } catch {
+            return [.failed("pushes", error.message, hint: error.hint, status: error.status)]
+        }
+    }
+
     // MARK: systemd
 
     /// Nothing where there is no systemd.

@@ -34,6 +34,7 @@ struct Doctor {
             return findings + [library()]
         }
         findings += client(examination, configuration)
+        if examination.stateVersion != nil { findings += await pushes(configuration) }
         findings += await network(examination, configuration)
         findings += await supervision()
         return findings

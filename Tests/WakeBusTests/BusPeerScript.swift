@@ -10,7 +10,8 @@ enum BusPeerScript {
         prelude + """
             order = Endianness.big if sys.argv[1] == "big" else Endianness.little
             connection = open_dbus_connection(bus=os.environ["DBUS_SESSION_BUS_ADDRESS"])
-            bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
+            name = "org.freedesktop.DBus"
+            bus = DBusAddress("/org/freedesktop/DBus", name, name)
             # A call that it was started for may come before the answer.
             connection.send(new_method_call(bus, "RequestName", "su", ("org.example.Peer", 4)))
             while True:

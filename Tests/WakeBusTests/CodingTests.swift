@@ -140,7 +140,8 @@ struct CodingTests {
         message.sender = Array(":1.1".utf8)
         let address = try BusAddress("unix:path=/\(secret)")
         let things: [Any] = [
-            message, message.body, message.body[0], address,
+            message, message.body, message.body[0], address, BusValue.string(secret),
+            BusValue.bytes(Array(secret.utf8)), BusValue.structure([.string(secret)]),
             BusEntry(key: .string(secret), value: .string(secret)),
         ]
         let numbers = Array(secret.utf8).map(String.init).joined(separator: ", ")

@@ -24,7 +24,9 @@ struct CachedBatchTests {
             try keep(bytes)
         }
 
-        func keep(_ bytes: [UInt8]) throws { try Files.replace(path, with: bytes.span) }
+        func keep(_ bytes: [UInt8]) throws {
+            try OpenFile(path, flags: O_WRONLY | O_CREAT | O_TRUNC).write(bytes.span)
+        }
 
         func open() throws -> CachedBatch {
             let file = try OpenFile(path, flags: O_RDONLY)

@@ -36,7 +36,7 @@ struct FeedFileSetTests {
             try Files.makeDirectory(folder)
             let paths = try files.map { name, bytes in
                 let path = folder + "/" + name
-                try Files.replace(path, with: bytes.span)
+                try OpenFile(path, flags: O_WRONLY | O_CREAT | O_TRUNC).write(bytes.span)
                 return path
             }
             return check(paths)

@@ -75,7 +75,8 @@ struct ActivationTests {
             from jeepney import *
             from jeepney.io.blocking import open_dbus_connection
             connection = open_dbus_connection(bus=os.environ["DBUS_SESSION_BUS_ADDRESS"])
-            bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
+            name = "org.freedesktop.DBus"
+            bus = DBusAddress("/org/freedesktop/DBus", name, name)
             connection.send_and_get_reply(new_method_call(bus, "ReloadConfig"))
             reply = connection.send_and_get_reply(
                 new_method_call(bus, "StartServiceByName", "su", ("org.example.Started", 0)))
@@ -107,7 +108,7 @@ struct ActivationFileTests {
         let text = try String(contentsOfFile: path, encoding: .utf8)
         #expect(
             text.hasSuffix(
-                "[D-BUS Service]\nName=org.example.App\nExec='/bin/true'\nSystemdService=app.service\n"
+                "Name=org.example.App\nExec='/bin/true'\nSystemdService=app.service\n"
             ))
         try ActivationFile.remove(path)
         #expect(ActivationFile.isOurs(path) == nil)

@@ -144,4 +144,18 @@ struct ConnectorMachineTests {
         world.newEndpoint(1)
         #expect(world.adopted == [World.endpoint(1)])
     }
+
+    @Test("a thousand messages in a second are two wakes, and none is lost")
+    func flood() {
+        var world = World.standing()
+        for _ in 0..<1000 {
+            let outputs = world.call(.message(token: World.token, id: nil))
+            #expect(outputs.first == .acknowledge)
+            world.wait(.microseconds(999))
+        }
+        world.wait(.seconds(10))
+        #expect(world.wakes == 2)
+        world.call(.message(token: World.token, id: nil))
+        #expect(world.wakes == 3)
+    }
 }

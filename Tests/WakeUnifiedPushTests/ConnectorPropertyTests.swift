@@ -31,6 +31,8 @@ struct ConnectorPropertyTests {
         var held: EndpointToken?
         var changes = 0
         var adoptions = 0
+        /// A push came, or the bus came back, and no wake since.
+        var isPushed = false
     }
 
     private func step(_ world: inout World, _ seen: inout Observer, _ random: inout Random) {
@@ -40,12 +42,11 @@ struct ConnectorPropertyTests {
         let isToken = Int.random(in: 0..<4, using: &random) > 0
         let token = isToken ? World.token : Array("foreign".utf8)
         let isBelieved = isToken && sender != nil && sender == seen.owner && seen.isConnected
-        var mayWake = false
         let outputs: [ConnectorMachine.Output]
         switch Int.random(in: 0..<10, using: &random) {
         case 0:
             let owner = Bool.random(using: &random) ? World.distributor : nil
-            mayWake = seen.wasConnected
+            if seen.wasConnected { seen.isPushed = true }
             (seen.isConnected, seen.wasConnected, seen.isCalled) = (true, true, false)
             seen.owner = owner
             outputs = world.take(.connected(owner: owner))
@@ -74,7 +75,7 @@ struct ConnectorPropertyTests {
             }
             outputs = world.newEndpoint(number, token: token, by: sender)
         case 7:
-            mayWake = isBelieved
+            if isBelieved { seen.isPushed = true }
             outputs = world.call(.message(token: token, id: nil), by: sender)
             #expect(outputs.contains(.acknowledge) == isBelieved)
         case 8:
@@ -82,11 +83,11 @@ struct ConnectorPropertyTests {
         default:
             outputs = world.wait(.seconds(Int.random(in: 0..<4000, using: &random)))
         }
-        check(outputs, &seen, mayWake: mayWake)
+        check(outputs, &seen)
     }
 
     private func check(
-        _ outputs: [ConnectorMachine.Output], _ seen: inout Observer, mayWake: Bool
+        _ outputs: [ConnectorMachine.Output], _ seen: inout Observer
     ) {
         for output in outputs {
             switch output {
@@ -101,7 +102,9 @@ struct ConnectorPropertyTests {
             case .withdraw(let endpoint):
                 #expect(endpoint == seen.held)
                 (seen.held, seen.told) = (nil, nil)
-            case .wake: #expect(mayWake)
+            case .wake:
+                #expect(seen.isPushed, "no wake without a push")
+                seen.isPushed = false
             case .acknowledge, .note: break
             }
         }

@@ -34,7 +34,7 @@ struct DistributorTests {
     }
 
     @Test(
-        "a distributor that vanishes and returns is registered with again, and no second PUT is made"
+        "a distributor that vanishes and returns is registered with again, without a second PUT"
     )
     func returns() async throws {
         let world = try await PushedWorld()
@@ -111,7 +111,7 @@ struct DistributorTests {
             let told = try await distributor.tell("{'do': 'message', 'size': \(size), 'id': 'n'}")
             #expect(told == "[{'id': 'n'}]", "\(size) bytes")
         }
-        // Beyond what the connection keeps: answered with an error, or the connection is begun anew.
+        // Beyond what the connection keeps: an error, or a connection that is begun anew.
         _ = try? await distributor.tell("{'do': 'message', 'size': 3000000, 'id': 'n'}")
         while try await distributor.tell("{'do': 'message', 'size': 1, 'id': 'n'}")
             != "[{'id': 'n'}]"

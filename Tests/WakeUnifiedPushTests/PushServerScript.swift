@@ -31,7 +31,8 @@ enum PushServerScript {
         def call(service, member, fields):
             with lock:
                 connection.send(new_method_call(
-                    DBusAddress("/org/unifiedpush/Connector", service, "org.unifiedpush.Connector2"),
+                    DBusAddress(
+                        "/org/unifiedpush/Connector", service, "org.unifiedpush.Connector2"),
                     member, "a{sv}", (fields,)))
 
         def push(path, body):

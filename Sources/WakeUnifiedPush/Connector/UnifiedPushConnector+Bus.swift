@@ -90,7 +90,7 @@ extension UnifiedPushConnector {
 
     /// - Returns: the new owner, empty for none; nil for another signal.
     private static func ownerChange(_ message: BusMessage, of name: String) -> [UInt8]? {
-        // D-Bus Specification, "NameOwnerChanged". The bus says who sends; nobody else has its name.
+        // D-Bus Specification, "NameOwnerChanged". The bus says who sends.
         guard message.is("org.freedesktop.DBus", "NameOwnerChanged"),
             message.sender?.elementsEqual("org.freedesktop.DBus".utf8) == true,
             message.body.count == 3, case .string(let changed) = message.body[0],

@@ -68,6 +68,7 @@ package struct ConnectorMachine: Sendable {
     private var hasEndpoint = false
     private var isReplaced = false
     private var endpoints: EndpointGate
+    private var wakes = WakeGate()
 
     /// - Parameters:
     ///   - token: the connection token.
@@ -84,8 +85,7 @@ package struct ConnectorMachine: Sendable {
             case .due(let time), .awaiting(let time): time
             case .offline, .calling, .standing: nil
             }
-        guard let other = endpoints.next else { return own }
-        return own.map { min($0, other) } ?? other
+        return [own, endpoints.next, wakes.next].compactMap { $0 }.min()
     }
 
     /// Whether the distributor runs.
@@ -100,7 +100,7 @@ package struct ConnectorMachine: Sendable {
         case .connected(let owner):
             self.owner = owner
             // Pushes may have been missed.
-            if wasConnected { outputs.append(.wake) }
+            if wasConnected { wakes.ask() }
             wasConnected = true
             // "On Application Startup": the newest endpoint is asked for, with the same token.
             phase = .due(now)
@@ -199,7 +199,9 @@ package struct ConnectorMachine: Sendable {
         _ call: ConnectorCall, at now: Duration, _ random: Double
     ) -> [Output] {
         switch call {
-        case .message: return [.acknowledge, .wake]
+        case .message:
+            wakes.ask()
+            return [.acknowledge]
         case .newEndpoint(_, let text):
             // Not https, too long, odd bytes: ignored, as if it had not been said.
             guard let endpoint = try? EndpointToken(.webPush, text: text) else { return [] }
@@ -234,6 +236,7 @@ package struct ConnectorMachine: Sendable {
 
     private mutating func whatIsDue(at now: Duration, _ random: Double) -> [Output] {
         var outputs: [Output] = []
+        if wakes.take(at: now) { outputs.append(.wake) }
         if let endpoint = endpoints.take(at: now) { outputs.append(.adopt(endpoint)) }
         switch phase {
         case .due(let time) where time <= now:

@@ -22,6 +22,8 @@ enum UnifiedPush {
     static let endpointTime = Duration.seconds(60)
     /// Between two registrations that nothing but a restarted distributor asks for.
     static let restartSpacing = Duration.seconds(1)
+    /// Between two wakes: a thousand pushes in a second are two.
+    static let wakeSpacing = Duration.seconds(1)
     /// Registrations that fail in a row, or are ended within a day, before somebody is told.
     static let patience = 5
     /// After that, and when only a person can help.
