@@ -16,7 +16,8 @@ struct WishModelTests {
             let mostRows = life.mostRows
             #expect(mostRows <= 1, "seed \(seed)")
             let waited = try life.settle()
-            #expect(waited <= 6 * 3600, "seed \(seed)")
+            // A second for what is rounded up.
+            #expect(waited <= 6 * 3600 + 1, "seed \(seed)")
             #expect(life.isSettled || life.isForgotten, "seed \(seed)")
             // A service that then forgets is healed by the next renewal.
             life.forget()
