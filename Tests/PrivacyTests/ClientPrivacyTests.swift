@@ -149,6 +149,6 @@ struct ClientPrivacyTests {
         let target = client.directory.path + "/elsewhere"
         try FileManager.default.moveItem(atPath: path, toPath: target)
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
-        #expect(try await client.command("sync").status == 74)
+        #expect(try await client.command("sync").status == 78)
     }
 }
