@@ -181,10 +181,10 @@ private func firstRegistration(
     guard let connector = try profile.connector(of: client, .live) else {
         return .init(words: "not chosen", status: .failure)
     }
-    let trouble = await standing(connector)
-    if trouble != nil {
-        return .init(
-            words: "chosen, but it brings no pushes yet; run keeps trying", status: .transient)
+    if let status = await standing(connector) {
+        var reason = "it brings no pushes yet"
+        if case .failing(let trouble) = status { reason = Report.distributor(trouble) }
+        return .init(words: "chosen, but \(reason); run keeps trying", status: .transient)
     }
     do throws(ClientError) {
         try await client.reconcile()

@@ -93,12 +93,12 @@ enum Report {
         }
     }
 
-    private static func distributor(_ trouble: Warning.DistributorTrouble) -> String {
+    static func distributor(_ trouble: Warning.DistributorTrouble) -> String {
         switch trouble {
         case .absent: "the distributor does not answer"
         case .failing: "the distributor fails again and again"
         case .actionRequired: "the distributor wants something done, such as a login"
-        case .vapidRequired: "the distributor wants the service's key, see init --vapid"
+        case .vapidRequired: "the distributor wants the service's key, see push use --vapid"
         case .unregistered: "the distributor ended the registration again and again"
         case .unsupported: "the distributor does not speak org.unifiedpush.Distributor2"
         }
