@@ -23,6 +23,12 @@ extension WakeClient {
         }
     }
 
+    /// The distributor whose place `distributor(named:)` would give to another.
+    package func distributor(before name: String) throws(ClientError) -> DistributorRecord? {
+        let known = try clientError { () throws(StateError) in try state.distributor() }
+        return known?.name == name ? nil : known
+    }
+
     /// Whether the profile still has this distributor: another process may have given it up.
     package func has(_ distributor: DistributorRecord) throws(ClientError) -> Bool {
         try clientError { () throws(StateError) in try state.distributor() } == distributor

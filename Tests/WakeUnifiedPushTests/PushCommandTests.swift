@@ -74,6 +74,33 @@ struct PushCommandTests {
         #expect(status.output.contains("VAPID key       known"))
     }
 
+    @Test(
+        "a distributor that wants a person is told of with what it wants",
+        arguments: [
+            ("ACTION_REQUIRED", "wants something done"), ("VAPID_REQUIRED", "push use --vapid"),
+        ])
+    func wants(reason: String, words: String) async throws {
+        let world = try await PushedWorld()
+        let distributor = try await DistributorUnderTest(on: world.bus)
+        try await distributor.tell("{'do': 'mode', 'register': '\(reason)'}")
+        let used = try await world.command("push", "use")
+        #expect(used.status == 75 && used.output.contains(words), "\(used.output)")
+        #expect(world.puts.isEmpty)
+    }
+
+    @Test("a distributor that another takes the place of is told to forget the client")
+    func replaced() async throws {
+        let world = try await PushedWorld()
+        let former = try await DistributorUnderTest(on: world.bus)
+        #expect(try await world.command("push", "use").status == 0)
+        let other = try await DistributorUnderTest(on: world.bus, "other")
+        let used = try await world.command("push", "use", "other")
+        #expect(used.status == 0 && used.output.contains("other: registered"), "\(used.output)")
+        try await former.said("unregistered")
+        #expect(try await former.calls() == 1)
+        #expect(try await other.calls() == 1)
+    }
+
     @Test("unregister gives the distributor up as well, and a second registration shares nothing")
     func unregister() async throws {
         let world = try await PushedWorld()

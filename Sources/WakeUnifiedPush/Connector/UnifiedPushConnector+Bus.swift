@@ -32,6 +32,7 @@ extension UnifiedPushConnector {
     private func prepare() async -> Bool {
         guard machine == nil else { return true }
         do throws(ClientError) {
+            former = try await client.distributor(before: distributor)
             let record = try await client.distributor(named: distributor)
             let endpoint = try await client.wishedToken()
             self.record = record
@@ -174,6 +175,21 @@ extension UnifiedPushConnector {
             // Another process may have given it up meanwhile; if that cannot be read, then later.
             guard (try? await client.has(record)) ?? true else { return giveUp() }
             await feed(.answered(await register(on: bus, record)))
+            await leaveFormer(on: bus)
+        }
+    }
+
+    /// A distributor that was replaced keeps its endpoint, and shows this app, until it is told.
+    private func leaveFormer(on bus: BusConnection) async {
+        guard let record = former else { return }
+        do throws(BusError) {
+            try await bus.unregister(record)
+            former = nil
+        } catch .failed {
+            // It is not there any more, or does not know us.
+            former = nil
+        } catch {
+            // Told with the next registration.
         }
     }
 

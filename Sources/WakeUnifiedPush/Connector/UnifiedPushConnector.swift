@@ -24,6 +24,8 @@ public actor UnifiedPushConnector {
     /// Made by the first `run`, and kept: what the service holds does not change with the bus.
     var record: DistributorRecord?
     var machine: ConnectorMachine?
+    /// Whose place the distributor has taken, until it was told so.
+    var former: DistributorRecord?
     var hasName = false
     var isNameTaken = false
     var isGivenUp = false
