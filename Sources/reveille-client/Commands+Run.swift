@@ -62,6 +62,9 @@ private func run(
                 end.failure.withLock { $0 = error }
             }
         }
+        if StartingBus.isThere {
+            group.addTask { await StartingBus.ends() }
+        }
         if let interval = Supervisor.watchdog {
             group.addTask { await prove(client, every: interval) }
         }

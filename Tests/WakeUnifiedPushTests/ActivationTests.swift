@@ -17,20 +17,19 @@ struct ActivationTests {
             atPath: folder + "/services", withDestinationPath: world.bus.services)
     }
 
-    /// The client that the bus started is no child of ours, and outlives its bus: by its profile.
-    private static func end(_ world: PushedWorld) {
+    /// The client that the bus started, which is no child of ours: by its profile.
+    private static func started(_ world: PushedWorld) -> [Int32] {
         let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
-        for identifier in folders.compactMap(Int32.init) {
+        return folders.compactMap(Int32.init).filter { identifier in
             let file = FileManager.default.contents(atPath: "/proc/\(identifier)/cmdline")
-            let words = (file ?? Data()).split(separator: 0)
-            if words.contains(Data(world.client.state.utf8)) { kill(identifier, SIGKILL) }
+            return (file ?? Data()).split(separator: 0).contains(Data(world.client.state.utf8))
         }
     }
 
     @Test("the message that started it is answered, and what was published is told")
     func starts() async throws {
         let world = try await PushedWorld()
-        defer { Self.end(world) }
+        defer { for identifier in Self.started(world) { kill(identifier, SIGKILL) } }
         try link(world)
         let distributor = try await DistributorUnderTest(on: world.bus)
         let reports = try MatchReports(in: world.client.directory)
@@ -63,8 +62,10 @@ struct ActivationTests {
         try await distributor.said("unregistered")
         #expect(try FileManager.default.contentsOfDirectory(atPath: world.bus.services).isEmpty)
         #expect(world.front.requests.contains { $0.method == "DELETE" })
-        // The client that the bus started is still there; it does not register again.
+        // The client that the bus started goes with the bus; it does not register again.
+        #expect(Self.started(world).count == 1)
         world.bus.kill()
+        while !Self.started(world).isEmpty { try Task.checkCancellation() }
         let count = try await world.command("push", "status", "--json")
         #expect(count.output.contains(#""distributor":null"#) && world.puts.count == 1)
     }
