@@ -1,4 +1,5 @@
 // The outbox: what was found is told at least once, whatever happens in between.
+import WakeFeed
 
 extension WakeClient {
     /// Tells what waits to be told and is due. One at a time; a second call returns at once.
@@ -24,20 +25,42 @@ extension WakeClient {
                 try postpone(pending)
                 continue
             }
-            let now = environment.wallSeconds()
-            try clientError { () throws(StateError) in
-                try state.markTold(pending.match.id, now: now)
+            if held != nil {
+                held?.append(pending.match.id)
+            } else {
+                try note(pending.match.id)
             }
-            toldUnnoted.remove(pending.match.id)
+        }
+    }
+
+    private func note(_ id: MatchID) throws(ClientError) {
+        let now = environment.wallSeconds()
+        try clientError { () throws(StateError) in try state.markTold(id, now: now) }
+        toldUnnoted.remove(id)
+    }
+
+    /// From now on what the handler took counts as told only when `noteTold` says so: for a
+    /// handler that collects, and whose collection a crash can take with it.
+    package func holdTold() {
+        held = held ?? []
+    }
+
+    /// The user has what the handler collected.
+    package func noteTold() throws(ClientError) {
+        while let id = held?.first {
+            try note(id)
+            held?.removeFirst()
         }
     }
 
     private func nextToTell() throws(ClientError) -> PendingMatch? {
         guard !Task.isCancelled else { return nil }
         let now = environment.wallSeconds()
+        // Those held are still there, and were the first.
+        let count = held?.count ?? 0
         guard
             let pending = try clientError({ () throws(StateError) in
-                try state.nextToTell(now: now)
+                try state.nextToTell(now: now, skipping: count)
             })
         else { return nil }
         guard case .own = source else { return pending }

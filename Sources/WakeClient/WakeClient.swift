@@ -47,6 +47,8 @@ public actor WakeClient {
     var isTelling = false
     /// Told by this process, and not yet noted in the state.
     var toldUnnoted: Set<MatchID> = []
+    /// Handed over and to be noted by `noteTold`; nil when every match is noted at once.
+    var held: [MatchID]?
     var isStreaming = false
     var hasWarnedOfFullDisk = false
     /// The last batch that was fetched could not be kept.

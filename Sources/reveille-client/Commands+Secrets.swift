@@ -24,16 +24,9 @@ let secretsAddCommand = Command(
     do throws(SecretDirectory.Fault) {
         try checkForSame(lines, in: secrets)
         let taken = Set(try secrets.names())
-        var number = 1
-        for (index, line) in lines.enumerated() {
-            var name = invocation.operands.first ?? ""
-            if name.isEmpty {
-                while taken.contains("secret-\(number)") { number += 1 }
-                name = "secret-\(number)"
-                number += 1
-            } else if lines.count > 1 {
-                name += "-\(index + 1)"
-            }
+        let names = names(for: lines.count, from: invocation.operands.first, besides: taken)
+        for (line, name) in zip(lines, names) { try secrets.check(line.span, named: name) }
+        for (line, name) in zip(lines, names) {
             try secrets.add(line.span, named: name)
             Console().out(name)
         }
@@ -41,6 +34,15 @@ let secretsAddCommand = Command(
         throw CommandFailure(error)
     }
     return .success
+}
+
+/// A name for each line: the one given, numbered when there are several lines, or a free number.
+private func names(for count: Int, from given: String?, besides taken: Set<String>) -> [String] {
+    if let given, !given.isEmpty {
+        return count == 1 ? [given] : (1...count).map { "\(given)-\($0)" }
+    }
+    let free = (1...(count + taken.count)).lazy.map { "secret-\($0)" }
+    return Array(free.filter { !taken.contains($0) }.prefix(count))
 }
 
 /// Refuses all when one is there already, or comes twice: a file is added as a whole or not at all.

@@ -18,6 +18,8 @@ let syncCommand = Command(
 ) { invocation throws(CommandFailure) in
     let isJSON = invocation.flag("--json")
     var report = SyncReport()
+    var client: WakeClient?
+    var isUnwritten = false
     do throws(CommandFailure) {
         let profile = try Profile(invocation)
         let handler = ConsoleHandler(
@@ -25,8 +27,9 @@ let syncCommand = Command(
             desktop: DesktopNotification(invocation),
             quiet: isJSON)
         let configuration = try profile.configuration()
-        report.outcome = await look(configuration, profile.secrets(), handler)
+        (client, report.outcome) = await look(configuration, profile.secrets(), handler)
         report.matches = handler.matches
+        isUnwritten = handler.hasOutputFailed
     } catch {
         // Whoever reads JSON is told of a missing profile as of everything else.
         if isJSON, error.status == .configuration {
@@ -34,8 +37,20 @@ let syncCommand = Command(
         }
         throw error
     }
-    if isJSON { Console().out(bytes: report.json()) }
+    if isJSON, !Console().out(bytes: report.json()) { isUnwritten = true }
+    // Only now do those that are told by the JSON alone count as told.
+    if !isUnwritten, let client {
+        do throws(ClientError) {
+            try await client.noteTold()
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
     if let waiting = report.waiting, !isJSON { Console().error("reveille-client: \(waiting)") }
+    if isUnwritten {
+        throw CommandFailure(
+            "standard output cannot be written; a match stays to be told", status: .ioError)
+    }
     // What was told was told, whatever came after.
     guard case .failure(let error) = report.outcome else {
         return report.matches.isEmpty ? .success : .match
@@ -46,12 +61,13 @@ let syncCommand = Command(
 
 private func look(
     _ configuration: ClientConfiguration, _ secrets: SecretDirectory, _ handler: ConsoleHandler
-) async -> Result<SyncOutcome, ClientError> {
+) async -> (WakeClient?, Result<SyncOutcome, ClientError>) {
     do throws(ClientError) {
         let client = try WakeClient(configuration, secrets: secrets, handler: handler)
-        return await look(client)
+        if handler.onlyCollects { await client.holdTold() }
+        return (client, await look(client))
     } catch {
-        return .failure(error)
+        return (nil, .failure(error))
     }
 }
 

@@ -18,6 +18,7 @@ final class ConsoleHandler: MatchHandler {
     /// Of matches that one of the two told and the other did not: who need not be asked again.
     private let ran = Mutex<Set<String>>([])
     private let shown = Mutex<Set<String>>([])
+    private let outputFailed = Atomic(false)
 
     /// - Parameters:
     ///   - onMatch: a command line, split at spaces; empty tells on standard output.
@@ -40,6 +41,12 @@ final class ConsoleHandler: MatchHandler {
     /// What was told in this process.
     var matches: [Match] { told.withLock { $0 } }
 
+    /// Standard output took a match not, or not as a whole: it is told another time.
+    var hasOutputFailed: Bool { outputFailed.load(ordering: .relaxed) }
+
+    /// Collecting is all that is done with a match: it is told when the collection was written.
+    var onlyCollects: Bool { quiet && onMatch.isEmpty && desktop == nil }
+
     func handle(_ match: Match) async throws {
         // Not cut short by SIGTERM: a person half told is told again.
         let telling = Task {
@@ -49,7 +56,10 @@ final class ConsoleHandler: MatchHandler {
             return isRun && isShown
         }
         guard await telling.value else { throw NotTold() }
-        if onMatch.isEmpty, !quiet { Console().out(bytes: line(match)) }
+        if onMatch.isEmpty, !quiet, !Console().out(bytes: line(match)) {
+            outputFailed.store(true, ordering: .relaxed)
+            throw NotTold()
+        }
         _ = ran.withLock { $0.remove(match.id.text) }
         _ = shown.withLock { $0.remove(match.id.text) }
         told.withLock { $0.append(match) }

@@ -77,6 +77,7 @@ struct ResumeTests {
             #expect(try await client.status("sequence") == "0")
             site.answerBatches(.part(batch, cutAfter: nil))
             #expect(try await client.command("sync").status == 10)
+            #expect(batches(site).last?["Range"] == nil, "\(offered)")
         }
     }
 

@@ -56,15 +56,13 @@ public struct SecretDirectory: LocalSecrets {
 
     /// Adds a secret. A running client checks the past for it at once.
     public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
-        guard Self.isName(name) else { throw .name }
-        guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
+        try check(secret, named: name)
         do throws(FileError) {
             if !Files.exists(path) { try Files.makeDirectory(path) }
         } catch {
             throw .unusable
         }
         try check()
-        guard !Files.exists(file(name)) else { throw .exists }
         if let other = try self.name(of: secret) { throw .same(as: other) }
         do throws(FileError) {
             // First the file, then the number: a crash in between is a secret found later.
@@ -75,6 +73,13 @@ public struct SecretDirectory: LocalSecrets {
             throw .unusable
         }
         Doorbell.ring(String(path.dropLast("/secrets".count)))
+    }
+
+    /// Refuses what `add` would refuse, but for bytes that are there already.
+    package func check(_ secret: Span<UInt8>, named name: String) throws(Fault) {
+        guard Self.isName(name) else { throw .name }
+        guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
+        guard !Files.exists(file(name)) else { throw .exists }
     }
 
     /// Removes a secret; its bytes are overwritten first.

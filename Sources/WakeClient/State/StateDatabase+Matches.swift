@@ -30,16 +30,17 @@ extension StateDatabase {
     }
 
     /// The next match whose time has come; nil when none has.
-    func nextToTell(now: Int64) throws(StateError) -> PendingMatch? {
+    func nextToTell(now: Int64, skipping: Int = 0) throws(StateError) -> PendingMatch? {
         try read { () throws(SQLiteError) in
             // A clock that was set back must not keep a match waiting for longer than a back-off.
             let statement = try database.prepare(
                 """
                 SELECT id, secret_id, note, sequence, failures FROM match
                 WHERE told=0 AND (not_before<=?1 OR not_before>?1+21600)
-                ORDER BY not_before, sequence, id LIMIT 1
+                ORDER BY not_before, sequence, id LIMIT 1 OFFSET ?2
                 """)
             try statement.bind(1, integer: now)
+            try statement.bind(2, integer: Int64(skipping))
             guard try statement.step() else { return nil }
             defer { statement.reset() }
             guard let id = MatchID(bytes: statement.blob(0)) else {

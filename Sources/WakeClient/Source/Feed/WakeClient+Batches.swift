@@ -96,7 +96,9 @@ extension WakeClient {
                 }
                 throw .httpStatus(response.status, retryAfter: response.retryAfter)
             }
-            if error == .tooLarge { feed.cache.dropPart(planned.name) }
+            // Who answers ranges wrongly does so every time: the next one asks for all of it.
+            let isRangeBroken = error == .protocolViolation && intake.resumeAt > 0
+            if error == .tooLarge || isRangeBroken { feed.cache.dropPart(planned.name) }
             throw ClientError(error)
         }
         do throws(FeedError) {
