@@ -9,7 +9,9 @@ package struct Console: Sendable {
         write(text + terminator, to: STDOUT_FILENO)
     }
 
-    package func out(bytes: [UInt8]) {
+    /// - Returns: whether all of it was taken.
+    @discardableResult
+    package func out(bytes: [UInt8]) -> Bool {
         write(bytes, to: STDOUT_FILENO)
     }
 
@@ -56,16 +58,18 @@ package struct Console: Sendable {
         write(Array(text.utf8), to: descriptor)
     }
 
-    private func write(_ bytes: [UInt8], to descriptor: Int32) {
+    @discardableResult
+    private func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         unsafe bytes.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count {
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return }
+                guard count > 0 else { return false }
                 written += count
             }
+            return true
         }
     }
 }

@@ -34,7 +34,9 @@ let syncCommand = Command(
         }
         throw error
     }
-    if isJSON { Console().out(bytes: report.json()) }
+    if isJSON, !Console().out(bytes: report.json()) {
+        throw CommandFailure("standard output cannot be written", status: .ioError)
+    }
     if let waiting = report.waiting, !isJSON { Console().error("reveille-client: \(waiting)") }
     // What was told was told, whatever came after.
     guard case .failure(let error) = report.outcome else {

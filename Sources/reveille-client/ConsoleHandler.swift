@@ -2,6 +2,7 @@ import Synchronization
 import WakeClient
 import WakeCommand
 import WakeFeed
+import WakeFiles
 import WakeModel
 
 /// Tells matches on standard output and warnings on standard error, or hands them to programs, and
@@ -20,9 +21,10 @@ final class ConsoleHandler: MatchHandler {
     private let shown = Mutex<Set<String>>([])
 
     /// - Parameters:
-    ///   - onMatch: a command line, split at spaces; empty tells on standard output.
+    ///   - onMatch: the path of a program, or a command line, split at spaces; empty tells on
+    ///     standard output.
     ///   - desktop: shows matches and warnings as well; both must succeed.
-    ///   - quiet: collects and says nothing.
+    ///   - quiet: collects, and leaves standard output alone.
     init(
         onMatch: String? = nil, onWarning: String? = nil, desktop: DesktopNotification? = nil,
         quiet: Bool = false
@@ -34,7 +36,10 @@ final class ConsoleHandler: MatchHandler {
     }
 
     private static func words(_ line: String?) -> [String] {
-        (line ?? "").split(separator: " ").map(String.init)
+        guard let line else { return [] }
+        // Homes may have spaces in their names.
+        if line.hasPrefix("/"), Files.exists(line) { return [line] }
+        return line.split(separator: " ").map(String.init)
     }
 
     /// What was told in this process.
@@ -49,7 +54,10 @@ final class ConsoleHandler: MatchHandler {
             return isRun && isShown
         }
         guard await telling.value else { throw NotTold() }
-        if onMatch.isEmpty, !quiet { Console().out(bytes: line(match)) }
+        if onMatch.isEmpty, !quiet {
+            // On a full disk, or when nobody reads it any more, nobody was told.
+            guard Console().out(bytes: line(match)) else { throw NotTold() }
+        }
         _ = ran.withLock { $0.remove(match.id.text) }
         _ = shown.withLock { $0.remove(match.id.text) }
         told.withLock { $0.append(match) }
@@ -61,9 +69,16 @@ final class ConsoleHandler: MatchHandler {
         let variables = [
             "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
         ]
-        let child = ChildProgram(onMatch, adding: variables, input: match.note)
+        let child = ChildProgram(
+            onMatch, adding: variables, input: match.note,
+            output: quiet ? .standardError : .inherited)
         let hasRun = await child.run(for: .seconds(30))
-        if hasRun { ran.withLock { _ = $0.insert(match.id.text) } }
+        if hasRun {
+            ran.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: the program of --on-match failed; the match is told again later")
+        }
         return hasRun
     }
 
@@ -71,7 +86,12 @@ final class ConsoleHandler: MatchHandler {
     private func show(_ match: Match) async -> Bool {
         guard let desktop, !shown.withLock({ $0.contains(match.id.text) }) else { return true }
         let isShown = await desktop.show(match)
-        if isShown { shown.withLock { _ = $0.insert(match.id.text) } }
+        if isShown {
+            shown.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: no notification could be shown; the match is told again later")
+        }
         return isShown
     }
 
@@ -79,7 +99,8 @@ final class ConsoleHandler: MatchHandler {
         if !onWarning.isEmpty {
             let child = ChildProgram(
                 onWarning, adding: ["REVEILLE_WARNING=\(warning.code)"],
-                input: Array("\(Report.warning(warning))\n".utf8))
+                input: Array("\(Report.warning(warning))\n".utf8),
+                output: quiet ? .standardError : .inherited)
             _ = await child.run(for: .seconds(30))
         }
         if let desktop { _ = await desktop.show(warning) }
