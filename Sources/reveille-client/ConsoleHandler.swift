@@ -77,7 +77,7 @@ final class ConsoleHandler: MatchHandler {
             ran.withLock { _ = $0.insert(match.id.text) }
         } else {
             Console().error(
-                "reveille-client: the program of --on-match failed; the match is told again later")
+                "reveille-client: the program of --on-match failed; it is run again later")
         }
         return hasRun
     }
@@ -90,7 +90,7 @@ final class ConsoleHandler: MatchHandler {
             shown.withLock { _ = $0.insert(match.id.text) }
         } else {
             Console().error(
-                "reveille-client: no notification could be shown; the match is told again later")
+                "reveille-client: no notification could be shown; it is tried again later")
         }
         return isShown
     }
