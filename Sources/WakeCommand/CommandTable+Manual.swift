@@ -64,8 +64,12 @@ extension CommandTable {
         }
         for option in command.options where !isCommon(option) { describe(option, in: &page) }
         for paragraph in command.notes.split(separator: "\n\n") {
+            let lines = paragraph.split(separator: "\n").map(String.init)
+            let words = lines.prefix { !$0.hasPrefix("  ") }
             page.macro("PP")
-            page.fill(paragraph.split(separator: "\n").joined(separator: " "))
+            page.fill(words.joined(separator: " "))
+            // Indented lines are a list, and stay one.
+            if words.count < lines.count { page.code(Array(lines[words.count...])) }
         }
         if !command.examples.isEmpty { page.code(command.examples) }
     }

@@ -59,6 +59,7 @@ package struct Console: Sendable {
         write(Array(text.utf8), to: descriptor)
     }
 
+    @discardableResult
     private func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         unsafe bytes.withUnsafeBytes { buffer in
             var written = 0

@@ -4,6 +4,7 @@ private import WakeModel
 package struct Invocation: Sendable {
     package let operands: [String]
     private let values: [String: String]
+    private let command: String
 
     /// - Parameter words: what follows the command's name.
     /// - Throws: a usage failure that names the word and says what was expected.
@@ -30,6 +31,7 @@ package struct Invocation: Sendable {
         try Self.check(operands, command)
         self.operands = operands
         self.values = values
+        self.command = command.name
     }
 
     package func flag(_ name: String) -> Bool { values[name] != nil }
@@ -52,7 +54,8 @@ package struct Invocation: Sendable {
     /// The value of an option that the command cannot do without.
     package func required(_ name: String) throws(CommandFailure) -> String {
         guard let value = values[name] else {
-            throw CommandFailure("\(name) is missing", hint: "see --help", status: .usage)
+            throw CommandFailure(
+                "\(name) is missing", hint: "see \(command) --help", status: .usage)
         }
         return value
     }

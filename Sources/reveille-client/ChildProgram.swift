@@ -5,20 +5,27 @@ import WakeCommand
 
 /// A program that is run without a shell, with bytes on its standard input, for so long.
 struct ChildProgram: Sendable {
+    /// Where what it says on its standard output goes; all is thrown away, or errors stay errors.
+    enum Output: Sendable {
+        case inherited
+        /// For callers whose own standard output is for other programs to read.
+        case standardError
+        case nowhere
+    }
+
     private let words: [String]
     private let variables: [String]
     private let input: [UInt8]
-    private let isQuiet: Bool
+    private let output: Output
 
     /// - Parameters:
     ///   - words: the program (found along PATH) and its arguments.
-    ///   - variables: `NAME=value`, added to the environment.
+    ///   - variables: `NAME=value`, in the environment, whatever is there under these names.
     ///   - input: at most what a socket buffers (over 64 KiB, unix(7)); the rest is cut off.
-    ///   - isQuiet: what it says is thrown away.
     init(
-        _ words: [String], adding variables: [String], input: [UInt8], isQuiet: Bool = false
+        _ words: [String], adding variables: [String], input: [UInt8], output: Output = .inherited
     ) {
-        self.isQuiet = isQuiet
+        self.output = output
         self.words = words
         self.variables = variables
         self.input = input
@@ -61,7 +68,11 @@ struct ChildProgram: Sendable {
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
         unsafe posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
-        if isQuiet {
+        switch output {
+        case .inherited: break
+        case .standardError:
+            unsafe posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        case .nowhere:
             for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
                 unsafe posix_spawn_file_actions_addopen(
                     &actions, descriptor, "/dev/null", O_WRONLY, 0)
@@ -90,11 +101,15 @@ struct ChildProgram: Sendable {
         _ actions: inout posix_spawn_file_actions_t, _ attributes: inout posix_spawnattr_t
     ) -> Child? {
         var environment: [String] = variables
+        // Of two with one name, shells and getenv(3) take different ones.
+        let names =
+            Supervisor.variables
+            + variables.map { variable in String(variable.prefix { $0 != "=" }) }
         var entry = unsafe environ
         while let text = unsafe entry.pointee {
             let variable = unsafe String(cString: text)
             unsafe entry += 1
-            let isOurs = Supervisor.variables.contains { variable.hasPrefix($0 + "=") }
+            let isOurs = names.contains { variable.hasPrefix($0 + "=") }
             if !isOurs { environment.append(variable) }
         }
         var arguments = unsafe words.map { unsafe strdup($0) } + [nil]

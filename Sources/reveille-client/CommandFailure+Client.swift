@@ -72,7 +72,8 @@ extension CommandFailure {
 
     static func hint(_ error: ClientError) -> String? {
         switch error {
-        case .badSignature: "a captive portal's page looks like this; try again elsewhere"
+        case .badSignature, .tooLarge:
+            "a captive portal's page looks like this; try again elsewhere"
         case .fork: "compare fingerprints with others; evidence is in the state directory"
         case .state(.exposed): "chmod 700 the directory, chmod 600 the files, no symbolic links"
         case .configuration(.serviceMissing): "init --service URL names one"

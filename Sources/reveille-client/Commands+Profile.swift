@@ -54,15 +54,27 @@ let forgetCommand = Command(
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     let configuration = try profile.configuration()
-    let farewell = try PushFarewell(profile, configuration)
+    let isForced = invocation.flag("--force")
+    let client: WakeClient?
     do throws(ClientError) {
-        let client = try WakeClient(
+        // First, for it moves a damaged state aside.
+        client = try WakeClient(
             configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
-        try await client.erase(force: invocation.flag("--force"))
     } catch {
-        throw CommandFailure(error)
+        // Whoever gives it up need not be able to read it. Nobody else works with it: the lock
+        // was ours before the state was looked at.
+        guard isForced, case .state(.newerVersion) = error else { throw CommandFailure(error) }
+        client = nil
     }
-    _ = await farewell.say()
+    if let client {
+        let farewell = try PushFarewell(profile, configuration)
+        do throws(ClientError) {
+            try await client.erase(force: isForced)
+        } catch {
+            throw CommandFailure(error)
+        }
+        _ = await farewell.say()
+    }
     do throws(SecretDirectory.Fault) {
         let secrets = profile.secrets()
         for name in try secrets.names() { try secrets.remove(named: name) }

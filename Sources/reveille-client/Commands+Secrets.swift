@@ -9,7 +9,12 @@ let secretsAddCommand = Command(
     examples: [
         "reveille-client secrets add visit < secret.txt",
         "openssl rand -hex 32 | reveille-client secrets add",
-    ]
+    ],
+    notes: """
+        One secret a line: hexadecimal or base64url of 16 to 1024 bytes, as the publisher reads
+        it; any other line is taken as the text it is, spaces and all. Of several lines ID gets a
+        number each.
+        """
 ) { invocation throws(CommandFailure) in
     let profile = try Profile(invocation)
     _ = try profile.configuration()

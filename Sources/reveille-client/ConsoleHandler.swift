@@ -2,6 +2,7 @@ import Synchronization
 import WakeClient
 import WakeCommand
 import WakeFeed
+import WakeFiles
 import WakeModel
 
 /// Tells matches on standard output and warnings on standard error, or hands them to programs, and
@@ -21,9 +22,10 @@ final class ConsoleHandler: MatchHandler {
     private let outputFailed = Atomic(false)
 
     /// - Parameters:
-    ///   - onMatch: a command line, split at spaces; empty tells on standard output.
+    ///   - onMatch: the path of a program, or a command line, split at spaces; empty tells on
+    ///     standard output.
     ///   - desktop: shows matches and warnings as well; both must succeed.
-    ///   - quiet: collects and says nothing.
+    ///   - quiet: collects, and leaves standard output alone.
     init(
         onMatch: String? = nil, onWarning: String? = nil, desktop: DesktopNotification? = nil,
         quiet: Bool = false
@@ -35,7 +37,10 @@ final class ConsoleHandler: MatchHandler {
     }
 
     private static func words(_ line: String?) -> [String] {
-        (line ?? "").split(separator: " ").map(String.init)
+        guard let line else { return [] }
+        // Homes may have spaces in their names.
+        if line.hasPrefix("/"), Files.exists(line) { return [line] }
+        return line.split(separator: " ").map(String.init)
     }
 
     /// What was told in this process.
@@ -71,9 +76,16 @@ final class ConsoleHandler: MatchHandler {
         let variables = [
             "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
         ]
-        let child = ChildProgram(onMatch, adding: variables, input: match.note)
+        let child = ChildProgram(
+            onMatch, adding: variables, input: match.note,
+            output: quiet ? .standardError : .inherited)
         let hasRun = await child.run(for: .seconds(30))
-        if hasRun { ran.withLock { _ = $0.insert(match.id.text) } }
+        if hasRun {
+            ran.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: the program of --on-match failed; it is run again later")
+        }
         return hasRun
     }
 
@@ -81,7 +93,12 @@ final class ConsoleHandler: MatchHandler {
     private func show(_ match: Match) async -> Bool {
         guard let desktop, !shown.withLock({ $0.contains(match.id.text) }) else { return true }
         let isShown = await desktop.show(match)
-        if isShown { shown.withLock { _ = $0.insert(match.id.text) } }
+        if isShown {
+            shown.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: no notification could be shown; it is tried again later")
+        }
         return isShown
     }
 
@@ -89,7 +106,8 @@ final class ConsoleHandler: MatchHandler {
         if !onWarning.isEmpty {
             let child = ChildProgram(
                 onWarning, adding: ["REVEILLE_WARNING=\(warning.code)"],
-                input: Array("\(Report.warning(warning))\n".utf8))
+                input: Array("\(Report.warning(warning))\n".utf8),
+                output: quiet ? .standardError : .inherited)
             _ = await child.run(for: .seconds(30))
         }
         if let desktop { _ = await desktop.show(warning) }

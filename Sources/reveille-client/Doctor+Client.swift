@@ -121,7 +121,7 @@ extension Doctor {
 
     private func systemctl(_ verb: String, _ unit: String) async -> Bool {
         let words = ["systemctl", "--user", "--quiet", verb, unit]
-        return await ChildProgram(words, adding: [], input: [], isQuiet: true)
+        return await ChildProgram(words, adding: [], input: [], output: .nowhere)
             .run(for: .seconds(10))
     }
 }

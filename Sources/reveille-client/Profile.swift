@@ -42,7 +42,10 @@ struct Profile {
     /// Removes what the profile's directory holds, the configuration last.
     func removeFiles() throws(FileError) {
         let names = ["client.db", "client.db-wal", "client.db-shm", "bell", "lock"]
-        for name in names { try Files.remove(stateDirectory + "/" + name) }
+        let left = ((try? Files.names(in: stateDirectory)) ?? []).filter {
+            $0.hasPrefix("evidence-") || $0.hasPrefix("client.db.damaged-")
+        }
+        for name in names + left { try Files.remove(stateDirectory + "/" + name) }
         // A crash while a file was replaced leaves a second one.
         for name in [".generation", ".generation.tmp"] {
             try Files.remove(stateDirectory + "/secrets/" + name)
@@ -50,6 +53,12 @@ struct Profile {
         try Files.remove(configurationFile)
         let cached = ((try? Files.names(in: cacheDirectory)) ?? []).map {
             cacheDirectory + "/" + $0
+        }
+        // A state that could not be read has not emptied its cache: a directory by a feed's id.
+        for directory in cached where directory.utf8.count == cacheDirectory.utf8.count + 33 {
+            for name in (try? Files.names(in: directory)) ?? [] {
+                try? Files.remove(directory + "/" + name)
+            }
         }
         // Left when something of the user's own lies there. The cache may be in the state.
         let directories = cached + [cacheDirectory, stateDirectory + "/secrets", stateDirectory]

@@ -157,6 +157,12 @@ struct DoctorTests {
         #expect(answer.status == 78 && answer.levels["configuration"] == "failed")
         #expect(answer.hints["configuration"] == "chmod 600 client.conf")
         try mode(0o600, client.state + "/client.conf")
+        _ = try await client.addSecret("visit")
+        try mode(0o644, client.state + "/secrets/visit")
+        answer = try await ask(client)
+        #expect(answer.status == 78 && answer.levels["secrets"] == "failed")
+        #expect(answer.hints["secrets"]?.contains("chmod 600") == true)
+        try mode(0o600, client.state + "/secrets/visit")
         do {
             let database = try Database(path: client.state + "/client.db", access: .readWrite)
             try database.execute("PRAGMA user_version=99")

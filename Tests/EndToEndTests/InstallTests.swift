@@ -80,6 +80,13 @@ struct InstallTests {
         #expect(names.count == 8)
         #expect(names.contains("h/.local/bin/reveille-client"))
         #expect(names.contains("h/.local/share/systemd/user/reveille-client-sync.timer"))
+        // systemd.unit(5), "Specifiers": words are split before, so a home may have any name.
+        for name in ["reveille-client.service", "reveille-client-sync.service"] {
+            let unit = try String(
+                contentsOfFile: directory.path + "/h/.local/share/systemd/user/" + name,
+                encoding: .utf8)
+            #expect(unit.contains("\nExecStart=%h/.local/bin/reveille-client "))
+        }
         let wrong = try await install(into: directory, "--usr")
         #expect(wrong.status == 2 && wrong.output.contains("usage: Deploy/install"))
         #expect(try await install(into: directory, "--help").status == 0)

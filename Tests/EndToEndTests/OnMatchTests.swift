@@ -34,26 +34,91 @@ struct OnMatchTests {
         let client = try await ClientUnderTest(of: service)
         let secret = try await client.addSecret("visit")
         _ = try await service.publish([secret], notes: ["note"])
-        #expect(try await client.command("sync", "--on-match", "/bin/false").status == 0)
+        let failed = try await client.command("sync", "--on-match", "/bin/false")
+        #expect(failed.status == 0)
+        #expect(failed.output.contains("the program of --on-match failed"))
         #expect(try await client.status("matchesToTell") == "1")
-        #expect(try await client.command("sync", "--on-match", "/no/such/program").status == 0)
+        let missing = try await client.command("sync", "--on-match", "/no/such/program")
+        #expect(missing.status == 0)
         #expect(try await client.status("matchesToTell") == "1")
     }
 
-    private func run(_ script: String) async throws -> (status: Int32, output: String) {
+    @Test(
+        "it learns of this match, whatever was in the environment under these names, from any home")
+    func inheritedNames() async throws {
         let directory = try TemporaryDirectory()
-        let program = directory.path + "/on-match"
-        try "#!/bin/sh\n\(script)\n".write(toFile: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
-        return try await run(program: program)
+        let home = directory.path + "/a home"
+        try FileManager.default.createDirectory(
+            atPath: home, withIntermediateDirectories: false)
+        let program = try script("echo \"told $REVEILLE_SECRET_ID\"", in: home)
+        let (service, client) = try await matching()
+        defer { withExtendedLifetime(service) {} }
+        let look = try client.start(
+            "sync", "--on-match", program, environment: ["REVEILLE_SECRET_ID": "another"])
+        #expect(await look.exit() == 10)
+        #expect(look.output.contains("told visit"), "\(look.output)")
     }
 
-    /// Looks once at a feed with one match and this program, and returns what it said.
-    private func run(program: String) async throws -> (status: Int32, output: String) {
+    @Test("what it says does not get between the JSON of --json")
+    func besideJSON() async throws {
+        let directory = try TemporaryDirectory()
+        let program = try script("echo chatter", in: directory.path)
+        let (service, client) = try await matching()
+        defer { withExtendedLifetime(service) {} }
+        let answer = try await shell(client, "sync --json --on-match \(program) 2>/dev/null")
+        #expect(answer.status == 10)
+        #expect(answer.output.hasPrefix("{\"outcome\":\"checked\""), "\(answer.output)")
+        #expect(answer.output.split(separator: "\n").count == 1)
+    }
+
+    @Test("what standard output does not take is not told", arguments: ["sync", "sync --json"])
+    func fullOutput(_ command: String) async throws {
+        let (service, client) = try await matching()
+        defer { withExtendedLifetime(service) {} }
+        let answer = try await shell(client, "\(command) >/dev/full")
+        if command == "sync" {
+            #expect(try await client.status("matchesToTell") == "1")
+        } else {
+            #expect(answer.status == 74)
+        }
+    }
+
+    /// A client, and the service whose feed has one match for it.
+    private func matching() async throws -> (ServiceUnderTest, ClientUnderTest) {
         let service = try await ServiceUnderTest()
         let client = try await ClientUnderTest(of: service)
         let secret = try await client.addSecret("visit")
         _ = try await service.publish([secret], notes: [])
+        return (service, client)
+    }
+
+    /// Runs a command on this profile from a shell, for its redirections.
+    private func shell(
+        _ client: ClientUnderTest, _ command: String
+    ) async throws -> (status: Int32, output: String) {
+        let words = command.split(separator: " ", maxSplits: 1).map(String.init)
+        let program = RunningProgram.folder.path + "/reveille-client"
+        let rest = words.count > 1 ? words[1] : ""
+        return try await RunningProgram.run(
+            path: "/bin/sh", ["-c", "\(program) \(words[0]) --state \(client.state) \(rest)"])
+    }
+
+    private func script(_ text: String, in directory: String) throws -> String {
+        let program = directory + "/on-match"
+        try "#!/bin/sh\n\(text)\n".write(toFile: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: program)
+        return program
+    }
+
+    private func run(_ script: String) async throws -> (status: Int32, output: String) {
+        let directory = try TemporaryDirectory()
+        return try await run(program: self.script(script, in: directory.path))
+    }
+
+    /// Looks once at a feed with one match and this program, and returns what it said.
+    private func run(program: String) async throws -> (status: Int32, output: String) {
+        let (service, client) = try await matching()
+        defer { withExtendedLifetime(service) {} }
         return try await client.command("sync", "--on-match", program)
     }
 }

@@ -134,6 +134,34 @@ struct ProfileTests {
         #expect(try await home.command("sync", "--profile", "two").status == 0)
     }
 
+    @Test("a state of a newer version is forgotten by force alone, a damaged one without")
+    func unreadable() async throws {
+        let service = try await ServiceUnderTest()
+        let home = try Home()
+        let secret = try await make("newer", in: home, of: service)
+        _ = try await make("damaged", in: home, of: service)
+        _ = try await service.publish([secret], notes: [])
+        for name in ["newer", "damaged"] {
+            _ = try await home.command("sync", "--profile", name)
+        }
+        do {
+            let path = home.state + "/newer/client.db"
+            try Database(path: path, access: .readWrite).execute("PRAGMA user_version=99")
+        }
+        try Data(repeating: 7, count: 30_000).write(
+            to: URL(filePath: home.state + "/damaged/client.db"))
+        let refused = try await home.command("forget", "--profile", "newer")
+        #expect(refused.status == 74 && refused.output.contains("newer version"))
+        let forced = try await home.command("forget", "--force", "--profile", "newer")
+        #expect(forced.status == 0, "\(forced.output)")
+        let forgotten = try await home.command("forget", "--profile", "damaged")
+        #expect(forgotten.status == 0, "\(forgotten.output)")
+        for name in ["newer", "damaged"] {
+            #expect(!FileManager.default.fileExists(atPath: home.state + "/" + name))
+            #expect(!FileManager.default.fileExists(atPath: home.cache + "/" + name))
+        }
+    }
+
     @Test("forget leaves what is the user's own, and nothing else")
     func own() async throws {
         let service = try await ServiceUnderTest()

@@ -3,7 +3,7 @@ import WakeCommand
 
 @Suite("What is made of a table of commands")
 struct DocumentTests {
-    private func table(help: String) -> CommandTable {
+    private func table(help: String, notes: String = ".\n'\n\n\\") -> CommandTable {
         CommandTable(
             program: "tool", summary: help, version: "1",
             commands: [
@@ -13,7 +13,7 @@ struct DocumentTests {
                         .init("--mode", value: "fast|slow", help),
                         .init("--out", value: "DIR", help),
                         .init("--size", value: "BYTES", help), .init("--level", value: "A|b", help),
-                    ], examples: [".hidden -x 'y' \\z"], notes: ".\n'\n\n\\"
+                    ], examples: [".hidden -x 'y' \\z"], notes: notes
                 ) { _ in .success }
             ], examples: [])
     }
@@ -57,6 +57,12 @@ struct DocumentTests {
         }
         let meanings = Set(WakeCommand.ExitStatus.allCases.map(\.meaning))
         #expect(meanings.count == WakeCommand.ExitStatus.allCases.count)
+    }
+
+    @Test("a list in a command's notes stays a list in the manual")
+    func notedList() {
+        let page = table(help: "help", notes: "two\nwords:\n  0  one\n  1  two").manualPage()
+        #expect(page.contains("\ntwo words:\n.PP\n.RS 4\n.nf\n  0  one\n  1  two\n.fi\n"))
     }
 
     @Test("the name of a value tells what is offered for it")
