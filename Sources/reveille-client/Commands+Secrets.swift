@@ -27,14 +27,10 @@ let secretsAddCommand = Command(
     }
     let secrets = profile.secrets()
     do throws(SecretDirectory.Fault) {
-        try checkForSame(lines, in: secrets)
         let taken = Set(try secrets.names())
         let names = names(for: lines.count, from: invocation.operands.first, besides: taken)
-        for (line, name) in zip(lines, names) { try secrets.check(line.span, named: name) }
-        for (line, name) in zip(lines, names) {
-            try secrets.add(line.span, named: name)
-            Console().out(name)
-        }
+        try secrets.add(zip(names, lines).map { ($0, $1) })
+        for name in names { Console().out(name) }
     } catch {
         throw CommandFailure(error)
     }
@@ -48,23 +44,6 @@ private func names(for count: Int, from given: String?, besides taken: Set<Strin
     }
     let free = (1...(count + taken.count)).lazy.map { "secret-\($0)" }
     return Array(free.filter { !taken.contains($0) }.prefix(count))
-}
-
-/// Refuses all when one is there already, or comes twice: a file is added as a whole or not at all.
-private func checkForSame(
-    _ lines: [[UInt8]], in secrets: SecretDirectory
-) throws(SecretDirectory.Fault) {
-    var known: [[UInt8]: String] = [:]
-    try secrets.lend { name, bytes in
-        var copy: [UInt8] = []
-        for index in bytes.indices { copy.append(bytes[index]) }
-        known[copy] = name
-    }
-    for (index, line) in lines.enumerated() {
-        if let name = known.updateValue("line \(index + 1)", forKey: line) {
-            throw .same(as: name)
-        }
-    }
 }
 
 let secretsListCommand = Command(

@@ -56,30 +56,48 @@ public struct SecretDirectory: LocalSecrets {
 
     /// Adds a secret. A running client checks the past for it at once.
     public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
-        try check(secret, named: name)
+        var copy = Array(copying: secret)
+        defer { wipe(&copy) }
+        try add([(name, copy)])
+    }
+
+    /// Adds secrets, all or none. A running client checks the past for them at once.
+    public func add(_ secrets: [(name: String, secret: [UInt8])]) throws(Fault) {
+        for (name, secret) in secrets {
+            guard Self.isName(name) else { throw .name }
+            guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
+            guard !Files.exists(file(name)) else { throw .exists }
+        }
         do throws(FileError) {
             if !Files.exists(path) { try Files.makeDirectory(path) }
         } catch {
             throw .unusable
         }
         try check()
-        if let other = try self.name(of: secret) { throw .same(as: other) }
+        try refuseSame(secrets)
+        var made: [String] = []
         do throws(FileError) {
-            // First the file, then the number: a crash in between is a secret found later.
-            try Files.create(file(name), with: secret)
+            // First the files, then the number: a crash in between is secrets found later.
+            for (name, secret) in secrets {
+                try Files.create(file(name), with: secret.span)
+                made.append(name)
+            }
             let next = Array(String(try readGeneration() &+ 1).utf8)
             try Files.replace(file(Self.counter), with: next.span)
         } catch {
+            for name in made { try? remove(named: name) }
             throw .unusable
         }
         Doorbell.ring(String(path.dropLast("/secrets".count)))
     }
 
-    /// Refuses what `add` would refuse, but for bytes that are there already.
-    package func check(_ secret: Span<UInt8>, named name: String) throws(Fault) {
-        guard Self.isName(name) else { throw .name }
-        guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
-        guard !Files.exists(file(name)) else { throw .exists }
+    /// One secret under two names would be one match: nobody could say of which.
+    private func refuseSame(_ secrets: [(name: String, secret: [UInt8])]) throws(Fault) {
+        var known: [[UInt8]: String] = [:]
+        try lend { name, bytes in known[Array(copying: bytes)] = name }
+        for (name, secret) in secrets {
+            if let other = known.updateValue(name, forKey: secret) { throw .same(as: other) }
+        }
     }
 
     /// Removes a secret; its bytes are overwritten first.
