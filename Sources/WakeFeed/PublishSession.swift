@@ -60,7 +60,12 @@ struct PublishSession {
         adding added: [(suffix: BatchSuffix, hash: HeaderHash)], settings: FeedSettings?,
         lifetimeSeconds: Int64?, nextKey: FeedKey??, now: Int64
     ) throws(FeedDirectoryError) {
-        let issued = issued(now: now)
+        // Another order is newer than the one before also within the same minute: whoever holds the
+        // old head cannot bring it back.
+        let isNewOrder = settings.map {
+            $0.flags != head.flags || $0.pauseSeconds != head.settings.pauseSeconds
+        }
+        let issued = max(issued(now: now), isNewOrder == true ? head.issued + 60 : 0)
         let suffixes = head.suffixes + added.map(\.suffix)
         let kept = try retained(suffixes, issued: issued)
         let sequence = head.sequence + UInt64(added.count)

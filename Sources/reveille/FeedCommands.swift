@@ -8,7 +8,7 @@ import WakeServer
 enum FeedCommands {
     static let all = [
         initialize, FeedPublishCommand.command, FeedVerifyCommand.command, prune, refresh,
-        fingerprint,
+        fingerprint, FeedOrdersCommand.command,
     ]
 
     /// Which feed: that of the configuration, or one named by hand.

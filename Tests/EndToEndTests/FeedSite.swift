@@ -29,6 +29,7 @@ final class FeedSite: Sendable {
     private let server: WireServer
 
     var feed: String { directory.path + "/feed" }
+    var keyFile: String { directory.path + "/feed.key" }
     var url: String { server.url + "/" }
     var requests: [WireRequest] { served.value }
 
@@ -84,8 +85,7 @@ final class FeedSite: Sendable {
         let answer = try await RunningProgram.run(
             "reveille",
             [
-                "feed", "publish", "-", "--secrets", "--feed", feed, "--key",
-                directory.path + "/feed.key",
+                "feed", "publish", "-", "--secrets", "--feed", feed, "--key", keyFile,
             ], input: Array(secret.utf8))
         guard answer.status == 0 else { throw TestFailure(answer.output) }
     }
