@@ -11,10 +11,8 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,10 +43,6 @@ int linux_epoll_add(int epoll, int descriptor, uint32_t bits, uint64_t token) {
     return control(epoll, EPOLL_CTL_ADD, descriptor, bits, token);
 }
 
-int linux_epoll_change(int epoll, int descriptor, uint32_t bits, uint64_t token) {
-    return control(epoll, EPOLL_CTL_MOD, descriptor, bits, token);
-}
-
 int linux_epoll_remove(int epoll, int descriptor) {
     return control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0);
 }
@@ -70,26 +64,6 @@ int linux_eventfd_create(void) { return checked(eventfd(0, EFD_CLOEXEC | EFD_NON
 void linux_eventfd_signal(int descriptor) {
     uint64_t one = 1;
     while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
-}
-
-int linux_signalfd_create(const sigset_t *signals) {
-    return checked(signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-int linux_signalfd_take(int descriptor) {
-    struct signalfd_siginfo info;
-    ssize_t count = read(descriptor, &info, sizeof info);
-    return count == (ssize_t)sizeof info ? (int)info.ssi_signo : -errno;
-}
-
-int linux_timerfd_create(uint64_t milliseconds) {
-    int descriptor = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (descriptor < 0) return -errno;
-    struct itimerspec when = {
-        .it_value = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000}};
-    if (milliseconds == 0) when.it_value.tv_nsec = 1;  // timerfd_settime(2): zero would disarm
-    if (timerfd_settime(descriptor, 0, &when, NULL) < 0) return abandon(descriptor, errno);
-    return descriptor;
 }
 
 // MARK: listening

@@ -1,9 +1,8 @@
-// The parts of Linux that Swift's Glibc module lacks: epoll, eventfd, signalfd, timerfd, and socket
-// calls whose flags it does not import. Calls return a result of 0 or more, or minus the error
-// number, so that no caller reads errno.
+// The parts of Linux that Swift's Glibc module lacks: epoll, eventfd, and socket calls whose flags
+// it does not import. Calls return a result of 0 or more, or minus the error number, so that no
+// caller reads errno.
 #pragma once
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +35,6 @@ enum linux_bits {
 
 int linux_epoll_create(void);
 int linux_epoll_add(int epoll, int descriptor, uint32_t bits, uint64_t token);
-int linux_epoll_change(int epoll, int descriptor, uint32_t bits, uint64_t token);
 int linux_epoll_remove(int epoll, int descriptor);
 /// Waits at most `milliseconds` (-1: for ever). An interrupted wait returns 0.
 int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int milliseconds);
@@ -44,15 +42,6 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int mi
 int linux_eventfd_create(void);
 /// Adds one to the counter; a counter that is already full is as good.
 void linux_eventfd_signal(int eventfd);
-
-/// A descriptor that becomes readable when one of `signals` (already blocked in every thread)
-/// arrives.
-int linux_signalfd_create(const sigset_t *signals);
-/// Takes one waiting signal: its number, or minus EAGAIN.
-int linux_signalfd_take(int signalfd);
-
-/// A descriptor that becomes readable `milliseconds` from now, once.
-int linux_timerfd_create(uint64_t milliseconds);
 
 /// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host. `backlog`
 /// waiting connections.

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// What stat(2) says of a file, as far as this project asks.
+/// The status of a file (stat(2)).
 package struct FileStatus: Sendable {
     package let size: Int
     package let owner: uid_t
@@ -43,7 +43,5 @@ package struct FileStatus: Sendable {
     }
 
     /// True when nobody but this process's user can read or write it.
-    package var isPrivate: Bool {
-        mode & 0o077 == 0 && owner == geteuid() && !isLink
-    }
+    package var isPrivate: Bool { mode & 0o077 == 0 && owner == geteuid() && !isLink }
 }

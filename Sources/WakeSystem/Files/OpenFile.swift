@@ -18,9 +18,7 @@ package final class OpenFile: Sendable {
         self.descriptor = descriptor
     }
 
-    deinit {
-        close(descriptor)
-    }
+    deinit { close(descriptor) }
 
     package func status() throws(FileError) -> FileStatus {
         var status = stat()
@@ -62,13 +60,20 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Appends all bytes at the file's position.
-    package func write(_ bytes: Span<UInt8>) throws(FileError) {
+    /// Writes all bytes at `offset`, or at the file's position, which then moves on (write(2),
+    /// pwrite(2)). They then outlive the process, not the machine: that takes `synchronize()`.
+    package func write(_ bytes: Span<UInt8>, at offset: Int? = nil) throws(FileError) {
         let failure: FileError? = unsafe bytes.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count {
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
-                let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+                let count: Int
+                if let offset {
+                    count = unsafe pwrite(
+                        descriptor, rest.baseAddress, rest.count, offset + written)
+                } else {
+                    count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+                }
                 if count < 0, errno == EINTR { continue }
                 guard count >= 0 else { return FileError(.write) }
                 written += count
@@ -100,7 +105,5 @@ package final class OpenFile: Sendable {
     }
 
     /// Gives the lock back even while a duplicate of the descriptor is open somewhere.
-    package func unlock() {
-        flock(descriptor, LOCK_UN)
-    }
+    package func unlock() { flock(descriptor, LOCK_UN) }
 }

@@ -39,19 +39,36 @@ package enum Files {
     /// - Throws: `EFBIG` when it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY)
-        let bytes = try file.read(at: 0, count: min(limit, Int.max - 1) + 1)
+        return try check(try file.read(at: 0, count: min(limit, Int.max - 1) + 1), limit)
+    }
+
+    private static func check(_ bytes: [UInt8], _ limit: Int) throws(FileError) -> [UInt8] {
         guard bytes.count <= limit else { throw FileError(.read, EFBIG) }
         return bytes
     }
 
-    /// Reads what the user named on the command line: unlike files of our own it may be a link or a
-    /// pipe.
+    /// Reads a secret: a regular file that nobody but this process's user can read or write.
+    /// - Returns: nil when others can, or when the path is a symbolic link.
+    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    package static func readPrivate(_ path: String, limit: Int) throws(FileError) -> [UInt8]? {
+        let file: OpenFile
+        do throws(FileError) {
+            file = try OpenFile(path, flags: O_RDONLY)
+        } catch {
+            guard error.number == ELOOP else { throw error }
+            return nil
+        }
+        // Status and bytes of the same open file: a name could be exchanged in between.
+        let status = try file.status()
+        guard status.isPrivate, status.isRegular else { return nil }
+        return try check(try file.read(at: 0, count: limit + 1), limit)
+    }
+
+    /// Reads a file that the user named on the command line: it may be a link or a pipe.
     /// - Throws: `EFBIG` when it is larger than `limit` bytes.
     package static func readGiven(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)
-        let bytes = try file.readToEnd(limit: limit)
-        guard bytes.count <= limit else { throw FileError(.read, EFBIG) }
-        return bytes
+        return try check(try file.readToEnd(limit: limit), limit)
     }
 
     /// Renames and makes the new name durable.
@@ -70,15 +87,11 @@ package enum Files {
         if unsafe unlink(path) != 0, errno != ENOENT { throw FileError(.remove) }
     }
 
-    package static func exists(_ path: String) -> Bool {
-        (try? FileStatus(of: path)) != nil
-    }
+    package static func exists(_ path: String) -> Bool { (try? FileStatus(of: path)) != nil }
 
     /// Makes a directory and those above it; one that is there is no error.
     package static func makeDirectory(_ path: String, mode: mode_t = 0o700) throws(FileError) {
-        if unsafe mkdir(path, mode) == 0 {
-            return try synchronizeDirectory(of: path)
-        }
+        if unsafe mkdir(path, mode) == 0 { return try synchronizeDirectory(of: path) }
         let number = errno
         if number == ENOENT, let parent = parent(of: path), parent != path {
             try makeDirectory(parent, mode: mode)

@@ -1,0 +1,102 @@
+/// Numbers at fixed offsets, and comparisons with constants, without a `String` in between.
+extension Span where Element == UInt8 {
+    /// A copy of the bytes.
+    package var array: [UInt8] {
+        // Without a check of the capacity for each byte, so that several are copied at once.
+        [UInt8](capacity: count) { bytes in
+            for index in indices { bytes.append(self[index]) }
+        }
+    }
+
+    /// The little-endian integer at an offset.
+    @inlinable
+    package func littleEndian<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        at offset: Int, as type: Value.Type = Value.self
+    ) -> Value {
+        precondition(offset >= 0 && offset <= count - MemoryLayout<Value>.size)
+        // Checked above; any bytes are an integer.
+        return unsafe Value(
+            littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+
+    /// The integer in network order at an offset.
+    @inlinable
+    package func bigEndian<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
+        at offset: Int, as type: Value.Type = Value.self
+    ) -> Value {
+        precondition(offset >= 0 && offset <= count - MemoryLayout<Value>.size)
+        // Checked above; any bytes are an integer.
+        return unsafe Value(
+            bigEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
+    }
+
+    /// Whether every byte of a range is zero.
+    package func isZero(_ range: Range<Int>) -> Bool {
+        for index in range where self[index] != 0 { return false }
+        return true
+    }
+
+    package var isZero: Bool { isZero(0..<count) }
+
+    @inlinable package func equals(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in indices where self[index] != other[index] { return false }
+        return true
+    }
+
+    package func equals(_ other: [UInt8]) -> Bool { equals(other.span) }
+
+    /// Whether these bytes are exactly `text`.
+    @inlinable package func equals(_ text: StaticString) -> Bool {
+        guard count == text.count else { return false }
+        for index in 0..<count where self[index] != text[index] { return false }
+        return true
+    }
+
+    /// Whether these bytes are `text`, ASCII letters of either case being equal.
+    @inlinable package func equalsIgnoringCase(_ text: StaticString) -> Bool {
+        guard count == text.count else { return false }
+        for index in 0..<count where self[index].lowercased != text[index].lowercased {
+            return false
+        }
+        return true
+    }
+
+    /// Whether these bytes are `other`, ASCII letters of either case being equal.
+    @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in 0..<count where self[index].lowercased != other[index].lowercased {
+            return false
+        }
+        return true
+    }
+}
+
+/// A constant's UTF-8 bytes, bounds-checked, in the program's read-only memory.
+extension StaticString {
+    @inlinable package var count: Int { utf8CodeUnitCount }
+
+    package var bytes: [UInt8] { [UInt8](text: self) }
+
+    @inlinable package subscript(index: Int) -> UInt8 {
+        precondition(index >= 0 && index < utf8CodeUnitCount, "index out of range")
+        return unsafe utf8Start[index]
+    }
+}
+
+/// ASCII (RFC 20), which is all that our formats are made of.
+extension UInt8 {
+    /// The byte, an ASCII capital made small.
+    @inlinable package var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
+
+    @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
+
+    package var isCapital: Bool { self >= 0x41 && self <= 0x5A }
+
+    package var isAlphanumeric: Bool { isDigit || (lowercased >= 0x61 && lowercased <= 0x7A) }
+
+    /// RFC 3986 §2.1: HEXDIG of either case.
+    @inlinable package var isHexDigit: Bool {
+        isDigit || (lowercased >= 0x61 && lowercased <= 0x66)
+    }
+}

@@ -1,0 +1,44 @@
+import CLinux
+
+/// Overwriting of bytes that must not outlive their use, in a way no optimiser removes (bzero(3)).
+extension Array where Element == UInt8 {
+    /// Overwrites all bytes with zeros; the count stays.
+    package mutating func wipe() { wipe(0..<count) }
+
+    /// Overwrites a range with zeros.
+    package mutating func wipe(_ range: Range<Int>) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        guard !range.isEmpty else { return }
+        unsafe withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            unsafe linux_wipe(base + range.lowerBound, range.count)
+        }
+    }
+
+    /// Appends; where that moves the bytes to a larger place, the former place is wiped.
+    package mutating func appendWiping(_ more: Span<UInt8>) {
+        let needed = count + more.count
+        if needed > capacity {
+            var larger: [UInt8] = []
+            larger.reserveCapacity(Swift.max(needed, count * 2))
+            larger.append(span: span)
+            wipe()
+            self = larger
+        }
+        append(span: more)
+    }
+}
+
+/// A value that must not reach a log, an error message or a debugger's dump: it prints as the name
+/// of its type and reflects as empty.
+public protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+}
+
+extension Redacted {
+    /// The type's name in parentheses.
+    public var description: String { "(\(Self.self))" }
+    /// As `description`.
+    public var debugDescription: String { description }
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,72 @@
+/// A token bucket: `tokens` every `period`, of which `burst` may be saved up. Exact: credit is
+/// counted in tokens times nanoseconds, so no rate drifts.
+///
+/// A value that takes the time. A clock that goes back gives nothing, one that leaps ahead gives
+/// one full bucket at most.
+package struct TokenBucket: Sendable, Equatable {
+    private let tokens: Int
+    private let period: Int
+    private let capacity: Int
+    /// Tokens times nanoseconds; one token costs `period`.
+    private var credit: Int
+    private var last: UInt64?
+
+    /// - Parameters:
+    ///   - tokens: 1 to 10⁹, earned evenly over
+    ///   - period: 1 ns to 10⁶ s.
+    ///   - burst: tokens that can be saved up, at least 1; `burst` × `period` in nanoseconds must
+    ///     fit an `Int`.
+    ///   - isFull: whether the bucket starts full or empty.
+    package init(tokens: Int, per period: Duration, burst: Int, isFull: Bool) {
+        let nanoseconds = Int(period / .nanoseconds(1))
+        precondition((1...1_000_000_000).contains(tokens), "tokens")
+        precondition((1...1_000_000_000_000_000).contains(nanoseconds), "period")
+        precondition(burst >= 1)
+        self.tokens = tokens
+        self.period = nanoseconds
+        capacity = burst * nanoseconds
+        credit = isFull ? capacity : 0
+    }
+
+    /// Takes up to `wanted` tokens.
+    /// - Parameter now: nanoseconds of a clock that does not go back.
+    /// - Returns: the number taken.
+    package mutating func take(upTo wanted: Int, now: UInt64) -> Int {
+        fill(now)
+        let taken = max(0, min(credit / period, wanted))
+        credit -= taken * period
+        return taken
+    }
+
+    /// Takes `count` tokens or none.
+    /// - Returns: nil when they were taken, else the nanoseconds until they could be.
+    package mutating func take(_ count: Int, now: UInt64) -> UInt64? {
+        fill(now)
+        let missing = count * period - credit
+        guard missing > 0 else {
+            credit -= count * period
+            return nil
+        }
+        return UInt64((missing + tokens - 1) / tokens)
+    }
+
+    /// Nanoseconds until one token is there; 0 when one is.
+    package func wait(now: UInt64) -> UInt64 {
+        var filled = self
+        filled.fill(now)
+        let missing = period - filled.credit
+        return missing <= 0 ? 0 : UInt64((missing + tokens - 1) / tokens)
+    }
+
+    private mutating func fill(_ now: UInt64) {
+        defer { last = now }
+        guard let last, now > last else { return }
+        // Bounded before it is multiplied.
+        let fullAfter = UInt64((capacity - credit + tokens - 1) / tokens)
+        guard now - last < fullAfter else {
+            credit = capacity
+            return
+        }
+        credit += Int(now - last) * tokens
+    }
+}
