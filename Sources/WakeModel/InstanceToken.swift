@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// The random secret of one app instance: exactly 32 bytes, made by the app, the only thing that
 /// lets anyone read, move or delete its registration.
 package struct InstanceToken: Sendable, Equatable {
@@ -17,7 +19,7 @@ package struct InstanceToken: Sendable, Equatable {
     /// Parses 43 characters of canonical base64url.
     package init?(text: Span<UInt8>) {
         guard text.count == Self.textCount, var decoded = Base64URL.decode(text) else { return nil }
-        defer { wipe(&decoded) }
+        defer { decoded.wipe() }
         guard decoded.count == Self.byteCount, Self.looksRandom(decoded) else { return nil }
         bytes = SecretBytes(decoded)
     }
@@ -25,31 +27,20 @@ package struct InstanceToken: Sendable, Equatable {
     /// 43 characters of base64url, for the `Authorization` header.
     package func text() -> SecretBytes {
         var text = bytes.withSpan { Base64URL.encode($0) }
-        defer { wipe(&text) }
+        defer { text.wipe() }
         return SecretBytes(text)
     }
 
     /// 32 random bytes with fewer than 8 distinct values happen once in 2^130.
     private static func looksRandom(_ bytes: [UInt8]) -> Bool {
-        var seen = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
-        for byte in bytes {
-            let bit = UInt64(1) << UInt64(byte & 63)
-            switch byte >> 6 {
-            case 0: seen.0 |= bit
-            case 1: seen.1 |= bit
-            case 2: seen.2 |= bit
-            default: seen.3 |= bit
-            }
-        }
-        let distinct =
-            seen.0.nonzeroBitCount + seen.1.nonzeroBitCount + seen.2.nonzeroBitCount
-            + seen.3.nonzeroBitCount
+        // One bit for each byte value.
+        var seen: SIMD4<UInt64> = .zero
+        for byte in bytes { seen[Int(byte >> 6)] |= 1 << UInt64(byte & 63) }
+        let distinct = (0..<4).reduce(0) { $0 + seen[$1].nonzeroBitCount }
         return distinct >= 8
     }
 }
 
-extension InstanceToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension InstanceToken: Redacted {
     package var description: String { "(instance token)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }

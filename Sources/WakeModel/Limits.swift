@@ -52,8 +52,8 @@ package enum Limits {
     /// Operations waiting for the writer at most; more are answered 503.
     package static let queuedOperations = 8192
     /// When two batches in a row are no larger than this, the second empties the log whatever it
-    /// held: in calm times the time of a request must not tell a first registration from a renewal.
-    /// In busy ones it is lost among the others, and emptying the log without need costs a third.
+    /// held: in calm times the duration of a request must not tell a first registration from a
+    /// renewal. Under load it is lost among the others, and emptying costs a third.
     package static let discreetBatchOperations = 8
     /// Pages in the write-ahead log before it is copied into the database: measured knee.
     package static let logPages = 4000

@@ -1,15 +1,15 @@
-/// The form rules for a Web Push endpoint, before any name is resolved: what two programs could
-/// read differently, and what can be no push service, is refused. Whatever passes is an address
-/// that can be fetched as it stands.
+import WakeSystem
+
+/// The form rules for a Web Push endpoint, before any name is resolved. Refused is what programs
+/// could read differently and what can be no push service; the rest can be fetched as it stands.
 ///
 /// glibc's `getaddrinfo` turns `127.1`, `2130706433`, `0x7f000001` and `0` into addresses, so a
 /// host must be a DNS name of at least two labels whose last one does not start with a digit, as no
 /// top-level domain does (RFC 1123 §2.1; WHATWG URL §3.5, "ends in a number"). Addresses are
 /// checked again when sending, on what is connected to.
 ///
-/// Names beyond ASCII must come as the `xn--` labels that name servers know. These are labels like
-/// any other: nothing here turns them back into what they look like, and names are compared with
-/// the allowed ones byte by byte, hence a name that only looks like an allowed one is not it.
+/// Names beyond ASCII must come as the `xn--` labels that name servers know. Names are compared to
+/// the allowed ones byte by byte: one that only looks like an allowed one is not it.
 package struct PushEndpoint: Equatable {
     /// The host's bytes within the endpoint.
     package let host: Range<Int>
@@ -25,9 +25,9 @@ package struct PushEndpoint: Equatable {
             end += 1
         }
         guard end < bytes.count, bytes[end] == UInt8(ascii: "/") else { return nil }
-        guard let host = Self.host(bytes, prefix..<end) else { return nil }
-        guard Self.isName(bytes.extracting(host)) else { return nil }
-        guard Self.isTarget(bytes.extracting(end..<bytes.count)) else { return nil }
+        guard let host = Self.host(bytes, prefix..<end), Self.isName(bytes.extracting(host)),
+            Self.isTarget(bytes.extracting(end..<bytes.count))
+        else { return nil }
         self.host = host
     }
 
@@ -52,23 +52,15 @@ package struct PushEndpoint: Equatable {
             last = start..<index
             start = index + 1
         }
-        return labels >= 2 && !isDigit(host[last.lowerBound]) && !isReserved(host, last)
+        return labels >= 2 && !host[last.lowerBound].isDigit && !isReserved(host, last)
     }
 
     /// RFC 1123 §2.1: letters, digits and inner hyphens, 1 to 63 of them.
     private static func isLabel(_ host: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard (1...63).contains(range.count),
-            host[range.lowerBound] != UInt8(ascii: "-"),
+        guard (1...63).contains(range.count), host[range.lowerBound] != UInt8(ascii: "-"),
             host[range.upperBound - 1] != UInt8(ascii: "-")
         else { return false }
-        return range.allSatisfy { index in
-            switch host[index] {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
+        return range.allSatisfy { host[$0].isAlphanumeric || host[$0] == UInt8(ascii: "-") }
     }
 
     /// Names that never lead to a push service: of this machine (RFC 6761 §6.3), of the local
@@ -125,9 +117,5 @@ package struct PushEndpoint: Equatable {
             length += 1
             if byte != UInt8(ascii: ".") { isOnlyDots = false }
         }
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 }

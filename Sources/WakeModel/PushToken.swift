@@ -1,6 +1,7 @@
-/// What a push service issued for one app instance: an APNs or FCM token, or a Web Push endpoint.
-///
-/// The bytes are the wire form: for APNs the decoded hexadecimal, otherwise the characters.
+import WakeSystem
+
+/// The address that a push service issued for one app instance: an APNs or FCM token, or a Web Push
+/// endpoint. The bytes are the wire form: decoded hexadecimal for APNs, otherwise the characters.
 package struct PushToken: Sendable, Equatable {
     package let service: PushService
     package let bytes: SecretBytes
@@ -25,7 +26,7 @@ package struct PushToken: Sendable, Equatable {
             guard text.count <= Limits.pushTokenBytes else { throw .tooLong }
             decoded = text.array
         }
-        defer { wipe(&decoded) }
+        defer { decoded.wipe() }
         try self.init(service: service, bytes: decoded)
     }
 
@@ -34,16 +35,13 @@ package struct PushToken: Sendable, Equatable {
         switch service {
         case .apns, .apnsSandbox:
             var text = bytes.withSpan { Hex.encode($0) }
-            defer { wipe(&text) }
+            defer { text.wipe() }
             return SecretBytes(text)
-        case .fcm, .webPush:
-            return bytes
+        case .fcm, .webPush: return bytes
         }
     }
 
-    private static func validate(
-        service: PushService, _ bytes: [UInt8]
-    ) throws(PushTokenError) {
+    private static func validate(service: PushService, _ bytes: [UInt8]) throws(PushTokenError) {
         guard bytes.count <= Limits.pushTokenBytes else { throw .tooLong }
         switch service {
         case .apns, .apnsSandbox:
@@ -54,8 +52,7 @@ package struct PushToken: Sendable, Equatable {
             guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw .malformed
             }
-        case .webPush:
-            guard PushEndpoint(bytes.span) != nil else { throw .malformed }
+        case .webPush: guard PushEndpoint(bytes.span) != nil else { throw .malformed }
         }
     }
 }
@@ -67,17 +64,32 @@ package enum PushTokenError: Error, Equatable {
     case malformed
 }
 
-extension PushToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension PushToken: Redacted {
     package var description: String { "(push token)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-extension Span where Element == UInt8 {
-    package var array: [UInt8] {
-        // Without a look at the array's capacity for each byte, so that many are copied at once.
-        [UInt8](capacity: count) { bytes in
-            for index in indices { bytes.append(self[index]) }
+/// A push service. The raw value is the byte inside the sealed column; it never changes meaning.
+package enum PushService: UInt8, Sendable, CaseIterable {
+    case apns = 1
+    case apnsSandbox = 2
+    case fcm = 3
+    case webPush = 4
+
+    /// The word in HTTP, configuration and command line.
+    package var word: StaticString {
+        switch self {
+        case .apns: "apns"
+        case .apnsSandbox: "apns-sandbox"
+        case .fcm: "fcm"
+        case .webPush: "webpush"
         }
     }
+
+    package init?(word: Span<UInt8>) {
+        guard let service = Self.allCases.first(where: { word.equals($0.word) }) else { return nil }
+        self = service
+    }
+
+    /// The JSON member that carries the push token.
+    package var member: StaticString { self == .webPush ? "endpoint" : "token" }
 }

@@ -1,4 +1,5 @@
 private import Glibc
+import WakeSystem
 
 /// Bytes that must not outlive their use: tokens, endpoints, secrets.
 ///
@@ -18,9 +19,7 @@ package final class SecretBytes: Sendable {
         address = UInt(bitPattern: memory.baseAddress)
     }
 
-    package convenience init(_ bytes: [UInt8]) {
-        self.init(bytes.span)
-    }
+    package convenience init(_ bytes: [UInt8]) { self.init(bytes.span) }
 
     deinit {
         guard let memory = unsafe UnsafeMutableRawPointer(bitPattern: address) else { return }
@@ -57,17 +56,6 @@ extension SecretBytes: Equatable {
     }
 }
 
-extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SecretBytes: Redacted {
     package var description: String { "(\(count) secret bytes)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// Overwrites an array in place before it is released, when nobody else holds it.
-package func wipe(_ bytes: inout [UInt8]) {
-    unsafe bytes.withUnsafeMutableBytes { buffer in
-        guard let start = buffer.baseAddress else { return }
-        unsafe explicit_bzero(start, buffer.count)
-    }
-    bytes = []
 }

@@ -1,4 +1,5 @@
 private import CSQLite
+private import WakeSystem
 
 /// One connection to one SQLite file. Not thread-safe and not `Sendable`: its owner keeps it on one
 /// thread, so SQLite's own mutexes are off (sqlite.org/threadsafe.html, "multi-thread" mode).
@@ -35,9 +36,7 @@ private import CSQLite
         unsafe self.handle = handle
     }
 
-    deinit {
-        unsafe sqlite3_close_v2(handle)
-    }
+    deinit { unsafe sqlite3_close_v2(handle) }
 
     /// sqlite.org/uri.html §3.1: everything that is not plain is escaped.
     private static func immutable(_ path: String) -> String {
@@ -72,10 +71,10 @@ private import CSQLite
     package func transaction<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result, failure: (SQLiteError) -> Failure
     ) throws(Failure) -> Result {
-        try map(failure) { () throws(SQLiteError) in try execute("BEGIN IMMEDIATE") }
+        try mapError(failure) { () throws(SQLiteError) in try execute("BEGIN IMMEDIATE") }
         do {
             let result = try body()
-            try map(failure) { () throws(SQLiteError) in try execute("COMMIT") }
+            try mapError(failure) { () throws(SQLiteError) in try execute("COMMIT") }
             return result
         } catch {
             // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
@@ -137,14 +136,33 @@ private import CSQLite
     fileprivate func check(_ code: Int32) throws(SQLiteError) {
         guard code == SQLITE_OK else { throw SQLiteError(code: code) }
     }
+}
 
-    private func map<Failure: Error>(
-        _ failure: (SQLiteError) -> Failure, _ body: () throws(SQLiteError) -> Void
-    ) throws(Failure) {
-        do {
-            try body()
-        } catch {
-            throw failure(error)
-        }
+/// A result code of SQLite (sqlite.org/rescode.html). Never carries SQL text or values.
+package struct SQLiteError: Error, Equatable, Sendable {
+    /// The extended result code.
+    package let code: Int32
+
+    package init(code: Int32) { self.code = code }
+
+    /// The low byte: the primary result code.
+    package var primary: Int32 { code & 0xFF }
+
+    /// No room: the disk, or `max_page_count`.
+    package var isFull: Bool { primary == SQLITE_FULL }
+    /// Another process holds the file, or a reader blocks a checkpoint.
+    package var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
+    /// The file is damaged or is no database.
+    package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
+    package var isReadOnly: Bool { primary == SQLITE_READONLY }
+    package var isIOError: Bool { primary == SQLITE_IOERR }
+    /// A flush failed: what reached the disk is unknown, and no retry can tell
+    /// (the kernel reports a lost page once and then forgets it; fsync(2), "BUGS" and "NOTES").
+    package var isFlushFailure: Bool {
+        code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC
     }
+
+    // Macros with shifts are not imported.
+    private var SQLITE_IOERR_FSYNC: Int32 { SQLITE_IOERR | 4 << 8 }
+    private var SQLITE_IOERR_DIR_FSYNC: Int32 { SQLITE_IOERR | 5 << 8 }
 }

@@ -14,9 +14,7 @@ private import CSQLite
         self.database = database
     }
 
-    deinit {
-        unsafe sqlite3_finalize(handle)
-    }
+    deinit { unsafe sqlite3_finalize(handle) }
 
     package func bind(_ index: Int32, blob: Span<UInt8>) throws(SQLiteError) {
         // SQLITE_TRANSIENT: SQLite copies before the call returns.
@@ -75,9 +73,7 @@ private import CSQLite
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    package func integer(_ column: Int32) -> Int64 {
-        unsafe sqlite3_column_int64(handle, column)
-    }
+    package func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
 
     package func text(_ column: Int32) -> String? {
         guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }

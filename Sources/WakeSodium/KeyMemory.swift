@@ -1,4 +1,5 @@
 private import CSodium
+import WakeSystem
 
 /// Key bytes in guarded memory: `sodium_malloc` locks the pages, fences them and keeps them out of
 /// core dumps; read-only after `init`, wiped on release (libsodium manual, "Secure memory").
@@ -34,9 +35,7 @@ package final class KeyMemory: Sendable {
         }
     }
 
-    deinit {
-        unsafe sodium_free(UnsafeMutableRawPointer(bitPattern: address))
-    }
+    deinit { unsafe sodium_free(UnsafeMutableRawPointer(bitPattern: address)) }
 
     /// Lends the bytes for the length of one call.
     package func withSpan<Result, Failure: Error>(
@@ -65,8 +64,6 @@ package final class KeyMemory: Sendable {
     }
 }
 
-extension KeyMemory: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension KeyMemory: Redacted {
     package var description: String { "(key)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }

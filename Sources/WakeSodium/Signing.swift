@@ -1,5 +1,6 @@
 private import CSodium
 private import WakeModel
+import WakeSystem
 
 /// An Ed25519 key pair, kept as its 32-byte seed in guarded memory (RFC 8032 §5.1.5).
 package struct SigningKey: Sendable {
@@ -16,8 +17,7 @@ package struct SigningKey: Sendable {
             secret.withMutablePointer { secret in
                 publicKey.withMutablePointer { publicKey in
                     seed.withPointer { seed in
-                        _ = unsafe crypto_sign_seed_keypair(
-                            publicKey, secret, seed)
+                        _ = unsafe crypto_sign_seed_keypair(publicKey, secret, seed)
                     }
                 }
             }
@@ -52,21 +52,15 @@ package struct VerifyingKey: Sendable, Hashable {
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         Sodium.start()
-        let valid = bytes.withPointer {
-            unsafe crypto_core_ed25519_is_valid_point($0) == 1
-        }
+        let valid = bytes.withPointer { unsafe crypto_core_ed25519_is_valid_point($0) == 1 }
         guard valid else { return nil }
         self.bytes = bytes
     }
 
-    fileprivate init(trusted bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    fileprivate init(trusted bytes: [UInt8]) { self.bytes = bytes }
 
     /// 43 characters of base64url.
-    package var text: String {
-        String(decoding: Base64URL.encode(bytes.span), as: UTF8.self)
-    }
+    package var text: String { String(decoding: Base64URL.encode(bytes.span), as: UTF8.self) }
 
     package init?(text: String) {
         let characters = Array(text.utf8)

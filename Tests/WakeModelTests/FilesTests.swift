@@ -1,8 +1,8 @@
 import Glibc
 import TestSupport
 import Testing
-import WakeFiles
 import WakeSQLite
+import WakeSystem
 
 @Suite("Files and databases")
 struct FilesTests {

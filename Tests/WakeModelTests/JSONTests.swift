@@ -1,5 +1,6 @@
 import Testing
 import WakeModel
+import WakeSystem
 
 @Suite("Documents of the protocol")
 struct JSONTests {
@@ -99,12 +100,12 @@ struct JSONTests {
             sealed: [UInt8](repeating: 255, count: 552), token: token)
         let hash = String(repeating: "0", count: 64)
         for answer in [
-            RegistrationAnswer(stored: stored, policyHash: hash),
-            RegistrationAnswer(stored: nil, policyHash: hash),
+            RegistrationResponse(stored: stored, policyHash: hash),
+            RegistrationResponse(stored: nil, policyHash: hash),
         ] {
             let bytes = answer.encode()
             #expect(bytes.count == Limits.registrationAnswerBytes)
-            #expect(try RegistrationAnswer.decode(bytes) == answer)
+            #expect(try RegistrationResponse.decode(bytes) == answer)
         }
     }
 }

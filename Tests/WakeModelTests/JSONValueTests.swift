@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import WakeModel
+import WakeSystem
 
 @Suite("JSON values that are passed over")
 struct JSONValueTests {

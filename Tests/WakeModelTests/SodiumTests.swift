@@ -1,6 +1,7 @@
 import Testing
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @Suite("The faces of libsodium")
 struct SodiumTests {

@@ -1,5 +1,6 @@
 import Testing
 import WakeModel
+import WakeSystem
 
 @Suite("Instance tokens and push tokens")
 struct TokenTests {

@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// A strict reader of the few JSON documents of the protocol (RFC 8259), without a tree.
 ///
 /// Callers walk the document they expect; anything else is an error. Refused beyond the grammar:
@@ -25,6 +27,15 @@ package struct JSONScanner {
         skipSpace()
         guard position == bytes.count else { throw .malformed }
         return result
+    }
+
+    /// Reads a document that is an object; `member` must read the value that follows each name.
+    package static func readObject(
+        _ bytes: [UInt8], depthLimit: Int = Limits.jsonDepth,
+        _ member: (inout JSONScanner, _ name: [UInt8]) throws(JSONError) -> Void
+    ) throws(JSONError) {
+        var scanner = try JSONScanner(bytes, depthLimit: depthLimit)
+        try scanner.document { scanner throws(JSONError) in try scanner.object(member) }
     }
 
     /// Reads an object; `member` must read the value that follows each name.
@@ -70,14 +81,40 @@ package struct JSONScanner {
         try expect(UInt8(ascii: "]"))
     }
 
+    /// Reads one value of any kind whose numbers are integers of up to 64 bits.
+    package mutating func value() throws(JSONError) -> JSONValue {
+        guard position < bytes.count else { throw .malformed }
+        switch bytes[position] {
+        case UInt8(ascii: "{"):
+            var members: [String: JSONValue] = [:]
+            try object { scanner, name throws(JSONError) in
+                members[String(decoding: name, as: UTF8.self)] = try scanner.value()
+            }
+            return .object(members)
+        case UInt8(ascii: "["):
+            var elements: [JSONValue] = []
+            try array { scanner throws(JSONError) in elements.append(try scanner.value()) }
+            return .array(elements)
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "-"), 0x30...0x39:
+            let start = position
+            try skipNumber()
+            let isNegative = bytes[start] == UInt8(ascii: "-")
+            let digits = bytes[(isNegative ? start + 1 : start)..<position]
+            guard let magnitude = UInt64(String(decoding: digits, as: UTF8.self)) else {
+                throw .malformed
+            }
+            return .number(isNegative: isNegative, magnitude: magnitude)
+        default: return takeWord("null") ? .null : .bool(try bool())
+        }
+    }
+
     /// Passes over one value of any kind that is not needed; what it nests counts as depth.
     package mutating func skip() throws(JSONError) {
         guard position < bytes.count else { throw .malformed }
         switch bytes[position] {
-        case UInt8(ascii: "{"):
-            try object { scanner, _ throws(JSONError) in try scanner.skip() }
-        case UInt8(ascii: "["):
-            try array { scanner throws(JSONError) in try scanner.skip() }
+        case UInt8(ascii: "{"): try object { scanner, _ throws(JSONError) in try scanner.skip() }
+        case UInt8(ascii: "["): try array { scanner throws(JSONError) in try scanner.skip() }
         case UInt8(ascii: "\""): _ = try string()
         case UInt8(ascii: "-"), 0x30...0x39: try skipNumber()
         default:
@@ -230,4 +267,50 @@ package enum JSONError: Error, Equatable {
     case unknownMember
     /// A member that the protocol asks for is absent.
     case missingMember
+}
+
+/// A parsed JSON value, for documents whose members come in any order and are few. Numbers are
+/// integers of up to 64 bits, and a sign.
+package enum JSONValue: Sendable, Equatable {
+    case null
+    case bool(Bool)
+    case number(isNegative: Bool, magnitude: UInt64)
+    /// UTF-8 with every escape resolved.
+    case string([UInt8])
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    /// Parses a whole document.
+    package init(
+        parsing bytes: [UInt8], depthLimit: Int = Limits.jsonDepth
+    ) throws(JSONError) {
+        var scanner = try JSONScanner(bytes, depthLimit: depthLimit)
+        self = try scanner.document { scanner throws(JSONError) in try scanner.value() }
+    }
+
+    /// A member of an object; `null` when absent.
+    package subscript(name: String) -> JSONValue {
+        guard case .object(let members) = self else { return .null }
+        return members[name] ?? .null
+    }
+
+    /// The elements of an array; none for another kind of value.
+    package var elements: [JSONValue] {
+        guard case .array(let elements) = self else { return [] }
+        return elements
+    }
+
+    /// The characters of a string; none for another kind of value.
+    package var text: String {
+        guard case .string(let bytes) = self else { return "" }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The number as an `Int`; nil for another kind of value and for larger numbers.
+    package var integer: Int? {
+        guard case .number(let isNegative, let magnitude) = self,
+            let value = Int(exactly: magnitude)
+        else { return nil }
+        return isNegative ? -value : value
+    }
 }

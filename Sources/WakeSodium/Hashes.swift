@@ -46,9 +46,7 @@ private import CSodium
     }
 
     /// The hash of one run of bytes under a key of up to 64 bytes.
-    package static func hash(
-        _ bytes: Span<UInt8>, count: Int = 32, key: Span<UInt8>
-    ) -> [UInt8] {
+    package static func hash(_ bytes: Span<UInt8>, count: Int = 32, key: Span<UInt8>) -> [UInt8] {
         precondition((16...64).contains(count) && key.count <= 64)
         var hash = [UInt8](repeating: 0, count: count)
         hash.withMutablePointer { output in
@@ -60,5 +58,56 @@ private import CSodium
             }
         }
         return hash
+    }
+}
+
+/// SHA-256 (FIPS 180-4), where a protocol asks for it; for our own formats there is ``Blake2b``.
+package struct SHA256: ~Copyable {
+    private var state = crypto_hash_sha256_state()
+
+    package init() {
+        Sodium.start()
+        _ = unsafe crypto_hash_sha256_init(&state)
+    }
+
+    package mutating func update(_ bytes: Span<UInt8>) {
+        _ = bytes.withPointer { unsafe crypto_hash_sha256_update(&state, $0, UInt64(bytes.count)) }
+    }
+
+    /// Ends the hash: 32 bytes.
+    package consuming func finish() -> [UInt8] {
+        var hash = [UInt8](repeating: 0, count: 32)
+        _ = hash.withMutablePointer { unsafe crypto_hash_sha256_final(&state, $0) }
+        return hash
+    }
+
+    /// - Returns: 32 bytes.
+    package static func hash(_ bytes: Span<UInt8>) -> [UInt8] {
+        var hash = SHA256()
+        hash.update(bytes)
+        return hash.finish()
+    }
+}
+
+/// SipHash-2-4 (libsodium manual, "Short-input hashing"): 64 bits, keyed; for tables in memory that
+/// must not collide on purpose.
+package struct ShortHash: Sendable {
+    private let key: KeyMemory
+
+    /// With a key of its own, which nobody else ever has.
+    package init() { key = KeyMemory.random(Int(crypto_shorthash_KEYBYTES)) }
+
+    package func hash(_ bytes: Span<UInt8>) -> UInt64 {
+        var output = [UInt8](repeating: 0, count: Int(crypto_shorthash_BYTES))
+        key.withSpan { key in
+            key.withPointer { key in
+                bytes.withPointer { start in
+                    output.withMutablePointer { output in
+                        _ = unsafe crypto_shorthash(output, start, UInt64(bytes.count), key)
+                    }
+                }
+            }
+        }
+        return output.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -1,11 +1,11 @@
+import WakeSystem
+
 /// Writes JSON documents of the protocol straight into bytes.
 package struct JSONText {
     package private(set) var bytes: [UInt8] = []
     private var needsComma = false
 
-    package init(capacity: Int = 256) {
-        bytes.reserveCapacity(capacity)
-    }
+    package init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
     /// The document, or the next element of an array.
     package mutating func beginObject() {
@@ -58,6 +58,15 @@ package struct JSONText {
 
     package mutating func member(_ name: StaticString, number value: some BinaryInteger) {
         member(name, raw: String(value))
+    }
+
+    package mutating func member(_ name: StaticString, numbers: [some BinaryInteger]) {
+        member(name, raw: "[\(numbers.map { String($0) }.joined(separator: ","))]")
+    }
+
+    /// Bytes in lower-case hexadecimal digits.
+    package mutating func member(_ name: StaticString, hex bytes: [UInt8]) {
+        member(name, string: Hex.encode(bytes.span).span)
     }
 
     /// A name that is put together; not of what came over the wire.

@@ -1,6 +1,8 @@
+import WakeSystem
+
 /// The body of `PUT /v1/registration`: exactly `service` and `token` (or `endpoint`).
 package enum RegistrationBody {
-    /// - Throws: which rule of the protocol the body breaks, never its content.
+    /// - Throws: the rule of the protocol that the body breaks, never its content.
     package static func decode(_ body: [UInt8]) throws(RegistrationBodyError) -> PushToken {
         var service: PushService?
         var secret: (member: Member, text: SecretBytes)?
@@ -15,23 +17,19 @@ package enum RegistrationBody {
                     case let member? where secret == nil:
                         var text = try scanner.string()
                         secret = (member, SecretBytes(text))
-                        wipe(&text)
+                        text.wipe()
                     default: throw .unknownMember
                     }
                 }
             }
-        } catch {
-            throw .json(error)
-        }
+        } catch { throw .json(error) }
         guard let service else { throw .unknownService }
         guard let secret, secret.member.matches(service) else { throw .json(.missingMember) }
         do {
             return try secret.text.withSpan { (text) throws(PushTokenError) in
                 try PushToken(service: service, text: text)
             }
-        } catch {
-            throw .token(error)
-        }
+        } catch { throw .token(error) }
     }
 
     /// The body for a push token, padded with white space to one length for all tokens.

@@ -1,5 +1,7 @@
-/// What a request is refused for: a status, a stable code, a constant title (RFC 9457). No problem
-/// ever repeats a byte of the request.
+import WakeSystem
+
+/// The reason why a request is refused: a status, a stable code, a constant title (RFC 9457). No
+/// problem ever repeats a byte of the request.
 package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing
     case instanceTokenMalformed
@@ -34,62 +36,46 @@ package enum Problem: Sendable, CaseIterable {
     case relayBusy
     case relayUnavailable
 
-    package var status: UInt16 {
-        switch self {
-        case .instanceTokenMissing, .instanceTokenMalformed, .signatureMissing,
-            .signatureMalformed, .signatureWrong, .signatureStale, .signatureReplayed:
-            401
-        case .installationUnknown: 403
-        case .bodyMalformed, .bodyTooDeep, .memberDuplicate, .memberUnknown, .memberMissing,
-            .serviceUnknown, .pushTokenMalformed, .queryNotAllowed, .relayBatchMalformed:
-            400
-        case .pushTokenTooLong, .relayBatchTooLarge: 413
-        // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
-        case .serviceOff, .pushHostNotAllowed: 422
-        case .notFound: 404
-        case .methodNotAllowed: 405
-        case .rangeNotSatisfiable: 416
-        case .relayBusy: 429
-        case .storeFull: 507
-        case .storeUnavailable, .overloaded, .feedUnavailable, .relayUnavailable: 503
-        case .broadcastNotNewer, .broadcastDoesNotFit: 409
-        }
-    }
+    package var status: UInt16 { entry.status }
 
-    package var code: StaticString {
+    /// The stable name that programs compare.
+    package var code: StaticString { entry.code }
+
+    private var entry: (status: UInt16, code: StaticString) {
         switch self {
-        case .instanceTokenMissing: "instance_token_missing"
-        case .instanceTokenMalformed: "instance_token_malformed"
-        case .bodyMalformed: "body_malformed"
-        case .bodyTooDeep: "body_too_deep"
-        case .memberDuplicate: "member_duplicate"
-        case .memberUnknown: "member_unknown"
-        case .memberMissing: "member_missing"
-        case .serviceUnknown: "service_unknown"
-        case .pushTokenMalformed: "push_token_malformed"
-        case .pushTokenTooLong: "push_token_too_long"
-        case .serviceOff: "service_off"
-        case .pushHostNotAllowed: "push_host_not_allowed"
-        case .queryNotAllowed: "query_not_allowed"
-        case .notFound: "not_found"
-        case .methodNotAllowed: "method_not_allowed"
-        case .rangeNotSatisfiable: "range_not_satisfiable"
-        case .storeFull: "store_full"
-        case .storeUnavailable: "store_unavailable"
-        case .overloaded: "overloaded"
-        case .feedUnavailable: "feed_unavailable"
-        case .broadcastNotNewer: "broadcast_not_newer"
-        case .broadcastDoesNotFit: "broadcast_does_not_fit"
-        case .signatureMissing: "signature_missing"
-        case .signatureMalformed: "signature_malformed"
-        case .signatureWrong: "signature_wrong"
-        case .signatureStale: "signature_stale"
-        case .signatureReplayed: "signature_replayed"
-        case .installationUnknown: "installation_unknown"
-        case .relayBatchMalformed: "relay_batch_malformed"
-        case .relayBatchTooLarge: "relay_batch_too_large"
-        case .relayBusy: "relay_busy"
-        case .relayUnavailable: "relay_unavailable"
+        case .instanceTokenMissing: (401, "instance_token_missing")
+        case .instanceTokenMalformed: (401, "instance_token_malformed")
+        case .bodyMalformed: (400, "body_malformed")
+        case .bodyTooDeep: (400, "body_too_deep")
+        case .memberDuplicate: (400, "member_duplicate")
+        case .memberUnknown: (400, "member_unknown")
+        case .memberMissing: (400, "member_missing")
+        case .serviceUnknown: (400, "service_unknown")
+        case .pushTokenMalformed: (400, "push_token_malformed")
+        case .pushTokenTooLong: (413, "push_token_too_long")
+        // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
+        case .serviceOff: (422, "service_off")
+        case .pushHostNotAllowed: (422, "push_host_not_allowed")
+        case .queryNotAllowed: (400, "query_not_allowed")
+        case .notFound: (404, "not_found")
+        case .methodNotAllowed: (405, "method_not_allowed")
+        case .rangeNotSatisfiable: (416, "range_not_satisfiable")
+        case .storeFull: (507, "store_full")
+        case .storeUnavailable: (503, "store_unavailable")
+        case .overloaded: (503, "overloaded")
+        case .feedUnavailable: (503, "feed_unavailable")
+        case .broadcastNotNewer: (409, "broadcast_not_newer")
+        case .broadcastDoesNotFit: (409, "broadcast_does_not_fit")
+        case .signatureMissing: (401, "signature_missing")
+        case .signatureMalformed: (401, "signature_malformed")
+        case .signatureWrong: (401, "signature_wrong")
+        case .signatureStale: (401, "signature_stale")
+        case .signatureReplayed: (401, "signature_replayed")
+        case .installationUnknown: (403, "installation_unknown")
+        case .relayBatchMalformed: (400, "relay_batch_malformed")
+        case .relayBatchTooLarge: (413, "relay_batch_too_large")
+        case .relayBusy: (429, "relay_busy")
+        case .relayUnavailable: (503, "relay_unavailable")
         }
     }
 

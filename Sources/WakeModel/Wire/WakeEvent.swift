@@ -1,3 +1,16 @@
+/// One event of `GET /v1/wakes`: the newest feed sequence, as a hint only.
+package struct WakeEvent: Sendable, Equatable {
+    package let sequence: UInt64
+
+    package init(sequence: UInt64) { self.sequence = sequence }
+
+    /// The event in `text/event-stream` form (WHATWG HTML §9.2.5).
+    package func encode() -> [UInt8] {
+        let retry = "retry: \(Limits.streamRetryMilliseconds)\n"
+        return Array("\(retry)id: \(sequence)\nevent: wake\ndata: \(sequence)\n\n".utf8)
+    }
+}
+
 /// Reads `text/event-stream` as it arrives, in pieces of any size (WHATWG HTML §9.2.6).
 ///
 /// Only what the protocol needs: `wake` events with a decimal number. Other events, comments and

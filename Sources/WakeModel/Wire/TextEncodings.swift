@@ -1,0 +1,126 @@
+/// Lower-case hexadecimal out, either case in (RFC 4648 §8).
+package enum Hex {
+    package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count * 2)
+        for index in bytes.indices {
+            text.append(digit(bytes[index] >> 4))
+            text.append(digit(bytes[index] & 15))
+        }
+        return text
+    }
+
+    /// - Returns: nil for an odd length or anything but hexadecimal digits.
+    package static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        guard text.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count / 2)
+        var index = 0
+        while index < text.count {
+            guard let high = value(text[index]), let low = value(text[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+            index += 2
+        }
+        return bytes
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    package static func value(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// Base64url without padding, canonical only (RFC 4648 §5 and §3.5).
+package enum Base64URL {
+    package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var accumulator: UInt32 = 0
+        var bits = 0
+        for index in bytes.indices {
+            accumulator = accumulator << 8 | UInt32(bytes[index])
+            bits += 8
+            while bits >= 6 {
+                bits -= 6
+                text.append(character(UInt8(accumulator >> UInt32(bits) & 63)))
+            }
+        }
+        if bits > 0 { text.append(character(UInt8(accumulator << UInt32(6 - bits) & 63))) }
+        return text
+    }
+
+    /// - Returns: nil for characters outside the alphabet, padding, impossible lengths, and a last
+    ///   character with bits set that carry nothing (RFC 4648 §3.5: two texts for one value).
+    package static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        guard text.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count * 3 / 4)
+        var accumulator: UInt32 = 0
+        var bits = 0
+        for index in text.indices {
+            guard let value = value(text[index]) else { return nil }
+            accumulator = accumulator << 6 | UInt32(value)
+            bits += 6
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(accumulator >> UInt32(bits) & 255))
+                accumulator &= (1 << UInt32(bits)) - 1
+            }
+        }
+        return accumulator == 0 ? bytes : nil
+    }
+
+    private static func character(_ value: UInt8) -> UInt8 {
+        switch value {
+        case 0..<26: UInt8(ascii: "A") + value
+        case 26..<52: UInt8(ascii: "a") + value - 26
+        case 52..<62: UInt8(ascii: "0") + value - 52
+        case 62: UInt8(ascii: "-")
+        default: UInt8(ascii: "_")
+        }
+    }
+
+    private static func value(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "-"): 62
+        case UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+}
+
+/// The word that a mistyped one was probably meant to be.
+package enum Spelling {
+    /// The candidate at most two edits away, if one is clearly meant (Levenshtein distance).
+    package static func nearest(to word: String, in candidates: [String]) -> String? {
+        func distance(_ a: [Character], _ b: [Character]) -> Int {
+            var row = Array(0...b.count)
+            for (i, x) in a.enumerated() {
+                var diagonal = row[0]
+                row[0] = i + 1
+                for (j, y) in b.enumerated() {
+                    let cost = diagonal + (x == y ? 0 : 1)
+                    diagonal = row[j + 1]
+                    row[j + 1] = min(cost, row[j] + 1, row[j + 1] + 1)
+                }
+            }
+            return row[b.count]
+        }
+        let scored = candidates.map { (distance(Array(word), Array($0)), $0) }
+        guard let best = scored.min(by: { $0.0 < $1.0 }), best.0 <= 2 else { return nil }
+        return best.1
+    }
+}
