@@ -1,4 +1,4 @@
-/// Every bound of the server. Times are seconds, sizes bytes; the defaults are the protocol's.
+/// The bounds of the server. Times are seconds, sizes bytes.
 package struct HTTPLimits: Sendable {
     /// Request line and fields together; beyond it 431.
     package var headBytes = 16_384
@@ -12,19 +12,19 @@ package struct HTTPLimits: Sendable {
     package var headSeconds = 10
     /// From the end of the head to the end of the body; then 408.
     package var bodySeconds = 10
-    /// A body has one second more for every so many bytes.
+    /// A body has one second more for each multiple of this.
     package var bodyBytesPerSecond = 32_768
     /// Without a request, before the first and between two; then closed.
     package var idleSeconds = 20
     /// For a handler to answer; then 503.
     package var answerSeconds = 30
-    /// Between two pieces of an answer, and before the first; then cut.
+    /// Between two chunks of a response, and before the first; then cut.
     package var pauseSeconds = 600
     /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else
     /// closed.
     package var writeSeconds = 10
     package var writeFloorBytes = 16_384
-    /// For the far end to read a refusal before the connection is cut (RFC 9112 §9.6).
+    /// For the client to read a rejection before the connection is cut (RFC 9112 §9.6).
     package var lingerSeconds = 2
     /// Open connections, event streams included; beyond it 503 with `Retry-After`.
     package var connections = 20_000
@@ -36,15 +36,15 @@ package struct HTTPLimits: Sendable {
     /// Open event streams from one address prefix; beyond it 503. Not applied where no source is
     /// known.
     package var streamsPerSource = 500
-    /// Comment on every event stream, so that dead connections and impatient proxies show.
+    /// Pause between comments on an event stream, by which dead connections are found.
     package var streamKeepAliveSeconds = 240
-    /// Each keep-alive comes up to so much earlier, at random.
+    /// Each keep-alive comes earlier by a random time up to this.
     package var streamKeepAliveJitterSeconds = 60
     /// What `Retry-After` says with a 503.
     package var retryAfterSeconds = 30
     /// After cancellation, for answers in flight.
     package var drainSeconds = 10
-    /// How long one key of the source tags lives.
+    /// Life of one key of the prefix hashes.
     package var sourceKeySeconds = 600
     /// Requests of one connection handled in a row before others get their turn.
     package var pipelinedRequests = 64

@@ -1,3 +1,6 @@
+package import Synchronization
+import WakeSystem
+
 /// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112). It knows nothing of what it
 /// serves.
 package final class HTTPServer: Sendable {
@@ -25,8 +28,9 @@ package final class HTTPServer: Sendable {
 
     package var counters: HTTPCounters { reactor.counters }
 
-    /// Serves until the task is cancelled; then stops accepting, answers what is in flight, closes
-    /// event streams, all in at most the limits' drain seconds, and returns. Call it once.
+    /// Serves until the task is cancelled; then stops accepting, answers the requests in flight
+    /// and closes event streams, all in at most the limits' drain seconds, and returns. Call it
+    /// once.
     package func run() async {
         let reactor = reactor
         reactor.loop.start { reactor.assumeIsolated { $0.turn() } }
@@ -37,12 +41,12 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Whether `run` has come to answering requests; asked on the loop's thread, so it also says
-    /// that the loop has finished what it was doing.
+    /// Whether requests are answered. The loop's thread gives the result, so the loop has also
+    /// finished what it was doing.
     package var isServing: Bool {
         get async {
             guard !reactor.loop.hasEnded else { return false }
-            return await reactor.state == .serving
+            return await reactor.isServing
         }
     }
 
@@ -50,4 +54,52 @@ package final class HTTPServer: Sendable {
     package func checkDeadlines() {
         reactor.loop.perform {}
     }
+}
+
+/// A failure to listen. Numbers are the system's error numbers (errno(3)).
+package enum HTTPServerError: Error, Equatable {
+    /// The host or port of a TCP listener, counted from 0, cannot be bound.
+    case cannotListen(listener: Int, errno: Int32)
+    /// Another process is listening there.
+    case addressInUse(listener: Int)
+    /// The kernel gave no epoll instance or no eventfd.
+    case noEventLoop(errno: Int32)
+}
+
+/// The counters of a server since its start; read from any thread. Nothing in them is about a
+/// client.
+package final class HTTPCounters: Sendable {
+    /// Connections accepted, including those rejected at a cap.
+    package let accepted = Atomic<Int>(0)
+    /// Connections open now, event streams included.
+    package let open = Atomic<Int>(0)
+    /// Complete requests given to a handler.
+    package let requests = Atomic<Int>(0)
+    /// Rejections by the server itself with a status of 400 to 499.
+    package let refusedByClientError = Atomic<Int>(0)
+    /// Rejections by the server itself with a status of 500 to 599: unknown methods and versions,
+    /// caps.
+    package let refusedByServerError = Atomic<Int>(0)
+    /// Event streams open now.
+    package let streams = Atomic<Int>(0)
+    /// Connections ended by the server because the client was too slow, or for want of
+    /// descriptors.
+    package let dropped = Atomic<Int>(0)
+
+    package init() {}
+
+    func countRejection(status: UInt16) {
+        if status < 500 {
+            refusedByClientError.increment()
+        } else {
+            refusedByServerError.increment()
+        }
+    }
+}
+
+/// Counting needs no order among threads, only that nothing is lost.
+extension Atomic where Value == Int {
+    func increment() { add(1, ordering: .relaxed) }
+
+    func decrement() { subtract(1, ordering: .relaxed) }
 }

@@ -1,35 +1,43 @@
 package import Glibc
+import WakeSystem
 
-/// Answers one request: called on the loop's thread, so it must not block. It responds through the
-/// exchange, at once or later, from any thread.
-package typealias RequestHandler = @Sendable (Request, Exchange) -> Void
+/// A function that answers one request: called on the loop's thread, so it must not block. It
+/// responds through the responder, at once or later, from any thread.
+package typealias RequestHandler = @Sendable (Request, Responder) -> Void
 
-/// One place to listen and who answers there.
+/// An address to listen on and its handler.
 package struct ListenerConfiguration: Sendable {
     package enum Address: Sendable {
         /// `::` serves IPv4 too; port 0 lets the system choose.
         case tcp(host: String, port: UInt16)
-        /// The socket file has exactly `mode`. A file nobody listens on is replaced.
+        /// The socket file has exactly `mode`. A file without a listener is replaced.
         case unix(path: String, mode: mode_t)
     }
 
     package var address: Address
-    /// Whether every connection must start with a PROXY protocol v2 header, as a front sends it.
+    /// Whether every connection must start with a PROXY protocol v2 header.
     package var proxyProtocol: Bool
     /// Bound of a request body in bytes; nil for the server's.
     package var bodyBytes: Int?
     /// A path with a bound of its own.
-    package var largeBodies: LargeBodies?
+    package var largeBodies: BodyMemoryBudget?
     package var handler: RequestHandler
 
     package init(
         _ address: Address, proxyProtocol: Bool = false, bodyBytes: Int? = nil,
-        largeBodies: LargeBodies? = nil, handler: @escaping RequestHandler
+        largeBodies: BodyMemoryBudget? = nil, handler: @escaping RequestHandler
     ) {
         self.address = address
         self.proxyProtocol = proxyProtocol
         self.bodyBytes = bodyBytes
         self.largeBodies = largeBodies
         self.handler = handler
+    }
+
+    func parserLimits(_ limits: HTTPLimits) -> ParserLimits {
+        ParserLimits(
+            headBytes: limits.headBytes, fieldCount: limits.fieldCount,
+            targetBytes: limits.targetBytes, bodyBytes: bodyBytes ?? limits.bodyBytes,
+            largePath: largeBodies?.path.bytes ?? [], largeBodyBytes: largeBodies?.bytes ?? 0)
     }
 }

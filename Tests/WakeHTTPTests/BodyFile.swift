@@ -1,9 +1,10 @@
 import Glibc
 import TestSupport
+import WakeSystem
 
 @testable import WakeHTTP
 
-/// A file with contents that tell every place apart, for responses.
+/// A file with contents that differ at every offset, for responses.
 enum BodyFile {
     struct Failure: Error {}
 
@@ -38,9 +39,7 @@ enum BodyFile {
 
     /// 200 with that part of the file; 500 when it cannot be opened.
     static func response(_ path: String, offset: Int64, count: Int) -> Response {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return Response(500) }
-        let file = OpenFile(owning: descriptor)
+        guard let file = try? OpenFile(path, flags: O_RDONLY) else { return Response(500) }
         return Response(200, body: .file(FileBody(file, offset: offset, count: Int64(count))))
     }
 }

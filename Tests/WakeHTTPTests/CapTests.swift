@@ -10,12 +10,12 @@ struct CapTests {
 
     /// Remembers the sources a handler saw.
     private final class Sources: Sendable {
-        let seen = Mutex<[SourceTag?]>([])
+        let seen = Mutex<[PrefixHash?]>([])
 
         var handler: RequestHandler {
-            { request, exchange in
-                self.seen.withLock { $0.append(exchange.source) }
-                Handlers.echo(request, exchange)
+            { request, responder in
+                self.seen.withLock { $0.append(responder.source) }
+                Handlers.echo(request, responder)
             }
         }
     }

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -60,8 +61,8 @@ struct CurlTests {
     func answers() async throws {
         let directory = try TemporaryDirectory()
         let path = try BodyFile.make(in: directory, size: 300_000)
-        let handler: RequestHandler = { request, exchange in
-            exchange.respond(BodyFile.response(path, offset: 1, count: 299_999))
+        let handler: RequestHandler = { request, responder in
+            responder.respond(BodyFile.response(path, offset: 1, count: 299_999))
         }
         try await LiveServer.run(handler: handler) { live in
             let url = "http://127.0.0.1:\(live.port)/"
@@ -83,13 +84,13 @@ struct CurlTests {
         }
     }
 
-    @Test("reads answers in pieces, of either version, and reuses the connection")
-    func pieces() async throws {
-        let answers = StreamedAnswers()
-        let begin = answers.handler()
-        let handler: RequestHandler = { request, exchange in
-            begin(request, exchange)
-            let answer = answers[answers.count - 1]
+    @Test("reads streamed responses, of either version, and reuses the connection")
+    func chunks() async throws {
+        let responses = StreamedResponses()
+        let begin = responses.handler()
+        let handler: RequestHandler = { request, responder in
+            begin(request, responder)
+            let answer = responses[responses.count - 1]
             DispatchQueue.global().async {
                 for index in 0..<1_000 { answer.send(Array("line \(index)\n".utf8)) }
                 answer.finish()
@@ -97,13 +98,13 @@ struct CurlTests {
         }
         let lines = (0..<1_000).map { "line \($0)\n" }.joined()
         try await LiveServer.run(handler: handler) { live in
-            let url = "http://127.0.0.1:\(live.port)/pieces"
+            let url = "http://127.0.0.1:\(live.port)/chunks"
             let text = try await Curl.run([
                 "--http1.1", "--write-out", "%{num_connects}\n", url, url,
             ])
             #expect(text == lines + "1\n" + lines + "0\n")
             #expect(try await Curl.run(["--http1.0", url]) == lines)
-            #expect(answers.lost.value == 0)
+            #expect(responses.lost.value == 0)
         }
     }
 

@@ -1,6 +1,6 @@
+import TestSupport
 import Testing
-
-@testable import WakeHTTP
+import WakeHTTP
 
 @Suite("The deadline table")
 struct DeadlineTableTests {
@@ -44,7 +44,7 @@ struct DeadlineTableTests {
 
     @Test("agrees with a plain search, within its grain", arguments: 0..<20)
     func model(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         var table = DeadlineTable(grain: 5)
         var model: [Int: UInt64] = [:]
         var now: UInt64 = 0

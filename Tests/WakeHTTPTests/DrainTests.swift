@@ -14,7 +14,7 @@ struct DrainTests {
         let server: HTTPServer
         let task: Task<Void, Never>
         let hub: StreamHub
-        let waiting = Waiting()
+        let waiting = HeldResponders()
         let clock = ManualClock()
 
         var live: LiveServer { LiveServer(server: server, clock: clock) }
@@ -24,13 +24,13 @@ struct DrainTests {
             let hub = StreamHub(loop: loop)
             let waiting = waiting
             let listener = ListenerConfiguration(.tcp(host: "127.0.0.1", port: 0)) {
-                request, exchange in
+                request, responder in
                 if request.isPath("/held") {
-                    waiting.hold(exchange)
+                    waiting.hold(responder)
                 } else if request.isPath("/wakes") {
-                    exchange.subscribe(to: hub, head: Response(200), first: [0x31])
+                    responder.subscribe(to: hub, head: Response(200), first: [0x31])
                 } else {
-                    Handlers.echo(request, exchange)
+                    Handlers.echo(request, responder)
                 }
             }
             let server = try HTTPServer(listeners: [listener], loop: loop, clock: clock.loopClock)
@@ -133,8 +133,8 @@ struct DrainTests {
             let hub = StreamHub(loop: made)
             try await LiveServer.run(
                 loop: made,
-                handler: { _, exchange in
-                    exchange.subscribe(to: hub, head: Response(200), first: [0x31])
+                handler: { _, responder in
+                    responder.subscribe(to: hub, head: Response(200), first: [0x31])
                 }
             ) { live in
                 let client = try LoopbackClient(port: live.port)

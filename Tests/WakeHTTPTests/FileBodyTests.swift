@@ -1,6 +1,7 @@
 import Glibc
 import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -13,8 +14,8 @@ struct FileBodyTests {
     ) async throws {
         let directory = try TemporaryDirectory()
         let path = try BodyFile.make(in: directory, size: Self.size)
-        try await LiveServer.run(handler: { _, exchange in
-            exchange.respond(BodyFile.response(path, offset: offset, count: count))
+        try await LiveServer.run(handler: { _, responder in
+            responder.respond(BodyFile.response(path, offset: offset, count: count))
         }) { live in try await body(live, path) }
     }
 
@@ -72,11 +73,12 @@ struct FileBodyTests {
     func descriptors() async throws {
         let directory = try TemporaryDirectory()
         let path = try BodyFile.make(in: directory, size: 10)
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor: Int32
         do {
-            let file = OpenFile(owning: descriptor)
-            let handler: RequestHandler = { _, exchange in
-                exchange.respond(Response(200, body: .file(FileBody(file, count: 10))))
+            let file = try OpenFile(path, flags: O_RDONLY)
+            descriptor = file.descriptor
+            let handler: RequestHandler = { _, responder in
+                responder.respond(Response(200, body: .file(FileBody(file, count: 10))))
             }
             try await LiveServer.run(handler: handler) { live in
                 let client = try LoopbackClient(port: live.port)

@@ -25,9 +25,9 @@ struct IdleMemoryTests {
     static func measure(count: Int) async throws -> (idle: Int, streaming: Int) {
         let loop = try EventLoop()
         let hub = StreamHub(loop: loop)
-        let handler: RequestHandler = { request, exchange in
-            guard request.isPath("/wakes") else { return Handlers.echo(request, exchange) }
-            exchange.subscribe(to: hub, head: Response(200), first: [0x31])
+        let handler: RequestHandler = { request, responder in
+            guard request.isPath("/wakes") else { return Handlers.echo(request, responder) }
+            responder.subscribe(to: hub, head: Response(200), first: [0x31])
         }
         var result = (idle: 0, streaming: 0)
         try await LiveServer.run(loop: loop, clock: ManualClock(), handler: handler) { live in

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -37,25 +38,14 @@ struct LargeBodyTests {
         if isTaken { #expect(run.head.isLarge == (count > 4)) }
     }
 
-    @Test("are the same wherever they are split")
-    func splits() {
-        for count in [40, 41] {
-            let bytes = wire("/large", count)
-            let whole = ParserRun.feed(bytes, limits: Self.limits)
-            for cut in 0...bytes.count {
-                #expect(ParserRun.feed(bytes, cuts: [cut], limits: Self.limits) == whole)
-            }
-        }
-    }
-
     private func run(
         atOnce: Int = 4, clock: ManualClock? = nil, handler: @escaping RequestHandler,
-        screen: @escaping @Sendable (Request) -> LargeBodies.Verdict = { _ in
+        screen: @escaping @Sendable (Request) -> BodyMemoryBudget.Verdict = { _ in
             .admitted(holding: nil)
         },
         _ body: (LiveServer) async throws -> Void
     ) async throws {
-        let large = LargeBodies(path: "/large", bytes: 655_360, atOnce: atOnce, screen: screen)
+        let large = BodyMemoryBudget(path: "/large", bytes: 655_360, atOnce: atOnce, screen: screen)
         let listener = ListenerConfiguration(
             .tcp(host: "127.0.0.1", port: 0), largeBodies: large, handler: handler)
         try await LiveServer.run([listener], clock: clock, body)
@@ -63,8 +53,8 @@ struct LargeBodyTests {
 
     @Test("arrive whole, one after the other and pipelined, and others stay small")
     func arriving() async throws {
-        try await run(handler: { request, exchange in
-            exchange.respond(
+        try await run(handler: { request, responder in
+            responder.respond(
                 Response(200, body: .bytes([request.body.reduce(0) { $0 &+ $1 }])))
         }) { live in
             let client = try LoopbackClient(port: live.port)
@@ -85,10 +75,10 @@ struct LargeBodyTests {
 
     @Test("are refused by their head before anybody listens to them")
     func screened() async throws {
-        let screen: @Sendable (Request) -> LargeBodies.Verdict = { request in
+        let screen: @Sendable (Request) -> BodyMemoryBudget.Verdict = { request in
             #expect(request.body.isEmpty)
             return request.onlyValue(of: "x-who").map(Array.init) == Array("me".utf8)
-                ? .admitted(holding: nil) : .refused(.problem(403, title: "no", code: "no"))
+                ? .admitted(holding: nil) : .rejected(.problem(403, title: "no", code: "no"))
         }
         try await run(handler: Handlers.echo, screen: screen) { live in
             for (who, expects) in [("you", true), ("you", false), ("me", true)] {
@@ -114,10 +104,10 @@ struct LargeBodyTests {
         }
     }
 
-    @Test("are so many at once: a place is free again when the request is gone, however it went")
+    @Test("have a number of permits: one is free again when the request is gone, for any reason")
     func places() async throws {
-        let waiting = Waiting()
-        try await run(atOnce: 2, handler: { _, exchange in waiting.hold(exchange) }) { live in
+        let waiting = HeldResponders()
+        try await run(atOnce: 2, handler: { _, responder in waiting.hold(responder) }) { live in
             // The handler lets go of the request at once, the sender does not finish: both count.
             let halves = try (0..<2).map { _ in
                 let client = try LoopbackClient(port: live.port)
@@ -145,19 +135,6 @@ struct LargeBodyTests {
             await live.settle()
             #expect(waiting.answer(Response(201)))
             #expect(try halves[1].receiveResponse().status == 201)
-        }
-    }
-
-    @Test("have ten seconds and one more for every 32 KiB")
-    func slow() async throws {
-        let clock = ManualClock()
-        try await run(clock: clock, handler: Handlers.echo) { live in
-            let client = try LoopbackClient(port: live.port)
-            try client.send(Array(wire("/large", 655_360).dropLast()))
-            await live.advance(seconds: 29)
-            #expect(live.open == 1)
-            await live.advance(seconds: 1.1)
-            #expect(try client.receiveResponse().status == 408)
         }
     }
 }

@@ -104,8 +104,8 @@ struct ListenerTests {
     func several() async throws {
         let listeners = [
             ListenerConfiguration(.tcp(host: "::", port: 0), bodyBytes: 3, handler: Handlers.echo),
-            ListenerConfiguration(.tcp(host: "127.0.0.1", port: 0)) { _, exchange in
-                exchange.respond(Response(204))
+            ListenerConfiguration(.tcp(host: "127.0.0.1", port: 0)) { _, responder in
+                responder.respond(Response(204))
             },
         ]
         try await LiveServer.run(listeners) { live in

@@ -1,4 +1,5 @@
 import Synchronization
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -88,11 +89,11 @@ struct LiveServer {
 /// Answers that say what was asked.
 enum Handlers {
     /// 200 with `method path?query body-length`.
-    static let echo: RequestHandler = { request, exchange in
+    static let echo: RequestHandler = { request, responder in
         var text = Array("\(request.method) ".utf8) + request.path
         if let query = request.query { text += [0x3F] + query }
         text += Array(" \(request.body.count)".utf8)
-        exchange.respond(
+        responder.respond(
             Response(200, fields: [("Content-Type", "text/plain")], body: .bytes(text)))
     }
 }

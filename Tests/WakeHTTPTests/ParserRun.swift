@@ -1,6 +1,6 @@
 @testable import WakeHTTP
 
-/// A parser's last word on some bytes, fed in the pieces a test chooses.
+/// The result of a parser for bytes that arrive in the parts a test chooses.
 struct ParserRun: Equatable {
     var step: RequestParser.Step
     var head: RequestHead
@@ -20,23 +20,5 @@ struct ParserRun: Equatable {
 
     static func feed(_ text: String, limits: ParserLimits = ParserLimits()) -> ParserRun {
         feed(Array(text.utf8), limits: limits)
-    }
-}
-
-/// A small generator with a seed, so that a failure can be repeated.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

@@ -7,37 +7,31 @@ struct ProxyHeaderTests {
     private func parse(_ bytes: [UInt8]) -> ProxyHeader.Step { ProxyHeader.parse(bytes.span) }
 
     private func source(_ step: ProxyHeader.Step) -> PeerAddress? {
-        if case .complete(let header, _) = step { return header.source }
+        if case .complete(let header, _) = step { return header }
         return nil
-    }
-
-    private func address(_ family: PeerAddress.Family, _ bytes: [UInt8]) -> PeerAddress {
-        var padded = InlineArray<16, UInt8>(repeating: 0)
-        for (index, byte) in bytes.enumerated() { padded[index] = byte }
-        return PeerAddress(family: family, bytes: padded)
     }
 
     @Test("gives an IPv4 source and leaves what follows")
     func version4() {
         let wire = ProxyWire.version4([192, 0, 2, 7])
         let step = parse(wire + Array("GET".utf8))
-        let header = ProxyHeader(source: address(.version4, [192, 0, 2, 7]))
+        let header = PeerAddress([192, 0, 2, 7])
         #expect(step == .complete(header, consumed: 28))
     }
 
     @Test("gives an IPv6 source, and a mapped one as IPv4")
     func version6() {
         let bytes: [UInt8] = [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 7, count: 12)
-        #expect(source(parse(ProxyWire.version6(bytes))) == address(.version6, bytes))
+        #expect(source(parse(ProxyWire.version6(bytes))) == PeerAddress(bytes))
         let mapped = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 192, 0, 2, 7]
         #expect(
-            source(parse(ProxyWire.version6(mapped))) == address(.version4, [192, 0, 2, 7]))
+            source(parse(ProxyWire.version6(mapped))) == PeerAddress([192, 0, 2, 7]))
     }
 
     @Test("skips extensions")
     func extensions() {
         let block: [UInt8] = [192, 0, 2, 7, 127, 0, 0, 1, 0, 1, 0, 2, 0x04, 0, 3, 1, 2, 3]
-        let header = ProxyHeader(source: address(.version4, [192, 0, 2, 7]))
+        let header = PeerAddress([192, 0, 2, 7])
         let step = parse(ProxyWire.header(family: 0x11, block))
         #expect(step == .complete(header, consumed: 16 + block.count))
     }
@@ -47,10 +41,10 @@ struct ProxyHeaderTests {
         let block = [UInt8](repeating: 1, count: 216)
         for (command, family) in [(0x20, 0x11), (0x20, 0x00), (0x21, 0x00), (0x21, 0x31)] {
             let wire = ProxyWire.header(command: UInt8(command), family: UInt8(family), block)
-            #expect(parse(wire) == .complete(ProxyHeader(source: .none), consumed: 232))
+            #expect(parse(wire) == .complete(.none, consumed: 232))
         }
         let bare = ProxyWire.header(command: 0x20, family: 0, [])
-        #expect(parse(bare) == .complete(ProxyHeader(source: .none), consumed: 16))
+        #expect(parse(bare) == .complete(.none, consumed: 16))
     }
 
     @Test("is refused when version, command, family or length are not what they must be")

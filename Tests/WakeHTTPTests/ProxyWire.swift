@@ -1,3 +1,7 @@
+import WakeSystem
+
+@testable import WakeHTTP
+
 /// PROXY v2 headers as a front sends them.
 enum ProxyWire {
     static let signature: [UInt8] = [
@@ -19,5 +23,15 @@ enum ProxyWire {
     static func version6(_ source: [UInt8]) -> [UInt8] {
         header(
             family: 0x21, source + [UInt8](repeating: 0, count: 15) + [1, 0x30, 0x39, 0x01, 0xBB])
+    }
+}
+
+extension PeerAddress {
+    /// An address by its 4 or 16 bytes in network order.
+    init(_ bytes: [UInt8]) {
+        self =
+            bytes.count == 4
+            ? .version4(bytes.span.bigEndian(at: 0))
+            : PeerAddress(high: bytes.span.bigEndian(at: 0), low: bytes.span.bigEndian(at: 8))
     }
 }

@@ -1,4 +1,6 @@
+import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -12,7 +14,7 @@ struct RequestParserPropertyTests {
         var fields: [(String, String)] = []
         var body: [UInt8] = []
 
-        init(_ random: inout SeededGenerator) {
+        init(_ random: inout SplitMix64) {
             let methods = ["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS"]
             method = methods[Int.random(in: 0..<6, using: &random)]
             path = "/" + Parts.text("abcXYZ019-._~!$&'()*+,;=:@/", 0...30, &random)
@@ -42,7 +44,7 @@ struct RequestParserPropertyTests {
         }
 
         private static func text(
-            _ alphabet: String, _ length: ClosedRange<Int>, _ random: inout SeededGenerator
+            _ alphabet: String, _ length: ClosedRange<Int>, _ random: inout SplitMix64
         ) -> String {
             let letters = Array(alphabet)
             return String(
@@ -59,7 +61,7 @@ struct RequestParserPropertyTests {
 
     @Test("a valid request gives back the parts it was made of", arguments: 0..<400)
     func roundTrip(seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(seed))
+        var random = SplitMix64(seed: UInt64(seed))
         let parts = Parts(&random)
         let wire = parts.wire
         let run = ParserRun.feed(wire + Array("GET".utf8))
@@ -83,7 +85,7 @@ struct RequestParserPropertyTests {
 
     @Test("every split point and every byte alone give the same verdict", arguments: 0..<40)
     func splits(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed) &+ 1_000)
+        var random = SplitMix64(seed: UInt64(seed) &+ 1_000)
         let wire = Parts(&random).wire
         let whole = ParserRun.feed(wire)
         for cut in 0...wire.count {
@@ -94,7 +96,7 @@ struct RequestParserPropertyTests {
 
     @Test("damaged requests never have two framings", arguments: 0..<40)
     func mutations(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed) &+ 2_000)
+        var random = SplitMix64(seed: UInt64(seed) &+ 2_000)
         let spices: [UInt8] = [0, 9, 10, 13, 32, 37, 44, 48, 58, 64, 127, 128, 255]
         for _ in 0..<50 {
             var wire = Parts(&random).wire

@@ -7,10 +7,10 @@ struct RequestParserTests {
     struct Vector: CustomTestStringConvertible {
         let rule: String
         let wire: String
-        let refusal: Refusal
+        let refusal: RequestError
         var testDescription: String { rule }
 
-        init(_ rule: String, _ wire: String, _ refusal: Refusal = .malformed) {
+        init(_ rule: String, _ wire: String, _ refusal: RequestError = .malformed) {
             self.rule = rule
             self.wire = wire
             self.refusal = refusal
@@ -163,7 +163,7 @@ struct RequestParserTests {
         let wire = "\r\nGET /x HTTP/1.1\r\n\(Self.host)\r\n"
         let run = ParserRun.feed(wire)
         #expect(run.step == .complete(consumed: wire.utf8.count))
-        #expect(run.head.path == 6..<8)
+        #expect(run.head.line.path == 6..<8)
     }
 
     @Test("ends a request at its Content-Length and not a byte further")

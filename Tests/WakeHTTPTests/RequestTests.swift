@@ -1,4 +1,5 @@
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 

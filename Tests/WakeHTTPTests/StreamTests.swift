@@ -14,9 +14,9 @@ struct StreamTests {
     ) async throws {
         let loop = try EventLoop()
         let hub = StreamHub(loop: loop)
-        let handler: RequestHandler = { request, exchange in
-            guard request.isPath("/wakes") else { return Handlers.echo(request, exchange) }
-            exchange.subscribe(to: hub, head: Self.head, first: Array("data: first\n\n".utf8))
+        let handler: RequestHandler = { request, responder in
+            guard request.isPath("/wakes") else { return Handlers.echo(request, responder) }
+            responder.subscribe(to: hub, head: Self.head, first: Array("data: first\n\n".utf8))
         }
         try await LiveServer.run(
             limits: limits, loop: loop, clock: clock, proxyProtocol: proxyProtocol,

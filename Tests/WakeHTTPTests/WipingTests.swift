@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
@@ -8,12 +9,12 @@ struct WipingTests {
     @Test("are overwritten where they stand")
     func inPlace() {
         var bytes: [UInt8] = [1, 2, 3, 4]
-        wipe(&bytes, 1..<3)
+        bytes.wipe(1..<3)
         #expect(bytes == [1, 0, 0, 4])
-        wipe(&bytes)
+        bytes.wipe()
         #expect(bytes == [0, 0, 0, 0])
         var none: [UInt8] = []
-        wipe(&none)
+        none.wipe()
         #expect(none.isEmpty)
     }
 
@@ -48,7 +49,7 @@ struct WipingTests {
         var expected: [UInt8] = []
         for index in 0..<300 {
             let more = [UInt8](repeating: UInt8(index & 0xFF), count: index % 7)
-            appendWiping(more.span, to: &bytes)
+            bytes.appendWiping(more.span)
             expected += more
         }
         #expect(bytes == expected)

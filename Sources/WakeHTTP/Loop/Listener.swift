@@ -1,0 +1,77 @@
+import CLinux
+import Glibc
+import WakeSystem
+
+/// A bound, listening socket; a Unix socket's file goes with it.
+final class Listener {
+    let configuration: ListenerConfiguration
+    let parserLimits: ParserLimits
+    private let permits: BodyMemoryPermits?
+    /// nil once closed; connections it accepted still ask for its configuration.
+    private var descriptor: Descriptor?
+    /// Not watched yet, or out of descriptors for a moment.
+    private(set) var isPaused = true
+
+    /// Waiting connections that the kernel keeps; it cuts this to `net.core.somaxconn`.
+    private static let backlog: Int32 = 4_096
+
+    init(
+        _ configuration: ListenerConfiguration, limits: HTTPLimits, index: Int
+    ) throws(HTTPServerError) {
+        self.configuration = configuration
+        parserLimits = configuration.parserLimits(limits)
+        permits = configuration.largeBodies.map { BodyMemoryPermits($0.atOnce) }
+        let number: Int32
+        switch configuration.address {
+        case .tcp(let host, let port):
+            number = unsafe linux_listen_tcp(host, port, Listener.backlog)
+        case .unix(let path, let mode):
+            number = unsafe linux_listen_unix(path, mode, Listener.backlog)
+        }
+        guard number >= 0 else {
+            throw number == -EADDRINUSE
+                ? .addressInUse(listener: index) : .cannotListen(listener: index, errno: -number)
+        }
+        descriptor = Descriptor(owning: number)
+    }
+
+    deinit { close() }
+
+    /// Rejects new connections from now on; a Unix socket's file is removed.
+    func close() {
+        isPaused = true
+        guard let descriptor = descriptor.take() else { return }
+        if case .unix(let path, _) = configuration.address {
+            // Unless a successor has replaced it.
+            unsafe linux_unlink_unix(descriptor.number, path)
+        }
+    }
+
+    /// The bound TCP port, 0 for a Unix socket.
+    var port: UInt16 { UInt16(max(0, linux_bound_port(number))) }
+
+    /// - Returns: false when the kernel has no memory for it: the listener pauses.
+    func watch(by poller: Poller, token: UInt64) -> Bool {
+        isPaused = !poller.add(number, .readable, token: token)
+        return !isPaused
+    }
+
+    func accept() -> Socket.Accepted {
+        isPaused ? .none : Socket.accept(from: number)
+    }
+
+    /// Stops accepting until `watch`: level-triggered, a listener without descriptors to give
+    /// would keep the loop spinning.
+    func pause(_ poller: Poller) {
+        poller.remove(number)
+        isPaused = true
+    }
+
+    /// A permit for a large body; nil when all are taken.
+    func acquirePermit(holding held: (any AnyObject & Sendable)?) -> BodyMemoryPermits.Permit? {
+        permits?.acquire(holding: held)
+    }
+
+    /// -1 once closed.
+    private var number: Int32 { descriptor?.number ?? -1 }
+}

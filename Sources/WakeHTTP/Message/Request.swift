@@ -1,0 +1,131 @@
+import Synchronization
+import WakeSystem
+
+/// One complete, validated request. Its bytes are overwritten when the last copy of it is gone:
+/// they carry tokens.
+///
+/// Slices handed out share the storage; a slice that outlives the request keeps its own bytes
+/// alive, and wiping them is then up to its holder.
+package struct Request: Sendable {
+    private let storage: RequestStorage
+
+    private var head: RequestHead { storage.head }
+
+    /// - Parameters:
+    ///   - bytes: the request from its first byte to the last of its body.
+    ///   - head: the parser's result for them.
+    ///   - permit: held while a large body is in memory.
+    init(bytes: consuming [UInt8], head: RequestHead, permit: BodyMemoryPermits.Permit? = nil) {
+        storage = RequestStorage(bytes, head: head, permit: permit)
+    }
+
+    /// GET, HEAD, PUT, POST, DELETE or OPTIONS.
+    package var method: Method { head.line.method }
+
+    /// The absolute path as sent: percent-encoding validated, not decoded, an absolute-form target
+    /// reduced to its path.
+    package var path: ArraySlice<UInt8> { storage.bytes[head.line.path] }
+
+    /// The part of the target after the first `?`; nil when there is none.
+    package var query: ArraySlice<UInt8>? { head.line.query.map { storage.bytes[$0] } }
+
+    /// The body; empty when the request has none.
+    package var body: ArraySlice<UInt8> { storage.bytes[head.body] }
+
+    /// Whether the client wants nothing after this request.
+    var closes: Bool { head.closes }
+
+    /// RFC 9112 §2.3: HTTP/1.0 rather than HTTP/1.1.
+    var isVersion10: Bool { head.line.isVersion10 }
+
+    /// The values of every field called `name` (in any case), in the order sent, without
+    /// surrounding white space.
+    package func values(of name: StaticString) -> [ArraySlice<UInt8>] {
+        let shared = storage.bytes
+        var found: [ArraySlice<UInt8>] = []
+        forEachField(called: name, in: shared) { found.append(shared[$0]) }
+        return found
+    }
+
+    /// The value of the field called `name` when there is exactly one, else nil.
+    package func onlyValue(of name: StaticString) -> ArraySlice<UInt8>? {
+        let shared = storage.bytes
+        var found: Range<Int>?
+        var count = 0
+        forEachField(called: name, in: shared) {
+            found = $0
+            count += 1
+        }
+        guard count == 1, let found else { return nil }
+        return shared[found]
+    }
+
+    /// Whether the path is exactly `path`, byte for byte.
+    package func isPath(_ path: StaticString) -> Bool {
+        let shared = storage.bytes
+        return shared.span.extracting(head.line.path).equals(path)
+    }
+
+    /// Visits the field lines, which the parser has validated: one pass, no memory.
+    private func forEachField(
+        called name: StaticString, in shared: [UInt8], _ body: (Range<Int>) -> Void
+    ) {
+        let span = shared.span
+        var start = head.fields.lowerBound
+        while start < head.fields.upperBound {
+            var end = start
+            while span[end] != 0x0D { end += 1 }
+            let line = FieldLine(validated: span, start..<end)
+            if span.extracting(line.name).equalsIgnoringCase(name) { body(line.value) }
+            start = end + 2
+        }
+    }
+}
+
+/// Requests carry tokens: no text made of one shows more than its method and size.
+extension Request: Redacted {
+    package var description: String { "Request(\(method), \(head.body.upperBound) bytes)" }
+}
+
+/// The parts of one request, in one place so that handing a request over copies a reference. The
+/// bytes are overwritten when the last holder releases them.
+private final class RequestStorage: Sendable {
+    let head: RequestHead
+    private let storage: Mutex<[UInt8]>
+    /// Released together with the bytes.
+    private let permit: BodyMemoryPermits.Permit?
+
+    init(_ bytes: consuming [UInt8], head: RequestHead, permit: BodyMemoryPermits.Permit?) {
+        self.head = head
+        storage = Mutex(bytes)
+        self.permit = permit
+    }
+
+    deinit {
+        storage.withLock { $0.wipe() }
+    }
+
+    /// The bytes, shared, not copied.
+    var bytes: [UInt8] { storage.withLock { $0 } }
+}
+
+/// A request method (RFC 9110 §9). Methods are case-sensitive.
+package enum Method: Sendable, Equatable {
+    case get, head, put, post, delete, options
+    /// Any other valid token. The server answers these itself (501, or 405 for TRACE and CONNECT);
+    /// a handler never gets one.
+    case other
+
+    private static let names: [(Method, StaticString)] = [
+        (.get, "GET"), (.put, "PUT"), (.delete, "DELETE"), (.post, "POST"), (.head, "HEAD"),
+        (.options, "OPTIONS"),
+    ]
+
+    init(_ token: Span<UInt8>) {
+        for (method, name) in Method.names where token.equals(name) {
+            self = method
+            return
+        }
+        self = .other
+    }
+}

@@ -1,0 +1,167 @@
+package import WakeSystem
+
+/// A response, rendered to bytes when made: keep constant ones in a `let`; a copy costs two
+/// retains.
+///
+/// `Date`, `Content-Length` and `Connection` are the server's; a response must not name them.
+package struct Response: Sendable {
+    /// The content after the head.
+    package enum Body: Sendable {
+        /// Nothing; `Content-Length: 0` where a length is due.
+        case none
+        case bytes([UInt8])
+        case file(FileBody)
+    }
+
+    package let status: UInt16
+    package let body: Body
+    /// Whether the connection ends after this response.
+    package let closes: Bool
+    /// Status line and own fields, each with its CRLF, without the empty line.
+    let head: [UInt8]
+
+    /// - Parameters:
+    ///   - status: 200 to 599; the server sends 1xx itself.
+    ///   - fields: names are constants, values printable ASCII; the order is kept.
+    package init(
+        _ status: UInt16, fields: [(StaticString, String)] = [], body: Body = .none,
+        closes: Bool = false
+    ) {
+        precondition((200...599).contains(status), "a final status is 200 to 599")
+        var head: [UInt8] = []
+        head.append(contentsOf: "HTTP/1.1 \(status) ".utf8)
+        head.append(text: reasonPhrase(of: status))
+        head.append(text: "\r\n")
+        for (name, value) in fields {
+            Response.check(name, value)
+            head.append(text: name)
+            head.append(text: ": ")
+            head.append(contentsOf: value.utf8)
+            head.append(text: "\r\n")
+        }
+        self.status = status
+        self.body = body
+        self.closes = closes
+        self.head = head
+    }
+
+    /// The same response, after which the connection ends.
+    package func closing() -> Response { Response(copying: self, body: body, closes: true) }
+
+    private init(copying other: Response, body: Body, closes: Bool) {
+        status = other.status
+        head = other.head
+        self.body = body
+        self.closes = closes
+    }
+
+    /// Number of body bytes; nil where a length must not be sent.
+    var contentLength: Int? {
+        // RFC 9110 §8.6: none with 204; with 304 it would have to be that of the 200.
+        if status == 204 || status == 304 { return nil }
+        switch body {
+        case .none: return 0
+        case .bytes(let bytes): return bytes.count
+        case .file(let file): return Int(file.count)
+        }
+    }
+
+    private static func check(_ name: StaticString, _ value: String) {
+        let reserved: [StaticString] = [
+            "content-length", "transfer-encoding", "connection", "date", "keep-alive",
+        ]
+        precondition(name.count > 0, "a field has a name")
+        for index in 0..<name.count {
+            precondition(ByteClass.token.contains(name[index]), "a field name is a token")
+        }
+        let bytes = Array(name.description.utf8)
+        for other in reserved {
+            precondition(!bytes.span.equalsIgnoringCase(other), "this field is the server's")
+        }
+        // RFC 9110 §5.5: a CR, LF or NUL in a value would let it forge further fields.
+        precondition(
+            value.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "a field value is printable ASCII")
+    }
+}
+
+/// A part of a file as a response body; sent without passing through user memory (sendfile(2)).
+package struct FileBody: Sendable {
+    let file: OpenFile
+    let offset: Int64
+    let count: Int64
+
+    /// - Parameters:
+    ///   - file: a regular file, open for reading; it closes when the last response that sends it
+    ///     is gone.
+    ///   - offset: the first byte to send.
+    ///   - count: the number of bytes; a file that turns out shorter breaks the connection.
+    package init(_ file: OpenFile, offset: Int64 = 0, count: Int64) {
+        precondition(offset >= 0 && count >= 0, "a file body lies inside its file")
+        self.file = file
+        self.offset = offset
+        self.count = count
+    }
+}
+
+extension Response {
+    /// 405 with the methods the resource has (RFC 9110 §15.5.6), as a problem document.
+    package static func methodNotAllowed(allow methods: String) -> Response {
+        problem(
+            405, title: "Method Not Allowed", code: "method_not_allowed",
+            fields: [("Allow", methods)])
+    }
+
+    /// A problem document (RFC 9457) of constants. `code` is the stable name programs compare.
+    package static func problem(
+        _ status: UInt16, title: StaticString, code: StaticString,
+        fields: [(StaticString, String)] = [], closes: Bool = false
+    ) -> Response {
+        var body: [UInt8] = []
+        body.append(text: "{\"title\":\"")
+        body.append(text: title)
+        body.append(contentsOf: "\",\"status\":\(status),\"code\":\"".utf8)
+        body.append(text: code)
+        body.append(text: "\"}\n")
+        let type: [(StaticString, String)] = [
+            ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
+        ]
+        return Response(status, fields: type + fields, body: .bytes(body), closes: closes)
+    }
+}
+
+/// The phrase of a status code (RFC 9110 §15, RFC 6585 §5, RFC 4918 §11.5); empty for codes without
+/// a usual one.
+private func reasonPhrase(of status: UInt16) -> StaticString {
+    switch status {
+    case 200: "OK"
+    case 201: "Created"
+    case 202: "Accepted"
+    case 204: "No Content"
+    case 206: "Partial Content"
+    case 304: "Not Modified"
+    case 400: "Bad Request"
+    case 401: "Unauthorized"
+    case 403: "Forbidden"
+    case 404: "Not Found"
+    case 405: "Method Not Allowed"
+    case 408: "Request Timeout"
+    case 409: "Conflict"
+    case 410: "Gone"
+    case 411: "Length Required"
+    case 412: "Precondition Failed"
+    case 413: "Content Too Large"
+    case 414: "URI Too Long"
+    case 415: "Unsupported Media Type"
+    case 416: "Range Not Satisfiable"
+    case 417: "Expectation Failed"
+    case 422: "Unprocessable Content"
+    case 429: "Too Many Requests"
+    case 431: "Request Header Fields Too Large"
+    case 500: "Internal Server Error"
+    case 501: "Not Implemented"
+    case 503: "Service Unavailable"
+    case 505: "HTTP Version Not Supported"
+    case 507: "Insufficient Storage"
+    default: ""
+    }
+}
