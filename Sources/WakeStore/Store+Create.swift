@@ -1,27 +1,25 @@
 private import Glibc
-import WakeFiles
 import WakeSQLite
+import WakeSystem
 
 extension Store {
     /// Makes a new store: the data directory (0700) with an empty database, and the key file
-    /// (0600) with two random masters. Overwrites nothing; what it made is removed when it fails.
+    /// (0600) with two random masters. Overwrites nothing; a failure removes what it made.
     package static func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         let directory = configuration.dataDirectory
         if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
         guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
-        do throws(FileError) {
+        try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             try Files.makeDirectory(directory, mode: 0o700)
-        } catch {
-            throw StoreOpenError(.dataDirectory, error)
         }
-        // Two at once would each find nothing: the lock decides.
+        // Two processes at once would each find nothing: the lock decides.
         let lock = try StoreLock(configuration)
         try withExtendedLifetime(lock) { () throws(StoreOpenError) in
             try checkEmpty(directory)
             try makeKeyDirectory(configuration)
-            try KeyFile.checkPlace(configuration)
+            try KeyFile.checkDirectory(configuration)
             do throws(StoreOpenError) {
-                try createDatabase(at: configuration.databaseFile)
+                try StoreSchema.createDatabase(at: configuration.databaseFile)
                 try KeyFile.random().create(configuration)
             } catch {
                 remove(configuration, after: error)
@@ -31,17 +29,13 @@ extension Store {
     }
 
     private static func checkEmpty(_ directory: String) throws(StoreOpenError) {
-        do throws(FileError) {
+        try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             guard try Files.names(in: directory).isEmpty else { throw FileError(.open, EEXIST) }
-        } catch {
-            throw StoreOpenError(.dataDirectory, error)
         }
     }
 
     /// The directory was empty and is locked, so what is in it now is ours.
-    private static func remove(
-        _ configuration: StoreConfiguration, after error: StoreOpenError
-    ) {
+    private static func remove(_ configuration: StoreConfiguration, after error: StoreOpenError) {
         var files = [configuration.databaseFile, configuration.logFile]
         if error != .exists(.keyFile), let file = configuration.keyFile { files.append(file) }
         for file in files { try? Files.remove(file) }
@@ -51,35 +45,29 @@ extension Store {
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
         guard let parent = configuration.keyFile.flatMap(Files.parent(of:)) else { return }
-        do throws(FileError) {
+        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
             try Files.makeDirectory(parent, mode: 0o700)
-        } catch {
-            throw StoreOpenError(.keyFile, error)
+        }
+    }
+}
+
+/// One store per data directory, in this process and any other: a lock that the system releases
+/// however the process ends. SQLite's own lock keeps other programs out.
+final class StoreLock {
+    private let directory: OpenFile
+
+    /// - Throws: `.locked` at once when somebody else has it.
+    init(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        try StoreOpenError.Part.dataDirectory.checkPrivate(at: configuration.dataDirectory)
+        directory = try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
+            let directory = try OpenFile(configuration.dataDirectory, flags: O_RDONLY | O_DIRECTORY)
+            try directory.lockExclusively()
+            return directory
         }
     }
 
-    /// An empty database, mode 0600, at a path where nothing is.
-    static func createDatabase(at path: String) throws(StoreOpenError) {
-        do throws(FileError) {
-            // SQLite would make the file with the umask's mode; the log takes the mode over.
-            let nothing: [UInt8] = []
-            try Files.create(path, with: nothing.span, mode: 0o600)
-        } catch {
-            throw StoreOpenError(.database, error)
-        }
-        let database: Database
-        do throws(SQLiteError) {
-            database = try Database(path: path, access: .readWrite)
-        } catch {
-            throw StoreOpenError(error)
-        }
-        try StoreSetting.apply(to: database)
-        do throws(SQLiteError) {
-            try StoreSchema.create(in: database)
-            try database.checkpointTruncate()
-        } catch {
-            throw StoreOpenError(error)
-        }
-        try StoreSchema.verify(database)
+    deinit {
+        // By name: a child between fork and exec still shares the descriptor, and with it the lock.
+        directory.unlock()
     }
 }

@@ -1,129 +1,213 @@
 private import Synchronization
-import WakeModel
+package import WakeModel
+import WakeSystem
 
 /// The registrations on disk.
 ///
-/// One thread owns the one connection. Callers post operations from any thread; the thread commits
-/// whatever waits as one transaction with one flush and then answers all of it, so a batch forms by
-/// itself while the one before is being flushed.
+/// One thread owns the one connection. It commits whatever callers posted as one transaction with
+/// one flush and then answers all of it: a batch forms while the one before is being flushed.
 package final class Store: Sendable {
     package let configuration: StoreConfiguration
-    package let counters: StoreCounters
-    private let mailbox: Mailbox
-    private let thread: WriterThread
-    private let ending: Ending
+    package let counters = StoreCounters()
+    private let mailbox: Mailbox<WriterMessage>
+    private let end = End()
 
     /// Opens an existing store: checks files, keys, marks, schema and settings, empties the log,
     /// and starts the writer. Blocks for some milliseconds; a refusal has changed nothing.
     package init(opening configuration: StoreConfiguration) throws(StoreOpenError) {
-        let counters = StoreCounters()
-        let mailbox = Mailbox()
-        let ending = Ending()
-        let opening = Opening()
-        thread = try WriterThread {
-            Self.hold(configuration, counters, mailbox, opening)
-            ending.finish()
-        }
-        if let refusal = opening.wait() {
-            thread.join()
-            throw refusal
-        }
+        let posted = Semaphore()
+        mailbox = Mailbox(capacity: Limits.queuedOperations) { posted.post() }
         self.configuration = configuration
-        self.counters = counters
-        self.mailbox = mailbox
-        self.ending = ending
+        let opening = Opening()
+        let thread = WriterThread(
+            configuration: configuration, counters: counters, mailbox: mailbox, posted: posted,
+            opening: opening)
+        try mapError({ StoreOpenError.thread($0.number) }) { () throws(SystemError) in
+            try SystemThread.start { [end] in
+                thread.run()
+                end.reach()
+            }
+        }
+        if let refusal = opening.wait() { throw refusal }
     }
 
-    deinit {
-        mailbox.close()
-        // A store that was closed has been joined.
-        if ending.claim() { thread.detach() }
-    }
+    deinit { mailbox.close() }
 
-    /// Any thread; returns at once. `answer` is called exactly once: on the writer's thread when
-    /// the operation is durable, or right here when it is refused.
+    /// Any thread; returns at once. `answer` is called once: on the writer's thread when the
+    /// operation is durable, or here when it is refused.
     package func submit(
         _ operation: StoreOperation, _ answer: @escaping @Sendable (StoreAnswer) -> Void
-    ) {
-        post(.operation(operation, answer: answer))
-    }
+    ) { post(.operation(operation, answer: answer)) }
 
     /// Waits for everything submitted, empties the log, closes the files. Later operations are
     /// answered `unavailable`. May be called more than once.
     package func close() async {
         mailbox.close()
-        await ending.wait()
-        if ending.claim() { thread.join() }
+        await end.wait()
     }
 
-    func post(_ request: Request) {
-        guard let refusal = mailbox.post(request) else { return }
-        if refusal == .overloaded { counters.overloads.add(1, ordering: .relaxed) }
-        request.answer(refusal)
+    private func post(_ message: WriterMessage) {
+        switch mailbox.post(message) {
+        case .posted: break
+        case .full:
+            counters.overloads.add(1, ordering: .relaxed)
+            message.answer(.overloaded)
+        case .closed: message.answer(.unavailable)
+        }
     }
 
-    /// The thread's whole life: the lock outlives the connection.
-    private static func hold(
-        _ configuration: StoreConfiguration, _ counters: StoreCounters, _ mailbox: Mailbox,
-        _ opening: Opening
-    ) {
-        do throws(StoreOpenError) {
-            let lock = try StoreLock(configuration)
-            let refusal = withExtendedLifetime(lock) {
-                write(configuration, counters, mailbox, opening)
+    // MARK: Broadcasts
+
+    /// The next rows of a generation in the order of their ids, read between two batches and opened
+    /// by the caller. Rows that do not open are left out.
+    /// - Parameters:
+    ///   - id: the last id of the page before; empty for the first page.
+    ///   - limit: at most `Limits.pageRows`.
+    ///   - end: rows beyond this id are not opened and not in the page; its `last` may be one.
+    /// - Returns: nil when the files cannot be read or the queue is full.
+    package func page(
+        of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows,
+        through end: [UInt8]? = nil
+    ) async -> StorePage? {
+        let page = await withCheckedContinuation { continuation in
+            post(
+                .page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
+        }
+        return page.map { StorePage($0, through: end) }
+    }
+
+    /// Forgets registrations whose push tokens are gone, except those that were renewed or deleted
+    /// since they were read. What the store cannot do now stays, for the next broadcast to find.
+    package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {
+        // Several transactions, so that operations of clients come in between.
+        for start in stride(from: 0, to: rows.count, by: Limits.batchOperations) {
+            let part = rows[start..<min(start + Limits.batchOperations, rows.count)]
+            await withCheckedContinuation { continuation in
+                let countdown = Countdown(part.count) { continuation.resume() }
+                for (row, generation) in part {
+                    post(
+                        .removal(generation, id: row.id, sealed: row.sealed) { _ in
+                            countdown.decrement()
+                        })
+                }
             }
-            if let refusal { throw refusal }
-        } catch {
-            opening.report(error)
         }
     }
 
-    /// - Returns: why it could not be opened; otherwise it is closed again.
-    private static func write(
-        _ configuration: StoreConfiguration, _ counters: StoreCounters, _ mailbox: Mailbox,
-        _ opening: Opening
-    ) -> StoreOpenError? {
-        let writer: Writer
-        do throws(StoreOpenError) {
-            writer = try Writer(configuration, counters: counters)
-        } catch {
-            return error
+    /// Registrations of both generations, from the size of the file: five rows a page, as pages
+    /// fill when ids come at random.
+    package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
+
+    /// Number of the current generation, counted from 1.
+    package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
+
+    // MARK: Rotation
+
+    /// Drops the previous generation, makes the current one previous and begins a new one.
+    ///
+    /// Rows are erased in slices, with operations of clients in between; then keys and roles
+    /// change, and the database is compacted. To begin again after an interruption is always right.
+    package func rotate() async -> RotationOutcome {
+        await withCheckedContinuation { waiter in rotate { waiter.resume(returning: $0) } }
+    }
+
+    /// The same for callers without a task of their own; answers on the writer's thread.
+    package func rotate(_ answer: @escaping @Sendable (RotationOutcome) -> Void) {
+        post(.rotation(answer: answer))
+    }
+
+    /// Ends the running rotation after its present slice; what is erased stays erased. Any thread.
+    package func stopRotation() { counters.stopsRotation.store(true, ordering: .relaxed) }
+
+    /// Writes the database again: what a rotation put off for lack of room.
+    package func compact() async -> CompactionOutcome {
+        await withCheckedContinuation { waiter in
+            post(.compaction { waiter.resume(returning: $0) })
         }
-        opening.report(nil)
-        writer.run(mailbox)
-        return nil
+    }
+
+    /// Estimates what is stored, and sets the counters.
+    /// - Returns: nil when the files cannot be read.
+    package func survey() async -> StoreSurvey? {
+        await withCheckedContinuation { waiter in survey { waiter.resume(returning: $0) } }
+    }
+
+    /// The same for callers without a task of their own; answers on the writer's thread.
+    package func survey(_ answer: @escaping @Sendable (StoreSurvey?) -> Void) {
+        post(.survey(answer: answer))
     }
 }
 
-/// How the thread tells the opener how it went.
+extension StorePage {
+    fileprivate init(_ page: RawPage, through end: [UInt8]?) {
+        let wanted = page.rows.prefix { row in
+            end.map { !$0.lexicographicallyPrecedes(row.id) } ?? true
+        }
+        rows = wanted.compactMap { row in
+            page.keys.open(row.sealed, id: row.id).map {
+                StoreRow(id: row.id, sealed: row.sealed, token: $0)
+            }
+        }
+        last = page.rows.last?.id
+    }
+}
+
+/// The whole life of the writer's thread.
+private struct WriterThread: Sendable {
+    let configuration: StoreConfiguration
+    let counters: StoreCounters
+    let mailbox: Mailbox<WriterMessage>
+    let posted: Semaphore
+    let opening: Opening
+
+    /// Opens the store, serves it until its end, and closes it: the lock outlives the connection.
+    func run() {
+        do throws(StoreOpenError) {
+            let lock = try StoreLock(configuration)
+            let refusal = withExtendedLifetime(lock) { serve() }
+            if let refusal { throw refusal }
+        } catch { opening.report(error) }
+    }
+
+    /// - Returns: the reason why it could not be opened; otherwise it is closed again.
+    private func serve() -> StoreOpenError? {
+        do throws(StoreOpenError) {
+            let writer = try Writer(configuration, counters: counters)
+            opening.report(nil)
+            writer.run(mailbox, posted: posted)
+            return nil
+        } catch { return error }
+    }
+}
+
+/// The result of the opening, handed from the thread to the opener.
 private final class Opening: Sendable {
     private let refusal = Mutex<StoreOpenError?>(nil)
-    private let bell = Bell()
+    private let reported = Semaphore()
 
     func report(_ refusal: StoreOpenError?) {
         self.refusal.withLock { $0 = refusal }
-        bell.ring()
+        reported.post()
     }
 
     func wait() -> StoreOpenError? {
-        bell.wait()
+        reported.wait()
         return refusal.withLock { $0 }
     }
 }
 
-/// The end of the thread, for whoever waits in `close`.
-private final class Ending: Sendable {
+/// The end of the thread, which any number of tasks wait for.
+private final class End: Sendable {
     private struct State {
-        var isFinished = false
-        var isClaimed = false
+        var isReached = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    func finish() {
+    func reach() {
         let waiting = state.withLock { state in
-            state.isFinished = true
+            state.isReached = true
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -132,19 +216,26 @@ private final class Ending: Sendable {
 
     func wait() async {
         await withCheckedContinuation { continuation in
-            let isFinished = state.withLock { state in
-                if !state.isFinished { state.waiting.append(continuation) }
-                return state.isFinished
+            let isReached = state.withLock { state in
+                if !state.isReached { state.waiting.append(continuation) }
+                return state.isReached
             }
-            if isFinished { continuation.resume() }
+            if isReached { continuation.resume() }
         }
     }
+}
 
-    /// True for the one who may join or detach the thread.
-    func claim() -> Bool {
-        state.withLock { state in
-            defer { state.isClaimed = true }
-            return !state.isClaimed
-        }
+/// Calls back when a count reaches zero.
+private final class Countdown: Sendable {
+    private let count: Atomic<Int>
+    private let done: @Sendable () -> Void
+
+    init(_ count: Int, _ done: @escaping @Sendable () -> Void) {
+        self.count = Atomic(count)
+        self.done = done
+    }
+
+    func decrement() {
+        if count.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { done() }
     }
 }

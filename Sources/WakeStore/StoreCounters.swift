@@ -1,6 +1,6 @@
 package import Synchronization
 
-/// What the store did since it was opened: counts only, in memory only.
+/// Counts of what the store did since it was opened, in memory only.
 package final class StoreCounters: Sendable {
     package let registers = Atomic<Int>(0)
     package let deletes = Atomic<Int>(0)
@@ -15,21 +15,20 @@ package final class StoreCounters: Sendable {
     package let commits = Atomic<Int>(0)
     /// Times the log was emptied.
     package let truncations = Atomic<Int>(0)
-    package let largestBatch = Atomic<Int>(0)
     /// Pages in use in the file, as of the last batch.
     package let pages = Atomic<Int>(0)
 
     /// Registrations of either generation, estimated by the last survey.
     package let currentRows = Atomic<Int>(0)
     package let previousRows = Atomic<Int>(0)
-    /// Rows of an earlier start that nobody could open, with keys in memory.
+    /// Rows of an earlier start, found at the opening with keys in memory.
     package let strayRows = Atomic<Int>(0)
-    /// Rotations done.
+    /// Completed rotations.
     package let rotations = Atomic<Int>(0)
     /// Rows dropped by them.
     package let expired = Atomic<Int>(0)
 
-    /// Somebody wants the rotation in work to end.
+    /// Set to end the running rotation.
     let stopsRotation = Atomic<Bool>(false)
     /// Number of the current generation.
     let generation = Atomic<UInt64>(0)
@@ -38,15 +37,14 @@ package final class StoreCounters: Sendable {
 
     package init() {}
 
-    /// How the last batch with a write went. Any write finds out whether a failing store has
-    /// recovered, such as a delete of a token that was never used.
+    /// The state after the last batch with a write.
     package var condition: StoreCondition {
         StoreCondition(rawValue: conditionCode.load(ordering: .relaxed)) ?? .failed
     }
 
     func add(_ batch: Batch) {
-        for (request, answer) in zip(batch.operations, batch.answers) {
-            switch request {
+        for (message, answer) in zip(batch.operations, batch.answers) {
+            switch message {
             case .operation(.register, _): registers.add(1, ordering: .relaxed)
             case .operation(.delete, _), .removal: deletes.add(1, ordering: .relaxed)
             case .operation(.read, _): reads.add(1, ordering: .relaxed)
@@ -58,15 +56,14 @@ package final class StoreCounters: Sendable {
             case .done, .stored, .overloaded: break
             }
         }
-        largestBatch.max(batch.operations.count, ordering: .relaxed)
     }
 
-    func note(_ condition: StoreCondition) {
+    func set(_ condition: StoreCondition) {
         conditionCode.store(condition.rawValue, ordering: .relaxed)
     }
 }
 
-/// What `/health` needs to know.
+/// The state of the store as `/health` reports it.
 package enum StoreCondition: UInt8, Sendable {
     case ready
     /// Registers are refused; deletes and reads work.

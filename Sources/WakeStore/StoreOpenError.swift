@@ -1,7 +1,7 @@
-package import WakeFiles
 package import WakeSQLite
+package import WakeSystem
 
-/// Why a store could not be created or opened. Nothing on disk was changed.
+/// The reason why a store could not be created or opened. Nothing on disk was changed.
 package enum StoreOpenError: Error, Equatable, Sendable {
     /// The parts of a store on disk.
     package enum Part: Sendable {
@@ -60,8 +60,7 @@ extension StoreOpenError {
             return "the key file \(path(.keyFile)) is missing; without it no registration can be "
                 + "opened: bring it back, or start anew with `reveille init`"
         case .missing(let part):
-            return
-                "\(path(part)) is missing; bring it back, "
+            return "\(path(part)) is missing; bring it back, "
                 + "or start anew: `reveille init` in a new directory"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
@@ -77,8 +76,7 @@ extension StoreOpenError {
         case .keyFileInsideData:
             return "the key file \(path(.keyFile)) lies in the data directory; move it elsewhere"
         case .empty:
-            return
-                "\(database) is empty; bring it back, "
+            return "\(database) is empty; bring it back, "
                 + "or start anew: `reveille init` in a new directory"
         case .notADatabase, .schemaDiffers:
             return "\(database) is not a store of this program; name another data directory"
@@ -99,12 +97,9 @@ extension StoreOpenError {
             return "SQLite refused the setting \(setting.rawValue); use an unmodified SQLite"
         case .pageLimitRefused:
             return "SQLite refused the setting max_page_count; use an unmodified SQLite"
-        case .readOnly:
-            return "\(database) cannot be written; make its file system writable"
-        case .file(let part, let error):
-            return "\(path(part)): \(error.reason)"
-        case .sqlite(let error):
-            return "\(database): SQLite error \(error.code); check the disk"
+        case .readOnly: return "\(database) cannot be written; make its file system writable"
+        case .file(let part, let error): return "\(path(part)): \(error.reason)"
+        case .sqlite(let error): return "\(database): SQLite error \(error.code); check the disk"
         case .thread(let number):
             return "the writer's thread could not start (error \(number)); raise the limits"
         }
@@ -138,5 +133,25 @@ extension StoreOpenError {
         } else {
             self = .file(part, error)
         }
+    }
+}
+
+extension StoreOpenError.Part {
+    /// Refuses what other users could read or replace.
+    func checkPrivate(at path: String) throws(StoreOpenError) {
+        let status = try mapError({ StoreOpenError(self, $0) }) { () throws(FileError) in
+            try FileStatus(of: path)
+        }
+        let isRightKind = self == .dataDirectory ? status.isDirectory : status.isRegular
+        guard isRightKind else { throw .wrongKind(self) }
+        guard status.isPrivate || (self == .keyFile && isCredential(status)) else {
+            throw .notPrivate(self, mode: UInt32(status.mode))
+        }
+    }
+
+    /// systemd provides a credential as a file of root's, readable through an access list whose
+    /// mask shows as the group's bits (systemd.exec(5), "Credentials").
+    private func isCredential(_ status: FileStatus) -> Bool {
+        status.owner == 0 && status.mode & 0o037 == 0
     }
 }

@@ -1,6 +1,6 @@
 package import WakeModel
 
-/// What a client can ask of the store.
+/// An operation on one registration.
 package enum StoreOperation: Sendable {
     /// Create, move to another push token, or renew: one verb for all.
     case register(InstanceToken, PushToken)
@@ -8,7 +8,7 @@ package enum StoreOperation: Sendable {
     case read(InstanceToken)
 }
 
-/// What the store answers, once the answer is durable.
+/// The answer to an operation, given when it is durable.
 package enum StoreAnswer: Sendable, Equatable {
     /// Registered or forgotten; after a delete the bytes are in no file of the store.
     case done
@@ -22,7 +22,7 @@ package enum StoreAnswer: Sendable, Equatable {
     case overloaded
 }
 
-/// One row as a broadcast needs it.
+/// A row of a page of a broadcast.
 package struct StoreRow: Sendable {
     package let id: [UInt8]
     /// Changes with every renewal: the handle of `removeIfUnchanged`.
@@ -37,17 +37,40 @@ package struct StorePage: Sendable {
     package let last: [UInt8]?
 }
 
-/// Counts of one batch.
-package struct BatchReport: Sendable, Equatable {
-    package var operations = 0
-    package var registers = 0
-    package var deletes = 0
-    /// Statements run between BEGIN and COMMIT.
-    package var statements = 0
-    /// Rows deleted or overwritten.
-    package var erased = 0
-    /// Pages written to the log.
-    package var pages = 0
-    /// Whether the log was emptied before the answers.
-    package var truncated = false
+/// A message to the writer's thread.
+enum WriterMessage: Sendable {
+    case operation(StoreOperation, answer: @Sendable (StoreAnswer) -> Void)
+    case removal(Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)
+    case page(Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
+    /// The next slice of the generation that is being dropped; the writer's own.
+    case expiry(rows: Int)
+    case rotation(answer: @Sendable (RotationOutcome) -> Void)
+    case compaction(answer: @Sendable (CompactionOutcome) -> Void)
+    case survey(answer: @Sendable (StoreSurvey?) -> Void)
+
+    /// True for what is part of a transaction; the rest is done between two.
+    var isOperation: Bool {
+        switch self {
+        case .operation, .removal, .expiry: true
+        case .page, .rotation, .compaction, .survey: false
+        }
+    }
+
+    /// - Parameter answer: only an operation can get another one than a refusal.
+    func answer(_ answer: StoreAnswer) {
+        switch self {
+        case .operation(_, let reply), .removal(_, _, _, let reply): reply(answer)
+        case .page(_, _, _, let reply): reply(nil)
+        case .expiry: break
+        case .rotation(let reply): reply(.failed(.unavailable))
+        case .compaction(let reply): reply(.failed)
+        case .survey(let reply): reply(nil)
+        }
+    }
+}
+
+/// Rows as they are stored, and the keys that open them: the caller does that, not the writer.
+struct RawPage: Sendable {
+    let rows: [(id: [UInt8], sealed: [UInt8])]
+    let keys: GenerationKeys
 }

@@ -2,6 +2,7 @@ private import Glibc
 import StoreFaults
 import WakeModel
 import WakeStore
+import WakeSystem
 
 /// A fixed sequence of operations during which one system call fails.
 ///

@@ -2,6 +2,7 @@ private import Glibc
 import StoreFaults
 import WakeModel
 import WakeStore
+import WakeSystem
 
 /// A store on a real file system that is too small: a tmpfs that only this process sees. Filled
 /// by as many callers at once as the first number says.

@@ -1,6 +1,7 @@
 import StoreFaults
 import WakeModel
 import WakeStore
+import WakeSystem
 
 /// Counts the system calls that one operation makes, by what it finds.
 ///

@@ -1,6 +1,7 @@
 private import Glibc
 import StoreFaults
 import WakeStore
+import WakeSystem
 
 /// Three rotations with registrations, renewals and deletes between them, for a process that dies
 /// at a given step or writes down every step.

@@ -2,6 +2,7 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeStore
+import WakeSystem
 
 @Suite("A killed store loses nothing it acknowledged", .timeLimit(.minutes(30)))
 struct CrashTests {

@@ -1,5 +1,6 @@
 private import Glibc
 import TestSupport
+import WakeSystem
 
 /// A disk that is told what a process did, step by step, and says what a power cut would leave: as
 /// a file system may behave that promises nothing but what was flushed.

@@ -4,6 +4,7 @@ import Testing
 import WakeModel
 import WakeSQLite
 import WakeStore
+import WakeSystem
 
 @Suite("Forgotten means gone from every file", .timeLimit(.minutes(5)))
 struct ErasureTests {
@@ -39,7 +40,8 @@ struct ErasureTests {
     func crowd() async throws {
         let place = StorePlace()
         try await place.create(registrations: 800)
-        let store = try Store(opening: place.configuration)
+        let reports = BatchReports()
+        let store = try Store(opening: reports.observe(place.configuration))
         var traces: [Traces] = []
         for number in 0..<400 { traces.append(try #require(await Traces(number, store))) }
         await withTaskGroup(of: StoreAnswer.self) { group in
@@ -51,7 +53,7 @@ struct ErasureTests {
             }
             for await answer in group { #expect(answer == .done) }
         }
-        #expect(store.counters.largestBatch.load(ordering: .relaxed) > 1)
+        #expect(reports.largest > 1)
         // While the store is still open: the answers are out, so the bytes must be gone.
         #expect(place.hits(traces.flatMap(\.all)) == 0)
         await store.close()

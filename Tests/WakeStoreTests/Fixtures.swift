@@ -1,9 +1,24 @@
+import Synchronization
 import TestSupport
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
 import WakeStore
+import WakeSystem
+
+/// The reports of all batches of a store.
+final class BatchReports: Sendable {
+    private let reports = Mutex<[BatchReport]>([])
+
+    var all: [BatchReport] { reports.withLock { $0 } }
+    var largest: Int { all.map(\.operations).max() ?? 0 }
+
+    func observe(_ configuration: StoreConfiguration) -> StoreConfiguration {
+        var configuration = configuration
+        configuration.observe = { [self] report in reports.withLock { $0.append(report) } }
+        return configuration
+    }
+}
 
 /// Tokens by number: the same ones `store-worker` uses.
 enum Known {

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 @Suite("A registration of the previous generation", .timeLimit(.minutes(1)))
 struct GenerationTests {

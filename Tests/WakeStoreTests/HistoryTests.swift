@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 @Suite("A rotated file tells its rows and nothing of how they came", .timeLimit(.minutes(2)))
 struct HistoryTests {

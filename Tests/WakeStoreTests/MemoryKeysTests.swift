@@ -1,10 +1,10 @@
 import Synchronization
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeStore
+import WakeSystem
 
 @Suite("With keys in memory a restart makes noise of the store", .timeLimit(.minutes(1)))
 struct MemoryKeysTests {

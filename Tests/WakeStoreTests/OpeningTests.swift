@@ -1,11 +1,11 @@
 private import Glibc
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 @Suite("A store that is not right is refused and not touched", .timeLimit(.minutes(1)))
 struct OpeningTests {

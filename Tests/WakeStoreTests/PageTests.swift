@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import WakeModel
 import WakeStore
+import WakeSystem
 
 @Suite("A broadcast walks the rows in pages", .timeLimit(.minutes(1)))
 struct PageTests {

@@ -1,4 +1,3 @@
-import Synchronization
 import TestSupport
 import Testing
 import WakeModel
@@ -32,10 +31,8 @@ struct PathTests {
     func statements() async throws {
         let place = StorePlace()
         try await place.create(registrations: 1)
-        let reports = Mutex<[BatchReport]>([])
-        var configuration = place.configuration
-        configuration.observe = { report in reports.withLock { $0.append(report) } }
-        let store = try Store(opening: configuration)
+        let reports = BatchReports()
+        let store = try Store(opening: reports.observe(place.configuration))
         let registers: [StoreOperation] = [
             .register(Known.token(1), Known.pushToken(1)),
             .register(Known.token(1), Known.pushToken(1)),
@@ -44,7 +41,7 @@ struct PathTests {
         let deletes = [1, 1, 7, 0].map { StoreOperation.delete(Known.token($0)) }
         for operation in registers + deletes { #expect(await store.ask(operation) == .done) }
         await store.close()
-        let seen = reports.withLock { $0 }
+        let seen = reports.all
         #expect(seen.count == 7)
         #expect(Set(seen.prefix(3).map(\.statements)) == [3])
         #expect(Set(seen.suffix(4).map(\.statements)) == [2])

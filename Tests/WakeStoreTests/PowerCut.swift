@@ -1,10 +1,10 @@
 private import Glibc
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// What a process did to the files of a store, and what a power cut leaves after any step of it.
 struct PowerCut {

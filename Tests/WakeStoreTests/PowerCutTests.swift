@@ -2,6 +2,7 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeStore
+import WakeSystem
 
 @Suite("A power cut", .timeLimit(.minutes(60)))
 struct PowerCutTests {

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import WakeModel
 import WakeStore
+import WakeSystem
 
 @Suite("Any interleaving agrees with a dictionary", .timeLimit(.minutes(2)))
 struct PropertyTests {

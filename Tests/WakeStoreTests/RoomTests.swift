@@ -64,7 +64,8 @@ struct RoomTests {
     func overload() async throws {
         let place = StorePlace()
         try await place.create()
-        let store = try Store(opening: place.configuration)
+        let reports = BatchReports()
+        let store = try Store(opening: reports.observe(place.configuration))
         let total = Limits.queuedOperations * 4
         let (answers, sink) = AsyncStream.makeStream(of: StoreAnswer.self)
         for number in 0..<total {
@@ -83,7 +84,7 @@ struct RoomTests {
         #expect(overloaded > 0)
         #expect(done >= Limits.queuedOperations)
         #expect(store.counters.overloads.load(ordering: .relaxed) == overloaded)
-        #expect(store.counters.largestBatch.load(ordering: .relaxed) <= Limits.batchOperations)
+        #expect(reports.largest <= Limits.batchOperations)
         await store.close()
     }
 }

@@ -2,6 +2,7 @@ private import Glibc
 import TestSupport
 import Testing
 import WakeStore
+import WakeSystem
 
 @Suite("A rotation that is killed completes or is done again", .timeLimit(.minutes(60)))
 struct RotationCrashTests {

@@ -1,10 +1,10 @@
 import Synchronization
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeStore
+import WakeSystem
 
 @Suite("What a rotation drops is in no file", .timeLimit(.minutes(5)))
 struct RotationErasureTests {
@@ -48,20 +48,24 @@ struct RotationErasureTests {
         await store.fill(0..<rows)
         try await store.rotated()
         await store.fill(rows..<rows + 40)
-        let rotation = Task { await store.rotate() }
-        // As soon as it has begun to erase.
-        while store.counters.expired.load(ordering: .relaxed) == 0 { await Task.yield() }
-        #expect(await store.rotate() == .failed(.inWork))
-        store.stopRotation()
-        #expect(await rotation.value == .failed(.stopped))
+        let (outcomes, sink) = AsyncStream.makeStream(of: RotationOutcome.self)
+        store.rotate { sink.yield($0) }
+        // Asked for and stopped between two slices, on the writer's thread.
+        store.whenErasing {
+            store.rotate { sink.yield($0) }
+            store.survey { _ in store.stopRotation() }
+        }
+        var iterator = outcomes.makeAsyncIterator()
+        #expect(await iterator.next() == .failed(.running))
+        #expect(await iterator.next() == .failed(.stopped))
         #expect(store.generationNumber == 2)
         for number in rows..<rows + 40 {
             #expect(await store.stored(number)?.generation == .current)
         }
         // The same by closing.
-        let second = Task { await store.rotate() }
+        store.rotate { sink.yield($0) }
         await store.close()
-        guard case .failed = await second.value else { throw TestFailure("not stopped") }
+        guard case .failed = await iterator.next() else { throw TestFailure("not stopped") }
         let again = try Store(opening: place.configuration)
         #expect(try await again.rotated().dropped < rows)
         for number in rows..<rows + 40 {
@@ -187,6 +191,19 @@ extension Store {
                         _ = await self.ask(.register(Known.token(number), Known.pushToken(number)))
                     }
                 }
+            }
+        }
+    }
+}
+
+extension Store {
+    /// Calls `body` on the writer's thread as soon as a rotation has erased rows.
+    fileprivate func whenErasing(_ body: @escaping @Sendable () -> Void) {
+        survey { _ in
+            if self.counters.expired.load(ordering: .relaxed) == 0 {
+                self.whenErasing(body)
+            } else {
+                body()
             }
         }
     }

@@ -1,10 +1,10 @@
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 @Suite("A rotation drops what nobody renewed", .timeLimit(.minutes(2)))
 struct RotationTests {

@@ -1,8 +1,9 @@
 package import WakeModel
 package import WakeSodium
+import WakeSystem
 
-/// What one generation hashes and seals with. Destroying the master destroys every remnant of the
-/// generation, wherever a copy of its rows may lie.
+/// The keys that one generation hashes and seals with. Destroying the master destroys every remnant
+/// of the generation, in all copies of its rows.
 package struct GenerationKeys: Sendable {
     private let pepper: KeyMemory
     private let sealing: KeyMemory
@@ -14,25 +15,22 @@ package struct GenerationKeys: Sendable {
     }
 
     /// The id column: BLAKE2b-256 of the instance token, keyed. Not slow on purpose: there is
-    /// nothing to guess in 256 random bits, and slowness would be a gift to whoever floods us.
+    /// nothing to guess in 256 random bits.
     package func id(of token: InstanceToken) -> [UInt8] {
         token.bytes.withSpan { token in
-            pepper.withSpan { pepper in
-                Blake2b.hash(token, count: Limits.idBytes, key: pepper)
-            }
+            pepper.withSpan { pepper in Blake2b.hash(token, count: Limits.idBytes, key: pepper) }
         }
     }
 
     /// The sealed column: the push token padded to one size, under a random nonce and bound to its
     /// row, so that no row can be moved to another id.
-    package func seal(_ token: PushToken, id: [UInt8]) -> [UInt8] {
+    package func seal(_ address: PushToken, id: [UInt8]) -> [UInt8] {
         var plaintext = [UInt8](repeating: 0, count: Limits.plaintextBytes)
-        defer { wipe(&plaintext) }
+        defer { plaintext.wipe() }
         plaintext[0] = Self.layout
-        plaintext[1] = token.service.rawValue
-        token.bytes.withSpan { bytes in
-            plaintext[2] = UInt8(bytes.count >> 8)
-            plaintext[3] = UInt8(bytes.count & 0xFF)
+        plaintext[1] = address.service.rawValue
+        address.bytes.withSpan { bytes in
+            plaintext.put(bigEndian: UInt16(bytes.count), at: 2)
             for index in bytes.indices { plaintext[4 + index] = bytes[index] }
         }
         let associated = Self.associated(id)
@@ -42,27 +40,22 @@ package struct GenerationKeys: Sendable {
     /// - Returns: nil when the keys are not those of the row, or any bit differs.
     package func open(_ sealed: [UInt8], id: [UInt8]) -> PushToken? {
         let associated = Self.associated(id)
-        guard
-            var plaintext = SealedBox.open(
-                sealed.span, associated: associated.span, key: sealing)
+        guard var plaintext = SealedBox.open(sealed.span, associated: associated.span, key: sealing)
         else { return nil }
-        defer { wipe(&plaintext) }
+        defer { plaintext.wipe() }
         guard plaintext.count == Limits.plaintextBytes, plaintext[0] == Self.layout,
             let service = PushService(rawValue: plaintext[1])
         else { return nil }
-        let count = Int(plaintext[2]) << 8 | Int(plaintext[3])
-        guard count <= Limits.pushTokenBytes,
-            plaintext[(4 + count)...].allSatisfy({ $0 == 0 })
+        let count = Int(plaintext.span.bigEndian(at: 2, as: UInt16.self))
+        guard count <= Limits.pushTokenBytes, plaintext.span.isZero((4 + count)..<plaintext.count)
         else { return nil }
         var bytes = Array(plaintext[4..<4 + count])
-        defer { wipe(&bytes) }
+        defer { bytes.wipe() }
         return try? PushToken(service: service, bytes: bytes)
     }
 
     /// First byte of the plaintext.
     private static let layout: UInt8 = 1
 
-    private static func associated(_ id: [UInt8]) -> [UInt8] {
-        [UInt8(StoreSchema.version)] + id
-    }
+    private static func associated(_ id: [UInt8]) -> [UInt8] { [UInt8(StoreSchema.version)] + id }
 }

@@ -69,28 +69,23 @@ final class GenerationTable {
         return database.changes > 0
     }
 
-    /// Removes so many rows with the smallest ids, which says nothing about which they are.
-    /// - Returns: how many there were.
+    /// Removes up to `rows` rows with the smallest ids, which are independent of when they came.
+    /// - Returns: the number of rows removed.
     func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
         try deleteFirst.bind(1, integer: Int64(rows))
         try deleteFirst.run()
         return database.changes
     }
 
-    /// Rows, exact below `limit`. Ids are uniform: how close together the first ones are tells how
-    /// many there are, to 100 / sqrt(limit) per cent, without reading the rest.
+    /// The number of rows, exact below `limit`. Ids are uniform: the distance of the first gives
+    /// the number of all, to 100 / sqrt(limit) per cent, without reading the rest.
     func estimate(_ limit: Int) throws(SQLiteError) -> Int {
         try idAt.bind(1, integer: Int64(limit - 1))
         defer { idAt.reset() }
-        guard try idAt.step() else { return try count() }
+        guard try idAt.step() else { return try countAll.singleInteger() }
         let id = idAt.blob(0)
-        let place = id.prefix(8).reversed().reduce(0.0) { ($0 + Double($1)) / 256 }
-        return place > 0 ? Int(min(1e15, Double(limit) / place)) : limit
-    }
-
-    private func count() throws(SQLiteError) -> Int {
-        defer { countAll.reset() }
-        return try countAll.step() ? Int(countAll.integer(0)) : 0
+        let fraction = id.prefix(8).reversed().reduce(0.0) { ($0 + Double($1)) / 256 }
+        return fraction > 0 ? Int(min(1e15, Double(limit) / fraction)) : limit
     }
 
     func contains(_ id: [UInt8]) throws(SQLiteError) -> Bool {
@@ -115,5 +110,61 @@ final class GenerationTable {
         var rows: [(id: [UInt8], sealed: [UInt8])] = []
         while try page.step() { rows.append((page.blob(0), page.blob(1))) }
         return rows
+    }
+}
+
+/// A connection with everything that was compiled for it: closed as a whole when it is released.
+final class StoreConnection {
+    let database: Database
+    private(set) var current: GenerationTable
+    private(set) var previous: GenerationTable
+    let begin: Statement
+    let commit: Statement
+    let mark: Statement
+    private let pageCount: Statement
+    private let freePages: Statement
+
+    /// - Parameter database: opened, checked, with its settings in force.
+    init(_ database: Database, keys: KeyFile) throws(SQLiteError) {
+        self.database = database
+        (current, previous) = try Self.tables(keys, in: database)
+        begin = try database.prepare("BEGIN IMMEDIATE")
+        commit = try database.prepare("COMMIT")
+        mark = try database.prepare("PRAGMA user_version=\(StoreSchema.version)")
+        pageCount = try database.prepare("PRAGMA page_count")
+        freePages = try database.prepare("PRAGMA freelist_count")
+    }
+
+    func table(_ generation: Generation) -> GenerationTable {
+        generation == .current ? current : previous
+    }
+
+    /// Pages of the file that hold something.
+    func usedPages() throws(SQLiteError) -> Int {
+        try pageCount.singleInteger() - freePages.singleInteger()
+    }
+
+    /// Exchanges the roles of the tables and their keys.
+    func switchKeys(to keys: KeyFile) throws(SQLiteError) {
+        (current, previous) = try Self.tables(keys, in: database)
+    }
+
+    private static func tables(
+        _ keys: KeyFile, in database: Database
+    ) throws(SQLiteError) -> (current: GenerationTable, previous: GenerationTable) {
+        let current = try GenerationTable(
+            keys.currentTable, .current, keys: GenerationKeys(master: keys.current), in: database)
+        let previous = try GenerationTable(
+            keys.currentTable.other, .previous, keys: GenerationKeys(master: keys.previous),
+            in: database)
+        return (current, previous)
+    }
+}
+
+extension Statement {
+    /// The integer that the statement yields; 0 for no row.
+    fileprivate func singleInteger() throws(SQLiteError) -> Int {
+        defer { reset() }
+        return try step() ? Int(integer(0)) : 0
     }
 }

@@ -1,12 +1,11 @@
 private import Glibc
-import WakeFiles
+import WakeSystem
 
-/// Room on the disk that is given up, piece by piece, when deletes need it.
+/// Room on the disk that is released, part by part, when deletes need it.
 ///
-/// On a full disk the log cannot grow, so without it nobody could be forgotten. While it is not
-/// whole nothing may be registered: new rows would eat what deletes need. What little can be held
-/// is held even so, because a single delete needs only some pages.
-final class Reserve {
+/// On a full disk the log cannot grow, so without a reserve no registration could be deleted. While
+/// it is incomplete nothing may be registered; a part is enough for single deletes.
+final class DiskReserve {
     private let path: String
     private let count: Int
     private var held = 0
@@ -19,9 +18,9 @@ final class Reserve {
         self.count = count
     }
 
-    /// Takes what is missing, or as much of it as there is.
-    /// - Returns: whether all of it is held now.
-    func hold() -> Bool {
+    /// Allocates what is missing, or as much of it as the disk has.
+    /// - Returns: whether the reserve is complete.
+    func fill() -> Bool {
         guard held < count else { return true }
         var wanted = count
         while wanted > held, wanted >= min(Self.leastBytes, count) {
@@ -31,13 +30,13 @@ final class Reserve {
         return held == count
     }
 
-    /// Gives some of it back to the file system.
+    /// Returns bytes to the file system.
     func release(_ bytes: Int) {
         guard held > 0 else { return }
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)
     }
 
-    /// - Returns: false, with the size of before, when there is no room.
+    /// - Returns: false, with the size unchanged, when there is no room.
     private func resize(_ size: Int) -> Bool {
         do throws(FileError) {
             let file = try OpenFile(path, flags: O_RDWR | O_CREAT)
@@ -49,12 +48,10 @@ final class Reserve {
                 try file.truncate(to: held)
                 return false
             }
-            // A file of before may have been larger.
+            // A file of an earlier start may be larger.
             try file.truncate(to: size)
             held = size
             return true
-        } catch {
-            return false
-        }
+        } catch { return false }
     }
 }

@@ -1,17 +1,23 @@
 import WakeModel
 import WakeSQLite
+import WakeSystem
 
-extension Writer {
-    /// Runs every operation of a batch, in order, inside the open transaction.
+/// The statements of a batch, run in order inside the open transaction.
+struct Transaction {
+    let database: OpenDatabase
+
+    private var current: GenerationTable { database.connection.current }
+    private var previous: GenerationTable { database.connection.previous }
+
     func perform(_ batch: inout Batch) throws(SQLiteError) {
-        let registers = batch.operations.count
         // Far from the cap nothing needs counting.
-        let isRoomy = try roomyPages() >= (registers + 1) * Limits.pagesPerInsert
-        for request in batch.operations {
-            switch request {
-            case .operation(.register(let token, let pushToken), _):
+        let needed = (batch.operations.count + 1) * Limits.pagesPerInsert
+        let isRoomy = try database.roomyPages() >= needed
+        for message in batch.operations {
+            switch message {
+            case .operation(.register(let token, let address), _):
                 batch.report.registers += 1
-                let answer = try register(token, pushToken, isRoomy: isRoomy, &batch)
+                let answer = try register(token, address, isRoomy: isRoomy, &batch)
                 batch.append(answer)
             case .operation(.delete(let token), _):
                 batch.report.deletes += 1
@@ -22,16 +28,16 @@ extension Writer {
                 batch.append(stored)
             case .removal(let generation, let id, let sealed, _):
                 batch.report.deletes += 1
-                let removed = try table(generation).remove(id, ifStill: sealed)
-                batch.note(removed)
+                let table = database.connection.table(generation)
+                let removed = try table.remove(id, ifStill: sealed)
+                batch.count(erased: removed)
                 batch.append(.done)
             case .expiry(let rows):
                 let erased = try previous.removeFirst(rows)
                 batch.report.erased += erased
                 batch.report.statements += 1
                 batch.append(.done)
-            case .page, .rotation, .compaction, .survey:
-                preconditionFailure("done between batches")
+            case .page, .rotation, .compaction, .survey: preconditionFailure("done between batches")
             }
         }
     }
@@ -39,18 +45,18 @@ extension Writer {
     /// The same statements for a registration that is new, changed, repeated or moved over from
     /// the previous generation.
     private func register(
-        _ token: InstanceToken, _ pushToken: PushToken, isRoomy: Bool, _ batch: inout Batch
+        _ token: InstanceToken, _ address: PushToken, isRoomy: Bool, _ batch: inout Batch
     ) throws(SQLiteError) -> StoreAnswer {
         guard batch.mayGrow else { return .full }
         let id = current.keys.id(of: token)
-        if !isRoomy, try roomyPages() < Limits.pagesPerInsert, try !current.contains(id) {
+        if !isRoomy, try database.roomyPages() < Limits.pagesPerInsert, try !current.contains(id) {
             return .full
         }
-        let sealed = current.keys.seal(pushToken, id: id)
+        let sealed = current.keys.seal(address, id: id)
         let expiring = try previous.remove(previous.keys.id(of: token))
-        batch.note(expiring)
+        batch.count(erased: expiring)
         let overwritten = try current.put(id, sealed)
-        batch.note(overwritten)
+        batch.count(erased: overwritten)
         batch.report.statements += 1
         return .done
     }
@@ -58,9 +64,9 @@ extension Writer {
     /// The same statements whether there is a row, was one, or never was.
     private func delete(_ token: InstanceToken, _ batch: inout Batch) throws(SQLiteError) {
         let inCurrent = try current.remove(current.keys.id(of: token))
-        batch.note(inCurrent)
+        batch.count(erased: inCurrent)
         let inPrevious = try previous.remove(previous.keys.id(of: token))
-        batch.note(inPrevious)
+        batch.count(erased: inPrevious)
     }
 
     private func read(_ token: InstanceToken) throws(SQLiteError) -> StoreAnswer {
@@ -75,7 +81,7 @@ extension Writer {
         }
     }
 
-    private enum Finding {
+    private enum LookUp {
         case absent
         case unreadable
         case found(StoredRegistration)
@@ -83,50 +89,12 @@ extension Writer {
 
     private func find(
         _ token: InstanceToken, in table: GenerationTable
-    ) throws(SQLiteError) -> Finding {
+    ) throws(SQLiteError) -> LookUp {
         let id = table.keys.id(of: token)
         guard let sealed = try table.sealed(id) else { return .absent }
-        guard let pushToken = table.keys.open(sealed, id: id) else { return .unreadable }
+        guard let address = table.keys.open(sealed, id: id) else { return .unreadable }
         return .found(
             StoredRegistration(
-                generation: table.generation, id: id, sealed: sealed, token: pushToken))
-    }
-
-    private func table(_ generation: Generation) -> GenerationTable {
-        generation == .current ? current : previous
-    }
-
-    /// What is done between two batches.
-    func attend(_ request: Request) {
-        switch request {
-        case .operation, .removal, .expiry: break
-        case .page(let generation, let after, let limit, let answer):
-            answerPage(generation, after, limit, answer)
-        case .rotation(let answer): beginRotation(answer)
-        case .compaction(let answer): answer(compact())
-        case .survey(let answer): answer(survey())
-        }
-    }
-
-    /// A page of a broadcast: a short read between two commits, so that it never holds back the
-    /// log.
-    private func answerPage(
-        _ generation: Generation, _ after: [UInt8], _ limit: Int, _ answer: (RawPage?) -> Void
-    ) {
-        let table = table(generation)
-        do throws(SQLiteError) {
-            let rows = try table.rows(after: after, limit: min(limit, Limits.pageRows))
-            answer(RawPage(rows: rows, keys: table.keys))
-        } catch {
-            answer(nil)
-        }
-    }
-}
-
-extension Batch {
-    /// One statement run; whether it erased a row.
-    fileprivate mutating func note(_ erased: Bool) {
-        report.statements += 1
-        if erased { report.erased += 1 }
+                generation: table.generation, id: id, sealed: sealed, token: address))
     }
 }

@@ -1,0 +1,179 @@
+private import Glibc
+import WakeModel
+package import WakeSodium
+import WakeSystem
+
+/// The master keys of both generations and which table each generation lives in.
+///
+/// 120 bytes, little-endian:
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 8 | `RVLLKEYS` |
+/// | 8 | 1 | version, 1 |
+/// | 9 | 1 | table of the current generation: 0 is `registration_a`, 1 is `registration_b` |
+/// | 10 | 6 | zeros |
+/// | 16 | 8 | number of the current generation, counted from 1 |
+/// | 24 | 32 | master key of the current generation |
+/// | 56 | 32 | master key of the previous generation |
+/// | 88 | 32 | BLAKE2b-256 of the 88 bytes before |
+///
+/// A rotation first empties the previous table, then replaces this file by rename with the roles
+/// exchanged and a new master for the emptied table: a crash in between leaves an empty previous
+/// table and the old roles, and the rotation is done again. With `keys = memory` the same value
+/// exists without its file.
+package struct KeyFile: Sendable {
+    package static let byteCount = 120
+
+    package let generation: UInt64
+    package let currentTable: StoreSchema.TableName
+    package let current: KeyMemory
+    package let previous: KeyMemory
+
+    /// Two new random masters.
+    static func random(generation: UInt64 = 1) -> KeyFile {
+        KeyFile(
+            generation: generation, currentTable: .a, current: .random(32), previous: .random(32))
+    }
+
+    /// The keys after a rotation: current becomes previous; the former previous master is gone.
+    func rotated() -> KeyFile {
+        KeyFile(
+            generation: generation + 1, currentTable: currentTable.other, current: .random(32),
+            previous: current)
+    }
+
+    init(
+        generation: UInt64, currentTable: StoreSchema.TableName, current: KeyMemory,
+        previous: KeyMemory
+    ) {
+        self.generation = generation
+        self.currentTable = currentTable
+        self.current = current
+        self.previous = previous
+    }
+
+    init(decoding bytes: [UInt8]) throws(StoreOpenError) {
+        guard bytes.count == Self.byteCount, bytes.starts(with: Self.mark),
+            bytes[8] == 1, bytes[9] <= 1, bytes[10..<16].allSatisfy({ $0 == 0 })
+        else { throw .keyFileDamaged }
+        let span = bytes.span
+        let checksum = Blake2b.hash(span.extracting(0..<88))
+        guard checksum == Array(bytes[88...]) else { throw .keyFileDamaged }
+        generation = span.littleEndian(at: 16)
+        currentTable = bytes[9] == 0 ? .a : .b
+        current = KeyMemory(span.extracting(24..<56))
+        previous = KeyMemory(span.extracting(56..<88))
+    }
+
+    /// The bytes of the file; the caller wipes them.
+    func encode() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.byteCount)
+        bytes += Self.mark
+        bytes += [1, currentTable == .a ? 0 : 1, 0, 0, 0, 0, 0, 0]
+        bytes.append(littleEndian: generation)
+        for master in [current, previous] { master.withSpan { bytes.append(span: $0) } }
+        bytes += Blake2b.hash(bytes.span)
+        return bytes
+    }
+
+    private static let mark = Array("RVLLKEYS".utf8)
+}
+
+// MARK: On disk
+
+extension KeyFile {
+    static func read(_ configuration: StoreConfiguration) throws(StoreOpenError) -> KeyFile {
+        // A number that no other start uses: records about a generation of an earlier start must
+        // not be applied to one of this.
+        guard let path = configuration.keyFile else {
+            return random(generation: .random(in: 1 << 32..<1 << 53))
+        }
+        try Part.keyFile.checkPrivate(at: path)
+        try checkDirectory(configuration)
+        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
+            try Files.read(path, limit: 4096)
+        }
+        defer { bytes.wipe() }
+        return try KeyFile(decoding: bytes)
+    }
+
+    /// Writes a file that must not exist yet, mode 0600.
+    func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        guard let path = configuration.keyFile else { return }
+        var bytes = encode()
+        defer { bytes.wipe() }
+        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
+            try Files.create(path, with: bytes.span)
+        }
+    }
+
+    /// A copy of the data directory must not carry the keys with it.
+    static func checkDirectory(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        guard let path = configuration.keyFile else { return }
+        let directory = try mapError({ StoreOpenError(.dataDirectory, $0) }) {
+            () throws(FileError) in try Files.resolve(configuration.dataDirectory)
+        }
+        let keyDirectory = try mapError({ StoreOpenError(.keyFile, $0) }) {
+            () throws(FileError) in try Files.resolve(Files.parent(of: path) ?? ".")
+        }
+        guard keyDirectory != directory, !keyDirectory.hasPrefix(directory + "/") else {
+            throw .keyFileInsideData
+        }
+    }
+
+    /// The outcome of a replacement.
+    enum Replacement: Equatable {
+        /// The new keys are on the disk, the old ones nowhere.
+        case done
+        /// The old file is unchanged: errno.
+        case refused(Int32)
+        /// The new file has the name, but whether it keeps it over a power cut is unknown.
+        case unknown
+    }
+
+    /// Replaces the file by rename and overwrites what the old one left on the disk.
+    func replace(_ configuration: StoreConfiguration) -> Replacement {
+        guard let path = configuration.keyFile else { return .done }
+        var bytes = encode()
+        defer { bytes.wipe() }
+        let old: OpenFile
+        do throws(FileError) {
+            old = try OpenFile(path, flags: O_WRONLY)
+            try Files.replace(path, with: bytes.span)
+        } catch {
+            // A failed flush of the directory comes after the rename, all the rest before it.
+            return Self.contains(path, bytes) ? .unknown : .refused(error.number)
+        }
+        Self.destroy(old)
+        return .done
+    }
+
+    /// Removes what a crash left of a replacement: a file with keys that were never used.
+    static func removeRemnant(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        guard let path = configuration.keyFile.map({ $0 + ".tmp" }), Files.exists(path) else {
+            return
+        }
+        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
+            destroy(try OpenFile(path, flags: O_WRONLY))
+            try Files.remove(path)
+            try Files.synchronizeDirectory(of: path)
+        }
+    }
+
+    /// The name may be gone already; on file systems that write in place the bytes go as well.
+    private static func destroy(_ file: OpenFile) {
+        let zeros = [UInt8](repeating: 0, count: byteCount)
+        try? file.write(zeros.span, at: 0)
+        try? file.synchronize()
+    }
+
+    private static func contains(_ path: String, _ bytes: [UInt8]) -> Bool {
+        guard var found = try? Files.read(path, limit: 4096) else { return true }
+        defer { found.wipe() }
+        return found == bytes
+    }
+
+    private typealias Part = StoreOpenError.Part
+}

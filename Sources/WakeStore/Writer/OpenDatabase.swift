@@ -1,0 +1,255 @@
+private import Glibc
+private import Synchronization
+import WakeModel
+import WakeSQLite
+import WakeSystem
+
+/// The open files of a store: the connection, the write-ahead log behind it, the keys in force and
+/// the reserve. Lives on the writer's thread.
+final class OpenDatabase {
+    let configuration: StoreConfiguration
+    let counters: StoreCounters
+    let reserve: DiskReserve
+    private(set) var keys: KeyFile
+    /// nil only while the file is replaced.
+    private var openConnection: StoreConnection?
+    /// Pages in the log since it was last started over.
+    private(set) var loggedPages = 0
+    /// The log may hold what must be gone before the next answer.
+    private(set) var owesTruncation = false
+    /// A flush failed: nothing more is acknowledged.
+    private(set) var isDead = false
+
+    var connection: StoreConnection {
+        guard let openConnection else { preconditionFailure("the file is being replaced") }
+        return openConnection
+    }
+
+    /// Everything that can be refused is refused before anything is touched. The caller holds the
+    /// `StoreLock`: closing a second descriptor of the database would drop SQLite's own locks on
+    /// it in this process (sqlite.org/howtocorrupt.html §2.2).
+    init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
+        let keys = try KeyFile.read(configuration)
+        let database = try Self.open(configuration)
+        self.configuration = configuration
+        self.counters = counters
+        self.keys = keys
+        reserve = DiskReserve(path: configuration.reserveFile, count: configuration.reserveBytes)
+        openConnection = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            try StoreConnection(database, keys: keys)
+        }
+        try verifyKeys()
+        try removeRemnants()
+        counters.generation.store(keys.generation, ordering: .relaxed)
+    }
+
+    // MARK: Opening
+
+    private static func open(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Database
+    {
+        try checkDatabaseFile(configuration)
+        let database = try StoreSchema.openDatabase(at: configuration.databaseFile)
+        try StoreSchema.verify(database)
+        try limit(database, configuration)
+        return database
+    }
+
+    private static func checkDatabaseFile(
+        _ configuration: StoreConfiguration
+    ) throws(StoreOpenError) {
+        let path = configuration.databaseFile
+        try StoreOpenError.Part.database.checkPrivate(at: path)
+        let header: [UInt8]
+        do throws(FileError) {
+            // For writing, though nothing is written: SQLite would fall back to reading only and
+            // fail later, with a number that says less.
+            header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
+        } catch {
+            if error.number == EROFS { throw .readOnly }
+            throw StoreOpenError(.database, error)
+        }
+        try StoreSchema.verify(header: header)
+    }
+
+    /// The hard cap, above the operator's: what lies between is for deletes and renewals.
+    private static func limit(
+        _ database: Database, _ configuration: StoreConfiguration
+    ) throws(StoreOpenError) {
+        let cap = Int64(configuration.maxPages + Limits.headroomPages)
+        let (pages, limit) = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            let pages = try database.integer("PRAGMA page_count")
+            return (pages, try database.integer("PRAGMA max_page_count=\(cap)"))
+        }
+        // A file that is larger already keeps its size; it only cannot grow.
+        guard let pages, limit == max(pages, cap) else { throw .pageLimitRefused }
+    }
+
+    /// One row of each table must open: with other keys the service would look empty to everyone.
+    private func verifyKeys() throws(StoreOpenError) {
+        guard configuration.keyFile != nil else { return }
+        for table in [connection.current, connection.previous] {
+            let rows = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+                try table.rows(after: [], limit: 1)
+            }
+            for row in rows where table.keys.open(row.sealed, id: row.id) == nil {
+                throw .foreignKeys
+            }
+        }
+    }
+
+    /// Removes what a killed process may have left: a log with erased rows, its index, a half-done
+    /// compaction, keys not yet in force. Fills up the reserve.
+    private func removeRemnants() throws(StoreOpenError) {
+        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            try connection.database.checkpointTruncate()
+        }
+        try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
+            try Files.remove(configuration.indexFile)
+            for file in configuration.compactedRemnants { try Files.remove(file) }
+            _ = reserve.fill()
+        }
+        try KeyFile.removeRemnant(configuration)
+    }
+
+    // MARK: The log
+
+    /// Counts the pages of a commit.
+    /// - Returns: their number.
+    func countLoggedPages() -> Int {
+        let pages = connection.database.takePagesWritten()
+        loggedPages += pages
+        return pages
+    }
+
+    /// Rolls back an attempt that failed.
+    func undo() {
+        // Frames of the attempt may lie in the log behind its valid end.
+        owesTruncation = true
+        // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
+        if !isDead, connection.database.isInTransaction {
+            try? connection.database.execute("ROLLBACK")
+        }
+        _ = connection.database.takePagesWritten()
+    }
+
+    /// Copies the log into the database and empties it.
+    func truncateLog() throws(SQLiteError) {
+        owesTruncation = true
+        do throws(SQLiteError) {
+            try connection.database.checkpointTruncate()
+        } catch {
+            // The rows are in the log; the database file had no room to grow for them.
+            guard isOutOfRoom(error) else { throw error }
+            reserve.release(2 * loggedPages * Limits.pageBytes)
+            try connection.database.checkpointTruncate()
+        }
+        owesTruncation = false
+        loggedPages = 0
+        counters.truncations.add(1, ordering: .relaxed)
+    }
+
+    /// Empties a log that holds anything, or may.
+    func truncateLogIfUsed() throws(SQLiteError) {
+        if owesTruncation || loggedPages > 0 { try truncateLog() }
+    }
+
+    /// Copies a long log into the database and starts it over, between two batches.
+    func copyLogIfLong() {
+        guard isLogLong else { return }
+        do throws(SQLiteError) {
+            try connection.database.checkpoint()
+            loggedPages = 0
+        } catch {
+            // Everything acknowledged is in the log and stays there until a copy succeeds.
+            fail(error)
+        }
+    }
+
+    /// Half of the reserve must be enough for a copy of all pages, the other half for the log of
+    /// the deletes.
+    var isLogLong: Bool {
+        var limit = Limits.logPages
+        if configuration.reserveBytes > 0 {
+            limit = min(limit, configuration.reserveBytes / 2 / Limits.pageBytes)
+        }
+        return loggedPages >= limit
+    }
+
+    /// Empties the log for the last time.
+    func close() {
+        guard !isDead else { return }
+        do throws(SQLiteError) {
+            try connection.database.checkpointTruncate()
+            counters.set(.closed)
+        } catch {
+            // The log stays and is emptied at the next start; nothing acknowledged is in danger.
+            fail(error)
+        }
+    }
+
+    // MARK: Replacing keys and file
+
+    /// Puts keys and roles in force that are on the disk already.
+    func switchKeys(to next: KeyFile) throws(SQLiteError) {
+        keys = next
+        try connection.switchKeys(to: next)
+        counters.generation.store(next.generation, ordering: .relaxed)
+    }
+
+    /// Closes the connection, calls `replace`, and opens the file that is there then.
+    func reopen(after replace: () throws(StoreOpenError) -> Void) throws(StoreOpenError) {
+        openConnection = nil
+        try replace()
+        let database = try Self.open(configuration)
+        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            openConnection = try StoreConnection(database, keys: keys)
+            _ = try roomyPages()
+        }
+    }
+
+    // MARK: Failure
+
+    /// A flush that failed is the end: never acknowledged, never retried.
+    func fail(_ error: SQLiteError) {
+        if error.isFlushFailure { die() }
+    }
+
+    /// The state on the disk is unknown: the process must end and be started again.
+    func die() {
+        guard !isDead else { return }
+        isDead = true
+        counters.set(.failed)
+        configuration.onFatal()
+    }
+
+    func isOutOfRoom(_ error: SQLiteError) -> Bool {
+        error.isFull
+            || (error.isIOError && [ENOSPC, EDQUOT].contains(connection.database.systemError))
+    }
+
+    // MARK: Room
+
+    /// Pages that new registrations may still fill.
+    func roomyPages() throws(SQLiteError) -> Int {
+        let used = try connection.usedPages()
+        counters.pages.store(used, ordering: .relaxed)
+        return configuration.maxPages - used
+    }
+
+    /// Bytes that the file system has left; nil when that is not known.
+    var freeBytes: Int? { try? Files.freeBytes(at: configuration.dataDirectory) }
+
+    /// Estimates what is stored; nil when the files cannot be read.
+    func survey() -> StoreSurvey? { try? measure() }
+
+    private func measure() throws(SQLiteError) -> StoreSurvey {
+        let survey = StoreSurvey(
+            generation: keys.generation,
+            current: try connection.current.estimate(Limits.surveyRows),
+            previous: try connection.previous.estimate(Limits.surveyRows),
+            bytes: try connection.usedPages() * Limits.pageBytes, free: freeBytes)
+        counters.currentRows.store(survey.current, ordering: .relaxed)
+        counters.previousRows.store(survey.previous, ordering: .relaxed)
+        return survey
+    }
+}

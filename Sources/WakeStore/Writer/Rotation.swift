@@ -1,0 +1,103 @@
+private import Synchronization
+import WakeModel
+import WakeSQLite
+import WakeSystem
+
+/// A rotation: erases the previous generation slice by slice, then makes the current generation
+/// previous and begins a new one.
+struct Rotation {
+    /// Fewer rows than this in one transaction would never end.
+    private static let leastSlice = 32
+
+    private let database: OpenDatabase
+    private var dropped = 0
+    /// Rows in a slice; fewer when there is little room for the log.
+    private var slice = Limits.expiryRows
+
+    init(_ database: OpenDatabase) {
+        self.database = database
+        database.counters.stopsRotation.store(false, ordering: .relaxed)
+    }
+
+    /// Makes one step, between two batches of callers.
+    /// - Parameter commit: commits a batch; its answers say how that went.
+    /// - Returns: nil until the rotation has ended.
+    mutating func advance(commit: (inout Batch) -> Void) -> RotationOutcome? {
+        if database.counters.stopsRotation.load(ordering: .relaxed) { return stopped }
+        var batch = Batch([.expiry(rows: slice)])
+        batch.isCalm = false
+        commit(&batch)
+        guard batch.answers == [.done] else {
+            if !database.isDead, database.counters.condition == .full, slice > Self.leastSlice {
+                slice /= 4
+                return nil
+            }
+            return .failed(.unavailable)
+        }
+        dropped += batch.report.erased
+        database.counters.expired.add(batch.report.erased, ordering: .relaxed)
+        return batch.report.erased == 0 ? switchGenerations() : nil
+    }
+
+    /// The outcome when the store closes; the next rotation continues.
+    var stopped: RotationOutcome { .failed(database.isDead ? .unavailable : .stopped) }
+
+    /// The previous table is empty, durably: nothing in any file needs the older keys any more.
+    private func switchGenerations() -> RotationOutcome {
+        do throws(SQLiteError) {
+            // The last erased rows may be in the log even so.
+            try database.truncateLogIfUsed()
+        } catch {
+            database.fail(error)
+            return .failed(.unavailable)
+        }
+        let next = database.keys.rotated()
+        switch next.replace(database.configuration) {
+        case .done: break
+        case .refused(let number): return .failed(.keysUnwritable(number))
+        case .unknown:
+            database.die()
+            return .failed(.unavailable)
+        }
+        do throws(SQLiteError) {
+            try database.switchKeys(to: next)
+        } catch {
+            // The open tables have the keys of before.
+            database.die()
+            return .failed(.unavailable)
+        }
+        database.counters.rotations.add(1, ordering: .relaxed)
+        let compaction = Compaction(database: database).run()
+        _ = database.survey()
+        return .rotated(
+            RotationReport(generation: next.generation, dropped: dropped, compaction: compaction))
+    }
+}
+
+/// The outcome of a rotation.
+package enum RotationOutcome: Sendable, Equatable {
+    case rotated(RotationReport)
+    /// Nothing has changed except that rows which would have been dropped may be gone already.
+    case failed(RotationFailure)
+}
+
+/// The figures of a completed rotation.
+package struct RotationReport: Sendable, Equatable {
+    /// Number of the generation that is current now.
+    package let generation: UInt64
+    /// Rows that were dropped.
+    package let dropped: Int
+    package let compaction: CompactionOutcome
+}
+
+/// The reason why the generations were not rotated.
+package enum RotationFailure: Sendable, Equatable {
+    /// Another rotation is running.
+    case running
+    /// The store closed before it was done.
+    case stopped
+    /// The files cannot be written now.
+    case unavailable
+    /// The key file cannot be replaced: errno.
+    case keysUnwritable(Int32)
+}

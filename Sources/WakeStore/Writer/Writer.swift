@@ -1,0 +1,195 @@
+private import Synchronization
+import WakeModel
+import WakeSQLite
+import WakeSystem
+
+/// The loop of the writer's thread: whatever arrives while a batch is being flushed makes up the
+/// next one. No timer, no tuning.
+final class Writer {
+    private let database: OpenDatabase
+    private var rotation: RunningRotation?
+    /// Operations in the batch before.
+    private var lastSize = 0
+
+    private struct RunningRotation {
+        var rotation: Rotation
+        let answer: @Sendable (RotationOutcome) -> Void
+    }
+
+    init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
+        let database = try OpenDatabase(configuration, counters: counters)
+        self.database = database
+        if configuration.keyFile == nil { try Compaction(database: database).replaceByEmpty() }
+        // Counts pages, for estimates of the rows.
+        _ = try mapError(StoreOpenError.init) { () throws(SQLiteError) in try database.roomyPages()
+        }
+    }
+
+    /// Serves the mailbox until it is closed and empty, then leaves the files at rest.
+    func run(_ mailbox: Mailbox<WriterMessage>, posted: Semaphore) {
+        while let messages = mailbox.drain(limit: Limits.batchOperations) {
+            if messages.isEmpty, rotation == nil {
+                posted.wait()
+                continue
+            }
+            if !messages.isEmpty { serve(messages) }
+            advanceRotation()
+        }
+        if let rotation { endRotation(rotation.rotation.stopped) }
+        database.close()
+    }
+
+    private func serve(_ messages: [WriterMessage]) {
+        guard !database.isDead else {
+            for message in messages { message.answer(.unavailable) }
+            return
+        }
+        var batch = Batch(messages)
+        if !batch.operations.isEmpty {
+            let size = batch.operations.count
+            batch.isCalm = max(size, lastSize) <= Limits.discreetBatchOperations
+            lastSize = size
+            commit(&batch)
+            database.counters.add(batch)
+            batch.deliver()
+            database.configuration.observe?(batch.report)
+        }
+        database.copyLogIfLong()
+        for message in messages where !message.isOperation {
+            if database.isDead {
+                message.answer(.unavailable)
+            } else {
+                serveBetweenBatches(message)
+            }
+        }
+    }
+
+    // MARK: A batch
+
+    /// One attempt for all; when it fails, the attempts that keep one operation's failure from
+    /// affecting another.
+    private func commit(_ batch: inout Batch) {
+        let reserve = database.reserve
+        // A long log at this point could not be copied for lack of room; it must not grow.
+        batch.mayGrow = reserve.fill() && !database.isLogLong
+        // Whatever was released is allocated again before another process takes it.
+        defer { _ = reserve.fill() }
+        switch attempt(&batch) {
+        case .durable:
+            // Only a write shows that writing works.
+            if batch.writes { database.counters.set(batch.mayGrow ? .ready : .full) }
+        case .undone(let error) where database.isOutOfRoom(error):
+            database.counters.set(.full)
+            batch.mayGrow = false
+            guard batch.hasDeletes else { return retrySeparately(&batch) }
+            let pages = database.loggedPages + batch.pages
+            reserve.release(pages * Limits.pageBytes)
+            guard case .durable = attempt(&batch) else {
+                reserve.release(.max)
+                return retrySeparately(&batch)
+            }
+        case .undone: retrySeparately(&batch)
+        case .unknown:
+            setFailed()
+            batch.fail()
+        }
+    }
+
+    /// Every operation in a transaction of its own.
+    private func retrySeparately(_ batch: inout Batch) {
+        for index in batch.operations.indices {
+            var single = batch.single(index)
+            switch database.isDead ? .unknown : attempt(&single) {
+            case .durable: break
+            case .undone(let error):
+                if !database.isOutOfRoom(error) { database.counters.set(.failing) }
+                single.fail()
+            case .unknown:
+                setFailed()
+                single.fail()
+            }
+            batch.adopt(single, at: index)
+        }
+    }
+
+    private func setFailed() { database.counters.set(database.isDead ? .failed : .failing) }
+
+    private enum Attempt {
+        /// Flushed, and what was erased is in no file: the answers may be delivered.
+        case durable
+        /// Nothing happened.
+        case undone(SQLiteError)
+        /// Committed but perhaps not flushed or not erased: nothing may be acknowledged.
+        case unknown
+    }
+
+    /// One transaction, one flush, and the log emptied if anything was erased.
+    private func attempt(_ batch: inout Batch) -> Attempt {
+        batch.restart()
+        let connection = database.connection
+        let transaction = Transaction(database: database)
+        do throws(SQLiteError) {
+            guard batch.writes else {
+                try transaction.perform(&batch)
+                return .durable
+            }
+            try connection.begin.run()
+            try transaction.perform(&batch)
+            // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the
+            // schema version dirties page 1, so that known and unknown take the same way.
+            if batch.hasDeletes { try connection.mark.run() }
+            try connection.commit.run()
+        } catch {
+            database.fail(error)
+            database.undo()
+            return database.isDead ? .unknown : .undone(error)
+        }
+        batch.report.pages = database.countLoggedPages()
+        database.counters.commits.add(1, ordering: .relaxed)
+        guard batch.mustTruncate || database.owesTruncation else { return .durable }
+        do throws(SQLiteError) {
+            try database.truncateLog()
+            batch.report.truncated = true
+            return .durable
+        } catch {
+            database.fail(error)
+            return .unknown
+        }
+    }
+
+    // MARK: Between batches
+
+    private func serveBetweenBatches(_ message: WriterMessage) {
+        switch message {
+        case .operation, .removal, .expiry: break
+        case .page(let generation, let after, let limit, let answer):
+            answer(page(of: generation, after: after, limit: limit))
+        case .rotation(let answer):
+            guard rotation == nil else { return answer(.failed(.running)) }
+            rotation = RunningRotation(rotation: Rotation(database), answer: answer)
+        case .compaction(let answer): answer(Compaction(database: database).run())
+        case .survey(let answer): answer(database.survey())
+        }
+    }
+
+    /// A page of a broadcast: a short read between two commits, so that it never holds back the
+    /// log.
+    private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
+        let table = database.connection.table(generation)
+        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows)) else {
+            return nil
+        }
+        return RawPage(rows: rows, keys: table.keys)
+    }
+
+    private func advanceRotation() {
+        guard let outcome = rotation?.rotation.advance(commit: commit) else { return }
+        endRotation(outcome)
+    }
+
+    private func endRotation(_ outcome: RotationOutcome) {
+        let answer = rotation?.answer
+        rotation = nil
+        answer?(outcome)
+    }
+}
