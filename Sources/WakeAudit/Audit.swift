@@ -1,10 +1,10 @@
 private import Glibc
-import WakeFiles
 import WakeModel
 import WakeSodium
+package import WakeSystem
 
-/// Holds one database file against the policy. Reads only, takes no lock, and knows nothing of the
-/// code that wrote the file: an auditor must not trust the audited.
+/// Compares one database file with the policy. Reads only, takes no lock, and shares nothing with
+/// the code that wrote the file: an auditor must not trust the audited.
 package struct Audit {
     private let path: String
     private let policy: AuditPolicy
@@ -13,7 +13,7 @@ package struct Audit {
 
     /// - Parameters:
     ///   - keyFile: with it every row is opened.
-    ///   - log: what the service said, line by line.
+    ///   - log: lines of the service's log.
     package init(path: String, policy: AuditPolicy, keyFile: String? = nil, log: [UInt8]? = nil) {
         self.path = path
         self.policy = policy
@@ -21,8 +21,8 @@ package struct Audit {
         self.log = log
     }
 
-    /// A running service may write to the file meanwhile: then once more, a few times.
-    /// - Parameter progress: what is being done, and how far it is in thousandths.
+    /// Repeats the audit a few times while a running service writes to the file.
+    /// - Parameter progress: the current check, and how much of it is done in thousandths.
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }
     ) throws(AuditFailure) -> AuditReport {
@@ -36,10 +36,12 @@ package struct Audit {
     private func attempt(
         _ progress: @escaping (AuditCheck, Int) -> Void
     ) throws(AuditFailure) -> AuditReport? {
-        let place = try PlaceCheck(path, policy)
-        let file = try open(place.file)
+        let place = try DirectoryCheck(path, policy)
+        let file = try mapError(AuditFailure.file) { () throws(FileError) in
+            try OpenFile(place.file, flags: O_RDONLY)
+        }
         let before = try status(file)
-        // The log of a service at work holds rows that no check would see.
+        // The log of a running service holds rows that no check would see.
         if place.logSize > 0, file.isHeldExclusively { return nil }
         var findings = AuditFindings()
         try place.run(&findings)
@@ -65,24 +67,12 @@ package struct Audit {
         return report(facts, findings, hasHeader: header != nil)
     }
 
-    private func open(_ path: String) throws(AuditFailure) -> OpenFile {
-        do throws(FileError) {
-            return try OpenFile(path, flags: O_RDONLY)
-        } catch {
-            throw .file(error)
-        }
-    }
-
     private func status(_ file: OpenFile) throws(AuditFailure) -> FileStatus {
-        do throws(FileError) {
-            return try file.status()
-        } catch {
-            throw .file(error)
-        }
+        try mapError(AuditFailure.file) { () throws(FileError) in try file.status() }
     }
 
     private func masterKeys(
-        _ place: PlaceCheck, _ findings: inout AuditFindings
+        _ place: DirectoryCheck, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> MasterKeys? {
         guard let keyFile else { return nil }
         return try MasterKeys.read(keyFile, dataDirectory: place.directory, &findings)
@@ -100,7 +90,7 @@ package struct Audit {
         var nonces: [UInt64] = []
         for tree in schema.trees {
             guard let table = tree.table,
-                let form = RecordForm(lengths: table.lengths, pageSize: policy.pageSize)
+                let form = RecordLayout(lengths: table.lengths, pageSize: policy.pageSize)
             else {
                 var rows = ForeignRows()
                 try walk.walk(root: tree.root, .foreign, &rows)
@@ -122,11 +112,11 @@ package struct Audit {
         (facts.pages, facts.freePages, facts.isWalked) = (Int(file.pageCount), free, true)
     }
 
-    private func opening(_ table: AuditPolicy.Table, _ keys: MasterKeys?) -> RowOpening? {
+    private func opening(_ table: AuditPolicy.Table, _ keys: MasterKeys?) -> RowDecryption? {
         guard let keys, let index = policy.tables.firstIndex(of: table),
             keys.masters.indices.contains(index)
         else { return nil }
-        return RowOpening(master: keys.masters[index], version: policy.userVersion)
+        return RowDecryption(master: keys.masters[index], version: policy.userVersion)
     }
 
     private func report(
@@ -140,7 +130,35 @@ package struct Audit {
         if keyFile == nil { unasked.insert(.keys) }
         if log == nil { unasked.insert(.logs) }
         return AuditReport(
-            facts: facts, findings: findings, unseen: unseen, unasked: unasked,
-            policyHash: policy.hash)
+            facts: facts, findings: findings, policyHash: policy.hash, unseen: unseen,
+            unasked: unasked)
+    }
+}
+
+/// The reason why there is no result. Contains nothing of the file's content.
+package enum AuditFailure: Error, Equatable {
+    /// The file, or the directory it lies in, cannot be read.
+    case file(FileError)
+    /// Neither a file nor a link to one.
+    case notAFile
+    /// The key file cannot be read.
+    case keys(FileError)
+    /// The policy is not of the form this program knows.
+    case policy
+    /// The file was written to during every attempt, or a service holds it and its log is in use.
+    case changing
+
+    /// The message, with a hint on a second line.
+    package var message: String {
+        switch self {
+        case .file(let error): "the file cannot be read: \(error.reason)"
+        case .notAFile: "that is not a file\nhint: name the database, e.g. data/registrations.db"
+        case .keys(let error): "the key file cannot be read: \(error.reason)"
+        case .policy: "the policy is no privacy manifest this program can hold a file against"
+        case .changing:
+            "the service that holds the file wrote to it while it was read\n"
+                + "hint: try again in a calm moment, stop the service, or audit a copy of the "
+                + "data directory"
+        }
     }
 }

@@ -94,36 +94,27 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case address = "address"
     case tokenLike = "token-like"
 
-    package var check: AuditCheck {
-        switch self {
-        case .fileMode, .fileOwner, .fileIsLink, .openDirectory, .strayFile, .siblingMode,
-            .siblingOwner, .siblingKind, .logNotEmpty, .journal:
-            .place
-        case .magic, .size, .pageSize, .pageCount, .reservedSpace, .journalMode, .fractions,
-            .changeCounter, .schemaFormat, .textEncoding, .autoVacuum, .unusedSetting,
-            .applicationID, .userVersion, .reservedBytes, .libraryVersion:
-            .header
-        case .extraTable, .extraIndex, .extraTrigger, .extraView, .extraEntry, .missingTable,
-            .definition:
-            .schema
-        case .integrity, .unreadable: .integrity
-        case .pageMalformed, .pageTwice, .pageOutside, .pageUnreachable, .lockPage, .treeTooDeep,
-            .treeUneven, .rowOrder, .overflow, .freelist, .freelistCount, .gapContent,
-            .freeblockContent, .fragment, .freePageContent:
-            .pages
-        case .recordForm, .valueType, .valueLength: .rows
-        case .text, .sameBytes, .unevenRow, .unevenColumn, .unevenPosition, .repeatedNonce,
-            .repeatedID:
-            .chance
-        case .keyFileMode, .keyFileOwner, .keyFileKind, .keyFileBesideData, .keyFileDamaged,
-            .rowDoesNotOpen, .rowLayout, .padding, .unknownService, .tokenForm:
-            .keys
-        case .foreignLine, .unknownEvent, .unknownField, .valueForm, .address, .tokenLike: .logs
-        }
-    }
+    /// The first finding of each check, in the order above.
+    private static let firsts: [(finding: AuditFinding, check: AuditCheck)] = [
+        (.fileMode, .place), (.magic, .header), (.extraTable, .schema), (.integrity, .integrity),
+        (.pageMalformed, .pages), (.recordForm, .rows), (.text, .chance), (.keyFileMode, .keys),
+        (.foreignLine, .logs),
+    ]
+
+    private static let checks: [AuditFinding: AuditCheck] = {
+        var check = AuditCheck.place
+        return Dictionary(
+            uniqueKeysWithValues: allCases.map { finding in
+                check = firsts.first { $0.finding == finding }?.check ?? check
+                return (finding, check)
+            })
+    }()
+
+    /// The check that finds it.
+    package var check: AuditCheck { Self.checks[self] ?? .place }
 }
 
-/// How often each kind was found.
+/// The count of each kind of finding.
 package struct AuditFindings: Sendable, Equatable {
     private var counts: [AuditFinding: Int] = [:]
 
@@ -151,4 +142,29 @@ package struct AuditFindings: Sendable, Equatable {
     }
 
     package func count(_ finding: AuditFinding) -> Int { counts[finding] ?? 0 }
+}
+
+/// The checks, in the order of the report. Numbers and names are part of the JSON and stay.
+package enum AuditCheck: Int, Sendable, CaseIterable {
+    /// Mode, owner and kind of the file, what lies beside it, and that the log is empty.
+    case place = 1
+    /// The first 100 bytes of the file.
+    case header
+    /// Tables, to the letter; no other table, column, index, trigger or view.
+    case schema
+    /// SQLite's own `integrity_check`.
+    case integrity
+    /// Every page reached exactly once, and nothing left in what is free.
+    case pages
+    /// Every value has the declared type and length.
+    case rows
+    /// Every value looks drawn by chance: text, padding, order and time would show.
+    case chance
+    /// With the keys: every row opens, and holds one push token and zeros.
+    case keys
+    /// With a log: nothing but the declared events.
+    case logs
+
+    /// The name in the report.
+    package var word: String { String(describing: self) }
 }

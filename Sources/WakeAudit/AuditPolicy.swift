@@ -1,8 +1,12 @@
-/// What a store may be, as `Policy/privacy.json` says: a Fides manifest whose first dataset is the
-/// database, whose `reveille_service_state` are the files beside it, and whose `reveille_log` is
-/// the vocabulary of the log.
+import WakeModel
+import WakeSodium
+import WakeSystem
+
+/// The declared form of a store, from `Policy/privacy.json`: a Fides manifest whose dataset
+/// `reveille_store` is the database, `reveille_service_state` the files beside it, and
+/// `reveille_log` the vocabulary of the log.
 package struct AuditPolicy: Sendable, Equatable {
-    /// One table, and what its rows are made of.
+    /// A table and the columns of its rows.
     package struct Table: Sendable, Equatable {
         package let name: String
         /// The whole `CREATE TABLE`, letter by letter.
@@ -11,7 +15,7 @@ package struct AuditPolicy: Sendable, Equatable {
         package let lengths: [Int]
     }
 
-    /// One thing a log may say.
+    /// A line that a log may hold.
     package struct Event: Sendable, Equatable {
         package let name: String
         /// In the order they are written.
@@ -40,4 +44,71 @@ package struct AuditPolicy: Sendable, Equatable {
     package var events: [Event]
     /// BLAKE2b-256 of the document, hexadecimal: what `b2sum -l 256` prints.
     package let hash: String
+}
+
+extension AuditPolicy {
+    /// - Throws: `.policy` for anything but a manifest with all that an audit needs.
+    package init(_ document: [UInt8]) throws(AuditFailure) {
+        guard let manifest = try? JSONValue(parsing: document, depthLimit: 12),
+            let policy = Self.policy(
+                manifest["dataset"].elements, hash: Blake2b.hash(document.span))
+        else { throw .policy }
+        self = policy
+    }
+
+    /// - Returns: nil when something is missing or makes no sense.
+    private static func policy(_ datasets: [JSONValue], hash: [UInt8]) -> AuditPolicy? {
+        func dataset(_ key: String) -> JSONValue? {
+            datasets.first { $0["fides_key"].text == key }
+        }
+        guard let store = dataset("reveille_store"),
+            let state = dataset("reveille_service_state"), let log = dataset("reveille_log"),
+            let application = UInt32(store["meta"]["application_id"].text),
+            let version = UInt32(store["meta"]["user_version"].text),
+            let pageSize = Int(store["meta"]["page_size"].text),
+            (512...32_768).contains(pageSize), pageSize & (pageSize - 1) == 0,
+            let mode = UInt32(store["meta"]["file_mode"].text, radix: 8),
+            case .string = log["meta"]["levels"], !store["collections"].elements.isEmpty
+        else { return nil }
+        var tables: [Table] = []
+        for collection in store["collections"].elements {
+            let fields = collection["fields"].elements
+            let lengths = fields.compactMap { $0["fides_meta"]["length"].integer }
+            // Larger rows would spill into overflow pages: nothing of ours does.
+            guard lengths.count == fields.count,
+                RecordLayout(lengths: lengths, pageSize: pageSize) != nil
+            else { return nil }
+            tables.append(
+                Table(
+                    name: collection["name"].text, definition: collection["description"].text,
+                    lengths: lengths))
+        }
+        var events: [Event] = []
+        for collection in log["collections"].elements {
+            let declared = collection["fields"].elements
+            let fields = declared.compactMap { field($0, log["meta"]) }
+            guard fields.count == declared.count else { return nil }
+            events.append(Event(name: collection["name"].text, fields: fields))
+        }
+        return AuditPolicy(
+            tables: tables, applicationID: application, userVersion: version, pageSize: pageSize,
+            fileMode: mode, siblings: state["collections"].elements.map { $0["name"].text },
+            levels: words(log["meta"]["levels"]), events: events,
+            hash: String(decoding: Hex.encode(hash.span), as: UTF8.self))
+    }
+
+    private static func field(_ field: JSONValue, _ meta: JSONValue) -> Field? {
+        let name = field["name"].text
+        switch field["fides_meta"]["data_type"].text {
+        case "integer": return Field(name: name, form: .number)
+        case "string":
+            guard case .string = meta["words_" + name] else { return nil }
+            return Field(name: name, form: .words(words(meta["words_" + name])))
+        default: return nil
+        }
+    }
+
+    private static func words(_ list: JSONValue) -> [String] {
+        list.text.split(separator: " ").map(String.init)
+    }
 }

@@ -1,6 +1,6 @@
 import WakeModel
 
-/// Counts an audit comes by; none of them is about a person.
+/// Counts of an audit; none of them is about a person.
 package struct AuditFacts: Sendable {
     /// SHA-256 of the file.
     package let fileHash: [UInt8]
@@ -17,43 +17,23 @@ package struct AuditFacts: Sendable {
     }
 }
 
-/// What an audit found.
+/// The result of an audit.
 package struct AuditReport: Sendable {
-    package enum Verdict: Sendable, Equatable {
+    /// The outcome of one check; the raw value is its name in the JSON.
+    package enum Verdict: String, Sendable {
         case ok
         case violation
         /// The file is too broken to look.
-        case notLooked
+        case notLooked = "not-looked"
         /// It takes a file that was not given.
-        case notAsked
-
-        /// In the JSON.
-        package var word: StaticString {
-            switch self {
-            case .ok: "ok"
-            case .violation: "violation"
-            case .notLooked: "not-looked"
-            case .notAsked: "not-asked"
-            }
-        }
+        case notAsked = "not-asked"
     }
 
     package let facts: AuditFacts
     package let findings: AuditFindings
     package let policyHash: String
-    private let unseen: Set<AuditCheck>
-    private let unasked: Set<AuditCheck>
-
-    init(
-        facts: AuditFacts, findings: AuditFindings, unseen: Set<AuditCheck>,
-        unasked: Set<AuditCheck>, policyHash: String
-    ) {
-        self.facts = facts
-        self.findings = findings
-        self.unseen = unseen
-        self.unasked = unasked
-        self.policyHash = policyHash
-    }
+    let unseen: Set<AuditCheck>
+    let unasked: Set<AuditCheck>
 
     /// Nothing was found, and everything asked for could be looked at.
     package var isClean: Bool { findings.isEmpty && unseen.isEmpty }
@@ -68,8 +48,11 @@ package struct AuditReport: Sendable {
     package var text: String {
         var text = ""
         for check in AuditCheck.allCases {
+            let verdict = self.verdict(of: check)
             let found = findings.found(in: check).map { "\($0.finding.rawValue) \($0.count)" }
-            text += Self.row(Self.shown(verdict(of: check)), check.word.description)
+            text += Self.row(
+                verdict == .violation ? "VIOLATION" : verdict.rawValue.replacing("-", with: " "),
+                check.word)
             text += found.isEmpty ? note(on: check) : found.joined(separator: ", ")
             while text.last == " " { text.removeLast() }
             text += "\n"
@@ -77,15 +60,6 @@ package struct AuditReport: Sendable {
         text += Self.row("sha256", "") + fileHashText + "\n"
         text += Self.row("policy", "") + policyHash + "\n"
         return text + (isClean ? "clean\n" : "NOT CLEAN\n")
-    }
-
-    private static func shown(_ verdict: Verdict) -> String {
-        switch verdict {
-        case .ok: "ok"
-        case .violation: "VIOLATION"
-        case .notLooked: "not looked"
-        case .notAsked: "not asked"
-        }
     }
 
     private static func row(_ first: String, _ second: String) -> String {
@@ -98,8 +72,7 @@ package struct AuditReport: Sendable {
     private func note(on check: AuditCheck) -> String {
         switch (check, verdict(of: check)) {
         case (.pages, .ok): "\(facts.pages) pages, \(facts.freePages) of them free"
-        case (.rows, .ok):
-            facts.rows.map { "\($0.count) in \($0.table)" }.joined(separator: ", ")
+        case (.rows, .ok): facts.rows.map { "\($0.count) in \($0.table)" }.joined(separator: ", ")
         case (.keys, .notAsked): "needs --keys"
         case (.logs, .notAsked): "needs --logs"
         default: ""
@@ -129,7 +102,7 @@ package struct AuditReport: Sendable {
             text.beginObject()
             text.member("number", number: check.rawValue)
             text.member("check", string: check.word)
-            text.member("verdict", string: verdict(of: check).word)
+            text.member("verdict", string: verdict(of: check).rawValue)
             let found = findings.found(in: check).map { ($0.finding.rawValue, $0.count) }
             text.member("findings", raw: Self.object(found))
             text.endObject()

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
-import WakeFiles
 import WakeSQLite
+import WakeSystem
 
 @testable import WakeAudit
 
@@ -68,6 +68,18 @@ final class AuditSite {
             try insert.run()
         }
         try database.execute("COMMIT")
+    }
+
+    /// Deletes a row without overwriting it, as the store never does.
+    func deleteCarelessly(_ id: [UInt8]) throws {
+        let database = try Database(path: database, access: .readWrite)
+        try database.execute("PRAGMA secure_delete=OFF")
+        for table in ["registration_a", "registration_b"] {
+            let delete = try database.prepare("DELETE FROM \(table) WHERE id=?1")
+            try delete.bind(1, blob: id.span)
+            try delete.run()
+        }
+        try database.checkpointTruncate()
     }
 
     func audit(keys: Bool = false, log: String? = nil) throws -> AuditReport {

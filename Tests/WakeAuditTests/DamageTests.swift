@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
-import WakeFiles
+import WakeSystem
 
 @testable import WakeAudit
 

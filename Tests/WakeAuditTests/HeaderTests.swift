@@ -1,5 +1,6 @@
 import Testing
 import WakeAudit
+import WakeSystem
 
 @Suite("The header and the schema", .timeLimit(.minutes(2)))
 struct HeaderTests {

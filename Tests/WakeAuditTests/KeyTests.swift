@@ -1,9 +1,9 @@
 import Glibc
 import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeAudit
 

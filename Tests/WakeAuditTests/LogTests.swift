@@ -1,5 +1,6 @@
 import Testing
 import WakeAudit
+import WakeSystem
 
 @Suite("What a log may say", .timeLimit(.minutes(1)))
 struct LogTests {
@@ -25,7 +26,7 @@ struct LogTests {
         ("reveille info started port=-1", .valueForm),
         ("reveille info started port=", .valueForm),
         ("reveille info head-seen sequence=123456789012345678901", .valueForm),
-        ("reveille error brake-tripped service=firebase", .valueForm),
+        ("reveille error deletion-breaker-tripped service=firebase", .valueForm),
         ("reveille info broadcast-started sequence=1 streams=0 reasons=asked+why", .valueForm),
         ("reveille info started port=203.0.113.9", .address),
         ("reveille info peer fe80::1", .address),

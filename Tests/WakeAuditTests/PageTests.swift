@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
-import WakeFiles
 import WakeSodium
+import WakeSystem
 
 @testable import WakeAudit
 
@@ -190,13 +190,24 @@ struct PageTests {
     @Test("without secure_delete the leftovers of deleted rows are found")
     func control() async throws {
         let site = try AuditSite(copying: try await StoreHistory.mixed())
-        let database = try WakeSQLiteControl(site.database)
-        try database.deleteHalfCarelessly()
+        let id = try Self.rowInsidePage(StorePlace.bytes(of: site.database))
+        try site.deleteCarelessly(id)
         let report = try site.audit()
         #expect(report.findings.count(.freeblockContent) > 0)
         #expect(
             report.findings.found(in: .pages).allSatisfy {
                 $0.finding.rawValue.hasPrefix("content-")
             })
+    }
+
+    /// The id of a row whose removal leaves a freeblock: its page stays full enough not to be
+    /// merged with another, and its cell does not lie beside the gap.
+    private static func rowInsidePage(_ bytes: [UInt8]) throws -> [UInt8] {
+        let found = try require(
+            AuditSite.pages(of: bytes) { isLeaf($0) && $0.cells.count >= 5 }.first)
+        let cells = found.page.cells.sorted { $0.bytes.lowerBound < $1.bytes.lowerBound }
+        let start = found.start + cells[2].payload.lowerBound
+        let idStart = start + Int(bytes[start])
+        return Array(bytes[idStart..<idStart + 32])
     }
 }

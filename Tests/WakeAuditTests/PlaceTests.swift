@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 import WakeAudit
-import WakeFiles
+import WakeSystem
 
 @Suite("What lies around the database", .timeLimit(.minutes(2)))
 struct PlaceTests {
@@ -27,11 +27,11 @@ struct PlaceTests {
             unsafe chmod(site.place.data + "/broadcast", 0o644)
         },
         Plant("a state file of another user", .siblingOwner, needsRoot: true) { site in
-            try site.write([1], to: "round")
-            unsafe chown(site.place.data + "/round", 12_345, 0)
+            try site.write([1], to: "checkpoint")
+            unsafe chown(site.place.data + "/checkpoint", 12_345, 0)
         },
         Plant("a directory by the name of a state file", .siblingKind) { site in
-            try Files.makeDirectory(site.place.data + "/round")
+            try Files.makeDirectory(site.place.data + "/checkpoint")
         },
         Plant("a log with something in it", .logNotEmpty) { site in
             try site.write([UInt8](repeating: 7, count: 4152), to: "registrations.db-wal")

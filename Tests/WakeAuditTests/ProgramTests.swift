@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 import WakeAudit
-import WakeFiles
+import WakeSystem
 
 @Suite("reveille audit", .timeLimit(.minutes(2)))
 struct ProgramTests {

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeAudit
 
@@ -118,7 +118,7 @@ struct RowTests {
     @Test("the bounds on equal bytes are the least that chance passes once in 10^10 times")
     func binomial() {
         for total in 6..<1280 {
-            let most = ChanceBounds.mostEqual(among: total)
+            let most = ChiSquareBounds.mostEqual(among: total)
             // The tail beyond, summed from the smallest term.
             func tail(_ least: Int) -> Double {
                 var sum = 0.0
@@ -139,12 +139,12 @@ struct RowTests {
     @Test("the bounds are where the binomial distribution says")
     func bounds() {
         // 256 x C(6,6) / 256^6 = 9e-13, and of five 2e-10.
-        #expect(ChanceBounds.mostEqual(among: 5) == 5)
-        #expect(ChanceBounds.mostEqual(among: 6) == 5)
-        #expect((8...12).contains(ChanceBounds.mostEqual(among: 100)))
-        #expect(ChanceBounds.mostEqual(among: 1279) == 28)
-        #expect((10...12).contains(ChanceBounds.mostEqual(inValueOf: 32)))
-        #expect(ChanceBounds.longestText(inValueOf: 32) == 31)
-        #expect((38...48).contains(ChanceBounds.longestText(inValueOf: 552)))
+        #expect(ChiSquareBounds.mostEqual(among: 5) == 5)
+        #expect(ChiSquareBounds.mostEqual(among: 6) == 5)
+        #expect((8...12).contains(ChiSquareBounds.mostEqual(among: 100)))
+        #expect(ChiSquareBounds.mostEqual(among: 1279) == 28)
+        #expect((10...12).contains(ChiSquareBounds.mostEqual(inValueOf: 32)))
+        #expect(ChiSquareBounds.longestText(inValueOf: 32) == 31)
+        #expect((38...48).contains(ChiSquareBounds.longestText(inValueOf: 552)))
     }
 }

@@ -1,10 +1,10 @@
 import TestSupport
 import WakeAudit
-import WakeFiles
 import WakeModel
 import WakeSQLite
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// Makes stores as the service does, by the store's own writer.
 enum StoreHistory {

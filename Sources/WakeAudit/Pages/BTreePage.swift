@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// One page of a b-tree taken apart (sqlite.org/fileformat2.html §1.6). Every byte of it is header,
 /// pointer, gap, cell, freeblock or fragment, and none is two of them.
 package struct BTreePage {
@@ -140,22 +142,9 @@ package struct BTreePage {
     }
 }
 
+/// SQLite's numbers, all in network order.
 extension Span where Element == UInt8 {
-    func number16(at offset: Int) -> Int {
-        Int(self[offset]) << 8 | Int(self[offset + 1])
-    }
-
-    func number32(at offset: Int) -> UInt32 {
-        UInt32(self[offset]) << 24 | UInt32(self[offset + 1]) << 16
-            | UInt32(self[offset + 2]) << 8 | UInt32(self[offset + 3])
-    }
-
-    func number64(at offset: Int) -> UInt64 {
-        UInt64(number32(at: offset)) << 32 | UInt64(number32(at: offset + 4))
-    }
-
-    var isZero: Bool {
-        for index in indices where self[index] != 0 { return false }
-        return true
-    }
+    func number16(at offset: Int) -> Int { Int(bigEndian(at: offset, as: UInt16.self)) }
+    func number32(at offset: Int) -> UInt32 { bigEndian(at: offset) }
+    func number64(at offset: Int) -> UInt64 { bigEndian(at: offset) }
 }

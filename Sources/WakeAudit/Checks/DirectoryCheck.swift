@@ -1,7 +1,7 @@
-import WakeFiles
+import WakeSystem
 
 /// Mode, owner and kind of the file, and of everything that lies beside it.
-struct PlaceCheck {
+struct DirectoryCheck {
     /// The file itself, links followed.
     let file: String
     let directory: String
@@ -14,9 +14,7 @@ struct PlaceCheck {
             isLink = try FileStatus(of: path).isLink
             file = try Files.resolve(path)
             isFile = try FileStatus(of: file).isRegular
-        } catch {
-            throw .file(error)
-        }
+        } catch { throw .file(error) }
         guard isFile else { throw .notAFile }
         directory = Files.parent(of: file) ?? "."
         self.policy = policy
@@ -43,9 +41,7 @@ struct PlaceCheck {
             for sibling in try Files.names(in: directory) where sibling != name {
                 check(sibling, try FileStatus(of: directory + "/" + sibling), owner, &findings)
             }
-        } catch {
-            throw .file(error)
-        }
+        } catch { throw .file(error) }
     }
 
     private func check(

@@ -1,4 +1,6 @@
-/// What is done with each record of a b-tree, in the order of the tree.
+import WakeSystem
+
+/// A reader of the records of a b-tree, in the order of the tree.
 protocol RecordReader {
     /// - Parameters:
     ///   - payload: what of it lies in the page.
@@ -19,7 +21,7 @@ struct TreeWalk {
     enum Rule {
         /// The first page and its tree.
         case schema
-        case rows(RecordForm)
+        case rows(RecordLayout)
         /// A tree that should not be there: only its pages count.
         case foreign
     }
@@ -44,8 +46,6 @@ struct TreeWalk {
         var isIndex: Bool?
         /// How far down the leaves are: that of the first.
         var leafDepth: Int?
-
-        init(rule: Rule) { self.rule = rule }
     }
 
     /// btree.c: `BTCURSOR_MAX_DEPTH`
@@ -82,9 +82,7 @@ struct TreeWalk {
         if !page.kind.isLeaf { try visit(page.lastChild, depth: depth + 1, &tree, &reader) }
     }
 
-    private mutating func check(
-        _ page: BTreePage, _ bytes: [UInt8], isRoot: Bool, _ rule: Rule
-    ) {
+    private mutating func check(_ page: BTreePage, _ bytes: [UInt8], isRoot: Bool, _ rule: Rule) {
         switch rule {
         case .rows(let form) where page.kind.isIndex:
             PageSlack(form: form, pageCount: file.pageCount)
@@ -95,8 +93,7 @@ struct TreeWalk {
         }
     }
 
-    /// sqlite.org/fileformat2.html §1.7. No row of ours has one, and what it holds is not looked
-    /// at: it is only accounted for.
+    /// sqlite.org/fileformat2.html §1.7. No row of ours has one: it is only counted.
     private mutating func followOverflow(_ first: UInt32) throws(AuditFailure) {
         var next = first
         while next != 0 {
@@ -156,5 +153,44 @@ struct TreeWalk {
             let bytes = try file.page(file.lockPage)
             findings.note(.lockPage, if: !bytes.span.isZero)
         }
+    }
+}
+
+/// The pages that were reached: each must be, once.
+struct PageMap {
+    private var isReached: [Bool]
+    private let lockPage: UInt32
+    let pageCount: UInt32
+
+    init(pageCount: UInt32, lockPage: UInt32) {
+        self.pageCount = pageCount
+        self.lockPage = lockPage
+        isReached = [Bool](repeating: false, count: Int(pageCount) + 1)
+        // There is no page 0.
+        isReached[0] = true
+    }
+
+    /// Notes that something points to a page.
+    /// - Returns: whether to go there: it exists, and nothing else has pointed to it.
+    mutating func reach(_ number: UInt32, _ findings: inout AuditFindings) -> Bool {
+        guard number > 0, number <= pageCount else {
+            findings.note(.pageOutside)
+            return false
+        }
+        guard number != lockPage else {
+            findings.note(.lockPage)
+            return false
+        }
+        guard !isReached[Int(number)] else {
+            findings.note(.pageTwice)
+            return false
+        }
+        isReached[Int(number)] = true
+        return true
+    }
+
+    /// Pages nothing points to; the lock page is none of them.
+    var unreachable: Int {
+        isReached.indices.count { !isReached[$0] && UInt32($0) != lockPage }
     }
 }

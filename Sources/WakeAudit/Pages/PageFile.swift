@@ -1,6 +1,6 @@
 private import Glibc
-import WakeFiles
 import WakeSodium
+import WakeSystem
 
 /// The audited file, read page by page and never mapped: it may be cut short meanwhile.
 struct PageFile {
@@ -30,10 +30,8 @@ struct PageFile {
     }
 
     func read(at offset: Int, count: Int) throws(AuditFailure) -> [UInt8] {
-        do throws(FileError) {
-            return try file.read(at: offset, count: count)
-        } catch {
-            throw .file(error)
+        try mapError(AuditFailure.file) { () throws(FileError) in
+            try file.read(at: offset, count: count)
         }
     }
 
@@ -49,5 +47,20 @@ struct PageFile {
             offset += bytes.count
             progress(offset / (size / 1000 + 1))
         }
+    }
+}
+
+extension OpenFile {
+    /// Whether another process holds SQLite's exclusive lock on this database, as the service does
+    /// while it runs. Asks only: no lock is taken, and none is dropped (fcntl(2), `F_GETLK`).
+    var isHeldExclusively: Bool {
+        // sqlite.org/lockingv3.html §3: 510 bytes that readers lock one of.
+        var lock = flock()
+        lock.l_type = Int16(F_RDLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = 0x4000_0002
+        lock.l_len = 510
+        guard unsafe fcntl(descriptor, F_GETLK, &lock) == 0 else { return false }
+        return lock.l_type != Int16(F_UNLCK)
     }
 }

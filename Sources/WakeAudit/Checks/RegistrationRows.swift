@@ -1,7 +1,9 @@
+import WakeSystem
+
 /// Reads the rows of one table: their form, their order, and what they look like.
 struct RegistrationRows: RecordReader {
-    private let form: RecordForm
-    private let opening: RowOpening?
+    private let form: RecordLayout
+    private let opening: RowDecryption?
     private var columns: [ColumnStatistics]
     private var previous: [UInt8] = []
     private(set) var count = 0
@@ -10,15 +12,13 @@ struct RegistrationRows: RecordReader {
     private(set) var nonces: [UInt64] = []
 
     /// - Parameter opening: with the keys of the table's generation, when they were given.
-    init(_ form: RecordForm, _ opening: RowOpening?) {
+    init(_ form: RecordLayout, _ opening: RowDecryption?) {
         self.form = form
         self.opening = opening
         columns = form.lengths.map(ColumnStatistics.init(length:))
     }
 
-    mutating func read(
-        _ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings
-    ) {
+    mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {
         count += 1
         guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload) else {
             return noteForm(payload, isWhole, &findings)
@@ -32,7 +32,7 @@ struct RegistrationRows: RecordReader {
         let id = payload.extracting(form.header.count..<form.header.count + form.lengths[0])
         findings.note(.rowOrder, if: !isAfterPrevious(id))
         previous.removeAll(keepingCapacity: true)
-        for index in id.indices { previous.append(id[index]) }
+        previous.append(span: id)
         let last = payload.extracting((payload.count - (form.lengths.last ?? 0))...)
         if id.count >= 8 { ids.append(id.number64(at: 0)) }
         // Not the first eight bytes: what is hidden in a nonce is looked for elsewhere.
@@ -41,10 +41,7 @@ struct RegistrationRows: RecordReader {
     }
 
     private func hasDeclaredHeader(_ payload: Span<UInt8>) -> Bool {
-        for index in form.header.indices where payload[index] != form.header[index] {
-            return false
-        }
-        return true
+        payload.extracting(0..<form.header.count).equals(form.header.span)
     }
 
     /// memcmp order (sqlite.org/fileformat2.html §2.3)

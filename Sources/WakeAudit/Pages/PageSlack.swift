@@ -1,10 +1,11 @@
-/// What SQLite leaves behind in the free space of pages when `secure_delete` is on, and nothing
-/// else.
+import WakeSystem
+
+/// The content of the free space of pages: what SQLite leaves there when `secure_delete` is on, and
+/// nothing else.
 ///
-/// A freed cell is overwritten with zeros before its place is given back (btree.c, `freeSpace`),
-/// a freed page as a whole (`freePage2`). All cells of a page are equally long, so a place is only
-/// ever taken by a cell of the same size: nothing is moved about, and nothing lies across. What
-/// stays are numbers of the b-tree's own, of these kinds:
+/// A freed cell is overwritten with zeros (btree.c, `freeSpace`), a freed page as a whole
+/// (`freePage2`). All cells of a page are equally long, so nothing is moved about. What stays are
+/// numbers of the b-tree's own, of these kinds:
 ///
 /// 1. In the room of the cell pointers, pointers of cells that were dropped: each is one of the few
 ///    places a cell of this page can have.
@@ -13,7 +14,6 @@
 /// 3. Page numbers: a page that was a trunk of the freelist and then takes over what a full root
 ///    held (`balance_deeper`) is not cleared in between. They are aligned to four bytes and
 ///    no larger than the file has pages, so at most their low bits are not zero.
-///
 /// 4. In a root that is a leaf, 1 and 2 of the time when it was none: the tree got lower, and what
 ///    the last leaf held was copied over it (`balance_shallower`).
 ///
@@ -21,7 +21,7 @@
 /// count of pages: for one word in a file of a million rows the chance is 1 in 20,000, for a tenth
 /// of a row 10^-60. Text never passes: its first byte of four is not zero.
 struct PageSlack {
-    let form: RecordForm
+    let form: RecordLayout
     let pageCount: UInt32
 
     /// Counts what does not belong there.
@@ -29,12 +29,7 @@ struct PageSlack {
     func check(
         _ page: BTreePage, _ bytes: Span<UInt8>, isRoot: Bool, _ findings: inout AuditFindings
     ) {
-        for block in page.freeblocks
-        where !bytes.extracting(block.lowerBound + 4..<block.upperBound).isZero {
-            findings.note(.freeblockContent)
-        }
-        // Cells of one size leave no room too small for a freeblock.
-        findings.note(.fragment, if: page.fragments > 0)
+        Self.checkFreed(page, bytes, &findings)
         findings.note(.gapContent, if: !isBookkeeping(page, bytes, isRoot: isRoot))
     }
 
@@ -42,17 +37,22 @@ struct PageSlack {
     static func checkFirst(
         _ page: BTreePage, _ bytes: Span<UInt8>, _ findings: inout AuditFindings
     ) {
+        checkFreed(page, bytes, &findings)
+        findings.note(.gapContent, if: !bytes.extracting(page.gap).isZero)
+    }
+
+    private static func checkFreed(
+        _ page: BTreePage, _ bytes: Span<UInt8>, _ findings: inout AuditFindings
+    ) {
         for block in page.freeblocks
         where !bytes.extracting(block.lowerBound + 4..<block.upperBound).isZero {
             findings.note(.freeblockContent)
         }
+        // Cells of one size leave no room too small for a freeblock.
         findings.note(.fragment, if: page.fragments > 0)
-        findings.note(.gapContent, if: !bytes.extracting(page.gap).isZero)
     }
 
-    private func isBookkeeping(
-        _ page: BTreePage, _ bytes: Span<UInt8>, isRoot: Bool
-    ) -> Bool {
+    private func isBookkeeping(_ page: BTreePage, _ bytes: Span<UInt8>, isRoot: Bool) -> Bool {
         // Most gaps have nothing behind the pointers.
         if bytes.extracting(page.gap).isZero { return true }
         var rest = [UInt8](repeating: 0, count: bytes.count)
@@ -76,9 +76,7 @@ struct PageSlack {
         let places = (1...capacity).map { form.pageSize - size * $0 }
         let pointersEnd = (isLeaf ? 8 : 12) + 2 * capacity
         for place in stride(from: gap.lowerBound, to: min(pointersEnd, gap.upperBound), by: 2)
-        where places.contains(bytes.span.number16(at: place)) {
-            clear(&bytes, place, 2)
-        }
+        where places.contains(bytes.span.number16(at: place)) { clear(&bytes, place, 2) }
         for place in places where gap.contains(place) {
             let next = bytes.span.number16(at: place)
             let count = bytes.span.number16(at: place + 2)

@@ -1,4 +1,5 @@
 import WakeModel
+import WakeSystem
 
 /// Holds a log, line by line, against the vocabulary of the policy.
 package struct LogCheck {
@@ -43,8 +44,7 @@ package struct LogCheck {
         switch form {
         case .number:
             // No number of ours needs more than the digits of 2^64.
-            (1...20).contains(value.utf8.count)
-                && value.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            (1...20).contains(value.utf8.count) && value.utf8.allSatisfy { $0.isDigit }
         case .words(let words):
             value.split(separator: "+", omittingEmptySubsequences: false)
                 .allSatisfy { words.contains(String($0)) }
@@ -57,7 +57,7 @@ enum LeakSearch {
     /// Dotted quads, colon-separated hexadecimal of IPv6 and of hardware, URLs, mail addresses.
     static func holdsAddress(_ line: ArraySlice<UInt8>) -> Bool {
         if line.contains(UInt8(ascii: "@")) || holds(line, "://") { return true }
-        return runs(line) { isDigit($0) || $0 == UInt8(ascii: ".") }.contains(where: isQuad)
+        return runs(line) { $0.isDigit || $0 == UInt8(ascii: ".") }.contains(where: isQuad)
             || runs(line) { Hex.value($0) != nil || $0 == UInt8(ascii: ":") }
                 .contains(where: isColoned)
     }
@@ -67,8 +67,8 @@ enum LeakSearch {
     static func holdsToken(_ line: ArraySlice<UInt8>) -> Bool {
         runs(line) { Hex.value($0) != nil }.contains { $0.count >= 32 }
             || runs(line, isBase64).contains { run in
-                run.count >= 22 && run.contains(where: isDigit)
-                    && run.contains { (0x41...0x5A).contains($0) }
+                run.count >= 22 && run.contains { $0.isDigit }
+                    && run.contains { $0.isCapital }
                     && run.contains { (0x61...0x7A).contains($0) }
             }
     }
@@ -84,14 +84,9 @@ enum LeakSearch {
         return colons >= 3 || colons == 2 && holds(run, "::")
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-
     /// Of either alphabet (RFC 4648 §4, §5).
     private static func isBase64(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2F, 0x5F: true
-        default: false
-        }
+        byte.isAlphanumeric || [0x2B, 0x2D, 0x2F, 0x5F].contains(byte)
     }
 
     private static func runs(

@@ -1,12 +1,12 @@
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// The key file as the service writes it: 120 bytes, little-endian.
 ///
 /// `RVLLKEYS`, version 1, the table of the current generation, six zeros, the generation's number
 /// (8), the master of the current generation (32), of the previous one (32), and BLAKE2b-256 of
-/// all that. Written down here a second time on purpose: an auditor does not trust the audited.
+/// all that. Defined here a second time on purpose: an auditor does not trust the audited.
 struct MasterKeys {
     /// Masters by place: that of the first table of the policy, and that of the second.
     let masters: [KeyMemory]
@@ -39,13 +39,10 @@ struct MasterKeys {
             }
             let data = try Files.resolve(dataDirectory)
             let place = try Files.resolve(directory)
-            findings.note(
-                .keyFileBesideData, if: place == data || place.hasPrefix(data + "/"))
+            findings.note(.keyFileBesideData, if: place == data || place.hasPrefix(data + "/"))
             bytes = try Files.readGiven(path, limit: 4096)
-        } catch {
-            throw .keys(error)
-        }
-        defer { wipe(&bytes) }
+        } catch { throw .keys(error) }
+        defer { bytes.wipe() }
         let keys = MasterKeys(bytes)
         findings.note(.keyFileDamaged, if: keys == nil)
         return keys
@@ -56,5 +53,39 @@ extension FileStatus {
     /// The status of what a path leads to, links followed.
     init(resolving path: String) throws(FileError) {
         self = try FileStatus(of: try Files.resolve(path))
+    }
+}
+
+/// Opens rows with the key of their generation and looks at what is in them. Nothing of it is kept.
+struct RowDecryption {
+    private let sealing: KeyMemory
+    private let version: UInt8
+
+    /// - Parameter version: of the schema; every row is sealed with it.
+    init(master: KeyMemory, version: UInt32) {
+        sealing = master.derive(2, context: "rvllseal")
+        self.version = UInt8(truncatingIfNeeded: version)
+    }
+
+    /// The plaintext: layout 1, service, length of the token in 2 bytes, token, zeros.
+    func check(id: Span<UInt8>, sealed: Span<UInt8>, _ findings: inout AuditFindings) {
+        let associated = [version] + id.array
+        guard var plaintext = SealedBox.open(sealed, associated: associated.span, key: sealing)
+        else { return findings.note(.rowDoesNotOpen) }
+        defer { plaintext.wipe() }
+        guard plaintext.count >= 4, plaintext[0] == 1 else { return findings.note(.rowLayout) }
+        let end = 4 + plaintext.span.number16(at: 2)
+        guard end <= plaintext.count else { return findings.note(.rowLayout) }
+        findings.note(.padding, if: !plaintext.span.extracting(end...).isZero)
+        guard let service = PushService(rawValue: plaintext[1]) else {
+            return findings.note(.unknownService)
+        }
+        var token = Array(plaintext[4..<end])
+        defer { token.wipe() }
+        do throws(PushTokenError) {
+            _ = try PushToken(service: service, bytes: token)
+        } catch {
+            findings.note(.tokenForm)
+        }
     }
 }

@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Reads the schema table (sqlite.org/schematab.html) and holds it against the policy.
 struct SchemaRows: RecordReader {
     /// A table of the policy that is there, or anything that should not be.
@@ -12,13 +14,9 @@ struct SchemaRows: RecordReader {
     private(set) var trees: [Tree] = []
     private var seen: Set<String> = []
 
-    init(_ policy: AuditPolicy) {
-        self.policy = policy
-    }
+    init(_ policy: AuditPolicy) { self.policy = policy }
 
-    mutating func read(
-        _ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings
-    ) {
+    mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {
         // type, name, tbl_name, rootpage, sql
         guard let record = Record(payload), record.values.count == 5,
             case .text(let type) = record.values[0], case .text(let name) = record.values[1],
@@ -58,15 +56,11 @@ struct SchemaRows: RecordReader {
     }
 
     private static func string(_ payload: Span<UInt8>, _ range: Range<Int>) -> String {
-        var bytes: [UInt8] = []
-        for index in range { bytes.append(payload[index]) }
-        return String(decoding: bytes, as: UTF8.self)
+        String(decoding: payload.extracting(range).array, as: UTF8.self)
     }
 }
 
 /// Passes over the records of a tree that should not be there.
 struct ForeignRows: RecordReader {
-    mutating func read(
-        _ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings
-    ) {}
+    mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {}
 }

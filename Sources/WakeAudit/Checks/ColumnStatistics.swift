@@ -1,0 +1,143 @@
+private import Glibc
+
+/// How often each byte value occurs at each position of one column of one table, and what single
+/// values look like.
+struct ColumnStatistics {
+    private let length: Int
+    /// 256 counts for each position.
+    private var counts: [UInt32]
+    private var rows = 0
+    /// Counts of the value in hand.
+    private var inValue = [UInt32](repeating: 0, count: 256)
+    private let mostEqual: Int
+    private let longestText: Int
+
+    init(length: Int) {
+        self.length = length
+        counts = [UInt32](repeating: 0, count: length * 256)
+        mostEqual = ChiSquareBounds.mostEqual(inValueOf: length)
+        longestText = ChiSquareBounds.longestText(inValueOf: length)
+    }
+
+    /// Takes one value of the column; each kind of finding counts once a value.
+    mutating func take(_ value: Span<UInt8>, _ findings: inout AuditFindings) {
+        precondition(value.count == length)
+        rows += 1
+        for index in 0..<256 { inValue[index] = 0 }
+        var text = 0
+        var longestText = 0
+        var equal = 0
+        var longestEqual = 0
+        var last = -1
+        var row = 0
+        for index in 0..<length {
+            let byte = Int(value[index])
+            counts[row + byte] &+= 1
+            inValue[byte] &+= 1
+            row += 256
+            text = byte >= 0x20 && byte <= 0x7E ? text + 1 : 0
+            if text > longestText { longestText = text }
+            equal = byte == last ? equal + 1 : 1
+            if equal > longestEqual { longestEqual = equal }
+            last = byte
+        }
+        findings.note(.text, if: longestText > self.longestText)
+        findings.note(.sameBytes, if: longestEqual >= ChiSquareBounds.equalRun)
+        findings.note(.unevenRow, if: isUneven)
+    }
+
+    private var isUneven: Bool {
+        if length >= ChiSquareBounds.chiSquareValueBytes {
+            return ChiSquareBounds.statistic(inValue, total: length)
+                > ChiSquareBounds.chiSquareOfValue
+        }
+        return inValue.contains { $0 > UInt32(mostEqual) }
+    }
+
+    /// What shows only over all rows: of each position, and of the column as a whole.
+    func finish(_ findings: inout AuditFindings) {
+        guard rows > 0 else { return }
+        var whole = [UInt32](repeating: 0, count: 256)
+        for position in 0..<length {
+            let part = counts[position * 256..<(position + 1) * 256]
+            findings.note(.unevenPosition, if: Self.isUneven(part, total: rows))
+            for (index, count) in part.enumerated() { whole[index] &+= count }
+        }
+        // A single value was looked at as such; a position of it says nothing.
+        findings.note(.unevenColumn, if: Self.isUneven(whole[...], total: rows * length))
+    }
+
+    private static func isUneven(_ counts: ArraySlice<UInt32>, total: Int) -> Bool {
+        if total >= ChiSquareBounds.chiSquareCount {
+            return !ChiSquareBounds.chiSquare.contains(
+                ChiSquareBounds.statistic(counts, total: total))
+        }
+        let most = ChiSquareBounds.mostEqual(among: total)
+        return counts.contains { $0 > UInt32(most) }
+    }
+}
+
+/// Where chance ends: bounds that bytes drawn at random pass less than once in a million audits,
+/// all tests of an audit together.
+enum ChiSquareBounds {
+    /// Of one test over a whole column or position; an audit makes about 1,200 of them a table.
+    private static let perTest = 1e-10
+    /// Of one test over one value; a store has up to some 10 million of them.
+    private static let perValue = 1e-17
+
+    /// From here on every byte value is expected five times or more.
+    static let chiSquareCount = 5 * 256
+
+    /// Pearson's statistic, 255 degrees of freedom. With only five expected the tail is heavier
+    /// than that of chi-square: Chernoff's bound for 1,280 bytes is 1e-10 above, and 1e-13 below;
+    /// it falls with more. Too even is as much a sign of structure as too uneven: a counter is.
+    static let chiSquare = 115.0...490.0
+
+    /// The same over a single value, of which only text and padding shall show: Chernoff's bound
+    /// for 552 bytes is 1e-19.
+    static let chiSquareOfValue = 650.0
+
+    /// The shortest value Pearson's statistic is asked about.
+    static let chiSquareValueBytes = 256
+
+    /// So many equal bytes in a row are none by chance: 552 / 256^9.
+    static let equalRun = 10
+
+    /// Pearson's statistic of counts that are expected to be even.
+    static func statistic(_ counts: some Sequence<UInt32>, total: Int) -> Double {
+        let expected = Double(total) / 256
+        var sum = 0.0
+        for count in counts { sum += (Double(count) - expected) * (Double(count) - expected) }
+        return sum / expected
+    }
+
+    /// How often one byte value, whichever, may occur among `total` over a column or position.
+    static func mostEqual(among total: Int) -> Int { mostEqual(among: total, perTest) }
+
+    /// The same within one value.
+    static func mostEqual(inValueOf total: Int) -> Int { mostEqual(among: total, perValue) }
+
+    /// The largest count whose being exceeded is less likely than `bound`: 256 times the tail of
+    /// the binomial distribution with p = 1/256, which a geometric series bounds above its mean.
+    private static func mostEqual(among total: Int, _ bound: Double) -> Int {
+        let n = Double(total)
+        var least = n / 256
+        least.round(.up)
+        while least < n {
+            let m = least + 1
+            let ways: Double = lgamma(n + 1) - lgamma(m + 1) - lgamma(n - m + 1)
+            let logarithm: Double = ways - m * log(256.0) + (n - m) * log(255.0 / 256)
+            let ratio = (n - m) / (m + 1) / 255
+            if ratio < 1, 256 * exp(logarithm) / (1 - ratio) < bound { break }
+            least += 1
+        }
+        return Int(least)
+    }
+
+    /// The longest run of printable ASCII in a value of `total` bytes; longer ones are text.
+    static func longestText(inValueOf total: Int) -> Int {
+        let run = Int(log(perValue / Double(total)) / log(95.0 / 256)) + 1
+        // (95/256)^32 is 2e-14: a short value that is text as a whole is text.
+        return total >= 32 ? min(run, total - 1) : total
+    }
+}
