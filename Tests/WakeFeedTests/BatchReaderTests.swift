@@ -1,27 +1,29 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
 
+import WakeSystem
 @testable import WakeFeed
 
 @Suite("Batch reader")
 struct BatchReaderTests {
-    private let now = FeedPlace.now
+    private let now = TemporaryFeed.now
 
     /// A feed of one batch with notes, and everything to read it.
     private struct Fixture {
-        let place: FeedPlace
+        let feed: TemporaryFeed
         let head: VerifiedHead
         let bytes: [UInt8]
 
         init(width: DigestWidth = .standard, note: String? = "see you") throws {
-            place = try FeedPlace()
-            _ = try place.publisher().publish(
+            feed = try TemporaryFeed()
+            _ = try feed.publisher().publish(
                 try Sample.input(0..<5, note: note),
                 options: PublishOptions(width: width, noteBytes: note == nil ? 0 : 50),
-                now: FeedPlace.now)
-            head = try place.verifiedHead()
-            bytes = try place.batchBytes(head.plan[0].name)
+                now: TemporaryFeed.now)
+            head = try feed.verifiedHead()
+            bytes = try feed.batchBytes(head.plan[0].name)
         }
 
         func error(
@@ -35,9 +37,9 @@ struct BatchReaderTests {
 
         /// What a client says of a forged batch that the head names.
         func error(naming forged: [UInt8], piece: Int = 65_536) throws -> FeedError? {
-            let head = Forge.head(try place.headBytes(), naming: forged, with: place.key)
-            let verified = try HeadVerifier(cursor: FeedCursor(key: place.publicKey))
-                .verify(head.span, now: FeedPlace.now)
+            let head = Forge.head(try feed.headBytes(), naming: forged, with: feed.key)
+            let verified = try HeadVerifier(cursor: FeedCursor(key: feed.publicKey))
+                .verify(head.span, now: TemporaryFeed.now)
             return error(forged, head: verified, piece: piece)
         }
     }
@@ -45,7 +47,6 @@ struct BatchReaderTests {
     @Test("however the bytes are cut, cursor and matches are the same", arguments: [0, 1, 2])
     func splits(kind: Int) throws {
         let fixture = try Fixture(width: [.short, .standard, .long][kind])
-        defer { fixture.place.remove() }
         let secrets = (3..<8).map(Sample.localSecret)
         let whole = try readBatch(
             fixture.bytes, cursor: fixture.head.cursor, head: fixture.head, secrets: secrets)
@@ -62,7 +63,6 @@ struct BatchReaderTests {
     @Test("every split into two pieces gives the same matches")
     func everySplit() throws {
         let fixture = try Fixture(note: nil)
-        defer { fixture.place.remove() }
         let secrets = (0..<5).map(Sample.localSecret)
         let bytes = fixture.bytes
         for split in 0...bytes.count {
@@ -81,7 +81,6 @@ struct BatchReaderTests {
     @Test("a batch truncated at any length is refused as truncated")
     func truncated() throws {
         let fixture = try Fixture(note: nil)
-        defer { fixture.place.remove() }
         // One pass: the reader of each length is ended where it stands.
         for length in 0..<fixture.bytes.count {
             let cut = Array(fixture.bytes[..<length])
@@ -97,8 +96,7 @@ struct BatchReaderTests {
     @Test("each of 2,000 flipped bits is refused: of the header as badly signed, else as corrupt")
     func bitFlips() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
-        var generator = SeededGenerator(state: 2)
+        var generator = SplitMix64(seed: 2)
         for round in 0..<2000 {
             let isHeader = round < 1000
             let range = isHeader ? 0..<256 * 8 : 256 * 8..<fixture.bytes.count * 8
@@ -113,7 +111,6 @@ struct BatchReaderTests {
     @Test("after an error a reader gives nothing but the same error")
     func sticks() throws {
         let fixture = try Fixture(note: nil)
-        defer { fixture.place.remove() }
         var flipped = fixture.bytes
         flipped[100] ^= 1
         var reader = BatchReader(
@@ -129,26 +126,25 @@ struct BatchReaderTests {
     @Test("signed nonsense is refused, each kind by its own name")
     func malformed() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
         func forged(_ change: (inout [UInt8]) -> Void) throws -> FeedError? {
             try fixture.error(
-                naming: Forge.batch(fixture.bytes, with: fixture.place.key, change))
+                naming: Forge.batch(fixture.bytes, with: fixture.feed.key, change))
         }
         for offset in [136, 183] {
             #expect(try forged { $0[offset] = 1 } == .corruptBatch(.reservedBytes))
         }
         #expect(try forged { $0[8] ^= 1 } == .wrongFeed)
-        #expect(try forged { $0.put(UInt64(2), at: 24) } == .corruptBatch(.sequence))
+        #expect(try forged { $0.put(littleEndian: UInt64(2), at: 24) } == .corruptBatch(.sequence))
         for count in [0, 1, 1023, 1025] as [UInt32] {
-            #expect(try forged { $0.put(count, at: 40) } == .corruptBatch(.shape))
+            #expect(try forged { $0.put(littleEndian: count, at: 40) } == .corruptBatch(.shape))
         }
         #expect(try forged { $0[44] = 20 } == .corruptBatch(.shape))
         #expect(try forged { $0[45] = 2 } == .corruptBatch(.shape))
         #expect(try forged { $0[45] = 0 } == .corruptBatch(.shape), "notes without their kind")
-        #expect(try forged { $0.put(UInt16(41), at: 46) } == .corruptBatch(.shape))
-        #expect(try forged { $0.put(UInt32(2048), at: 40) } == .corruptBatch(.size))
-        #expect(try forged { $0.put(UInt64(4 << 20) + 1, at: 128) } == .tooLarge)
-        #expect(try forged { $0.put(UInt64.max, at: 128) } == .tooLarge)
+        #expect(try forged { $0.put(littleEndian: UInt16(41), at: 46) } == .corruptBatch(.shape))
+        #expect(try forged { $0.put(littleEndian: UInt32(2048), at: 40) } == .corruptBatch(.size))
+        #expect(try forged { $0.put(littleEndian: UInt64(4 << 20) + 1, at: 128) } == .tooLarge)
+        #expect(try forged { $0.put(littleEndian: UInt64.max, at: 128) } == .tooLarge)
         #expect(try forged { $0[96] ^= 1 } == .corruptBatch(.payloadHash))
         #expect(try forged { $0[64] ^= 1 } == .fork(sequence: 1), "another predecessor")
         #expect(try forged { _ in } == nil)
@@ -158,12 +154,11 @@ struct BatchReaderTests {
     func order() throws {
         for width in DigestWidth.allCases {
             let fixture = try Fixture(width: width, note: nil)
-            defer { fixture.place.remove() }
             let size = width.rawValue
             // Whole, cut between digests, and cut within them.
             for (index, piece) in [(0, 65_536), (1, 256), (500, size), (1022, size + 3)] {
                 func forged(_ change: (inout [UInt8]) -> Void) throws -> FeedError? {
-                    let bytes = Forge.payload(fixture.bytes, with: fixture.place.key, change)
+                    let bytes = Forge.payload(fixture.bytes, with: fixture.feed.key, change)
                     return try fixture.error(naming: bytes, piece: piece)
                 }
                 let twice = try forged { payload in
@@ -186,11 +181,10 @@ struct BatchReaderTests {
     @Test("the newest batch must have the head's whole hash, not only its first eight bytes")
     func wholeHash() throws {
         let fixture = try Fixture(note: nil)
-        defer { fixture.place.remove() }
-        let bytes = Forge.head(try fixture.place.headBytes(), with: fixture.place.key) {
+        let bytes = Forge.head(try fixture.feed.headBytes(), with: fixture.feed.key) {
             $0[56 + 8] ^= 1
         }
-        let verifier = HeadVerifier(cursor: FeedCursor(key: fixture.place.publicKey))
+        let verifier = HeadVerifier(cursor: FeedCursor(key: fixture.feed.publicKey))
         let head = try verifier.verify(bytes.span, now: now)
         #expect(fixture.error(fixture.bytes, head: head) == .fork(sequence: 1))
     }
@@ -198,15 +192,13 @@ struct BatchReaderTests {
     @Test("a second batch under one number is a fork, with the rightly signed bytes as evidence")
     func fork() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
-        let other = Forge.batch(fixture.bytes, with: fixture.place.key) { $0[32] ^= 64 }
+        let other = Forge.batch(fixture.bytes, with: fixture.feed.key) { $0[32] ^= 64 }
         #expect(fixture.error(other) == .fork(sequence: 1))
     }
 
     @Test("no bytes are taken beyond what the header announced")
     func remaining() throws {
         let fixture = try Fixture(note: nil)
-        defer { fixture.place.remove() }
         var reader = BatchReader(
             cursor: fixture.head.cursor, head: fixture.head, secrets: [])
         #expect(reader.remainingBytes == nil && reader.header == nil)

@@ -1,8 +1,9 @@
 import Glibc
+import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeFeed
 
@@ -10,17 +11,17 @@ import WakeSodium
 struct CachedBatchTests {
     /// A kept batch without a decoy: its first and last digests are of known secrets.
     private struct Fixture {
-        let place: FeedPlace
+        let feed: TemporaryFeed
         let name: String
         let bytes: [UInt8]
-        var path: String { place.path + "/" + name }
+        var path: String { feed.path + "/" + name }
 
         init(_ options: PublishOptions = PublishOptions(), note: String? = nil) throws {
-            place = try FeedPlace()
-            _ = try place.publisher().publish(
-                try Sample.input(0..<1024, note: note), options: options, now: FeedPlace.now)
-            name = try place.verifiedHead().plan[0].name
-            bytes = try place.batchBytes(name)
+            feed = try TemporaryFeed()
+            _ = try feed.publisher().publish(
+                try Sample.input(0..<1024, note: note), options: options, now: TemporaryFeed.now)
+            name = try feed.verifiedHead().plan[0].name
+            bytes = try feed.batchBytes(name)
             try keep(bytes)
         }
 
@@ -30,7 +31,7 @@ struct CachedBatchTests {
 
         func open() throws -> CachedBatch {
             let file = try OpenFile(path, flags: O_RDONLY)
-            return try CachedBatch(file, name: name, feedID: place.publicKey.feedID)
+            return try CachedBatch(file, name: name, feedID: feed.publicKey.feedID)
         }
 
         func matches(_ secrets: [LocalSecret]) throws -> [FeedMatch] {
@@ -43,7 +44,7 @@ struct CachedBatchTests {
             let file = try OpenFile(path, flags: O_RDONLY)
             let secrets = LocalSecretSet([Sample.localSecret(1)])
             return failure { () throws(FeedError) in
-                _ = try CachedBatch(file, name: name, feedID: place.publicKey.feedID)
+                _ = try CachedBatch(file, name: name, feedID: feed.publicKey.feedID)
                     .matches(of: secrets)
             }
         }
@@ -58,10 +59,9 @@ struct CachedBatchTests {
             let options = PublishOptions(
                 width: width, isSalted: isSalted, noteBytes: note == nil ? 0 : 64)
             let fixture = try Fixture(options, note: note)
-            defer { fixture.place.remove() }
             let secrets = (-20..<1044).map(Sample.localSecret)
             let matches = try fixture.matches(secrets)
-            let online = try fixture.place.verify(secrets: secrets).matches
+            let online = try fixture.feed.verify(secrets: secrets).matches
             #expect(matches == online)
             #expect(matches.count == 1024)
             #expect(matches.allSatisfy { $0.note == note.map { Array($0.utf8) } })
@@ -78,7 +78,6 @@ struct CachedBatchTests {
     @Test("two names for one secret are both found")
     func twins() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
         let twin = LocalSecret(id: "twin", bytes: SecretBytes(Sample.secret(5)))
         let found = try fixture.matches([Sample.localSecret(5), Sample.localSecret(6), twin])
         #expect(Set(found.map(\.secretID)) == ["5", "6", "twin"])
@@ -87,7 +86,6 @@ struct CachedBatchTests {
     @Test("a file cut at any length is refused, and so is one that is longer")
     func cut() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
         for length in [0, 1, 255, 256, 257, 4096, fixture.bytes.count - 1] {
             #expect(try fixture.error(Array(fixture.bytes[..<length])) == .truncated)
         }
@@ -98,7 +96,6 @@ struct CachedBatchTests {
     @Test("a file that is cut short while it is open is refused and ends nothing")
     func cutWhileOpen() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
         let batch = try fixture.open()
         try OpenFile(fixture.path, flags: O_WRONLY).truncate(to: 5000)
         let secrets = LocalSecretSet([Sample.localSecret(1)])
@@ -109,8 +106,7 @@ struct CachedBatchTests {
     @Test("whichever bit of a kept file is turned, it is refused and nothing is missed in silence")
     func flipped() throws {
         let fixture = try Fixture(PublishOptions(noteBytes: 64), note: "hello")
-        defer { fixture.place.remove() }
-        var generator = SeededGenerator(state: 9)
+        var generator = SplitMix64(seed: 9)
         for round in 0..<600 {
             let isHeader = round % 3 == 0
             let range = isHeader ? 0..<256 * 8 : 256 * 8..<fixture.bytes.count * 8
@@ -129,8 +125,7 @@ struct CachedBatchTests {
     @Test("a rightly made batch under another's name, or of another feed, is refused")
     func misplaced() throws {
         let fixture = try Fixture()
-        defer { fixture.place.remove() }
-        let other = Forge.batch(fixture.bytes, with: fixture.place.key) { $0[32] ^= 64 }
+        let other = Forge.batch(fixture.bytes, with: fixture.feed.key) { $0[32] ^= 64 }
         #expect(try fixture.error(other) == .badSignature)
         try fixture.keep(fixture.bytes)
         let file = try OpenFile(fixture.path, flags: O_RDONLY)

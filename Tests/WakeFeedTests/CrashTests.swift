@@ -1,15 +1,16 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeFeed
 
 @Suite("A publisher that crashes")
 struct CrashTests {
-    private static let now = FeedPlace.now
+    private static let now = TemporaryFeed.now
     /// Two batches: pruned, 2 × (written, named), journal, head written, head named.
     private static let steps = 8
     private static let options = PublishOptions(batchDigests: 1024)
@@ -23,30 +24,29 @@ struct CrashTests {
     }
 
     /// After a crash in publish `round`: the feed verifies, and a retry publishes exactly once.
-    private static func expectWhole(_ place: FeedPlace, round: Int) throws {
-        let before = try place.verify(secrets: secrets(round))
+    private static func expectWhole(_ feed: TemporaryFeed, round: Int) throws {
+        let before = try feed.verify(secrets: secrets(round))
         let committed = UInt64(round * 2)
         #expect(before.head.sequence == committed || before.head.sequence == committed + 2)
         #expect(before.matches.isEmpty || before.matches.count == 1500, "all or nothing")
-        let outcome = try place.publisher().publish(
+        let outcome = try feed.publisher().publish(
             try input(round), options: options, now: now)
         let batches = committed + 1...committed + 2
         #expect(
             outcome == (before.matches.isEmpty ? .published(batches) : .alreadyPublished(batches)))
         #expect(
-            try place.publisher().publish(try input(round), options: options, now: now)
+            try feed.publisher().publish(try input(round), options: options, now: now)
                 == .alreadyPublished(batches))
-        let after = try place.verify(secrets: secrets(round))
+        let after = try feed.verify(secrets: secrets(round))
         #expect(after.head.sequence == committed + 2 && after.matches.count == 1500)
     }
 
     @Test("stopped after any step, the feed verifies and a retry publishes once")
     func stopped() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         for step in 0..<Self.steps {
             let left = Mutex(step)
-            let publisher = place.publisher { _ throws(FeedDirectoryError) in
+            let publisher = feed.publisher { _ throws(FeedDirectoryError) in
                 let isLast = left.withLock { left in
                     left -= 1
                     return left < 0
@@ -58,15 +58,14 @@ struct CrashTests {
                 _ = try publisher.publish(input, options: Self.options, now: Self.now)
             }
             #expect(error == .interrupted)
-            try Self.expectWhole(place, round: step)
+            try Self.expectWhole(feed, round: step)
         }
     }
 
     @Test("an intent of a publish that came to nothing does not hide a later one")
     func staleIntent() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let publisher = place.publisher { step throws(FeedDirectoryError) in
+        let feed = try TemporaryFeed()
+        let publisher = feed.publisher { step throws(FeedDirectoryError) in
             if step == .journalWritten { throw .interrupted }
         }
         let first = try Self.input(0)
@@ -75,43 +74,41 @@ struct CrashTests {
         }
         // Another input takes the very numbers the intent spoke of.
         let second = try Self.input(1)
-        let outcome = try place.publisher().publish(
+        let outcome = try feed.publisher().publish(
             second, options: Self.options, now: Self.now)
         #expect(outcome == .published(1...2))
-        let retried = try place.publisher().publish(
+        let retried = try feed.publisher().publish(
             first, options: Self.options, now: Self.now)
         #expect(retried == .published(3...4))
-        #expect(try place.verify(secrets: Self.secrets(0)).matches.count == 1500)
+        #expect(try feed.verify(secrets: Self.secrets(0)).matches.count == 1500)
     }
 
     @Test("a head signed again after a crash settles the intent as well")
     func resignSettles() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let publisher = place.publisher { step throws(FeedDirectoryError) in
+        let feed = try TemporaryFeed()
+        let publisher = feed.publisher { step throws(FeedDirectoryError) in
             if step == .headNamed { throw .interrupted }
         }
         let input = try Self.input(0)
         _ = failure { () throws(FeedDirectoryError) in
             _ = try publisher.publish(input, options: Self.options, now: Self.now)
         }
-        try place.publisher().publishCover(now: Self.now)
-        try place.publisher().resign(now: Self.now + 60)
+        try feed.publisher().publishCover(now: Self.now)
+        try feed.publisher().resign(now: Self.now + 60)
         #expect(
-            try place.publisher().publish(input, options: Self.options, now: Self.now)
+            try feed.publisher().publish(input, options: Self.options, now: Self.now)
                 == .alreadyPublished(1...2))
     }
 
     @Test("killed (SIGKILL) after any step, the feed verifies and a retry publishes once")
     func killed() async throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         for step in 0..<Self.steps {
-            let path = place.path
+            let path = feed.path
             await #expect(processExitsWith: .signal(SIGKILL)) {
                 [path = path as String, step = step as Int] in
                 let left = Mutex(step)
-                let publisher = FeedPlace(borrowing: path).publisher { _ in
+                let publisher = TemporaryFeed(borrowing: path).publisher { _ in
                     let isLast = left.withLock { left in
                         left -= 1
                         return left < 0
@@ -122,21 +119,20 @@ struct CrashTests {
                     try CrashTests.input(step), options: CrashTests.options,
                     now: CrashTests.now)
             }
-            try Self.expectWhole(place, round: step)
+            try Self.expectWhole(feed, round: step)
         }
     }
 
     @Test("killed by a timer at any moment, nothing is lost, doubled or broken")
     func killedAnywhere() async throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        var generator = SeededGenerator(state: 5)
+        let feed = try TemporaryFeed()
+        var generator = SplitMix64(seed: 5)
         var doneBefore = 0
         var rounds = 0
         // On a busy machine the first timers may all strike before anything is done.
         while rounds < 12 || (doneBefore == 0 && rounds < 60) {
             rounds += 1
-            let path = place.path
+            let path = feed.path
             let microseconds =
                 Int.random(in: 1000..<60_000, using: &generator) * (1 + rounds / 12)
             let start = doneBefore
@@ -144,7 +140,7 @@ struct CrashTests {
             await #expect(processExitsWith: .signal(SIGALRM)) {
                 [path = path as String, microseconds = microseconds as Int, start = start as Int] in
                 let inputs = try (start..<start + 40).map { try Sample.input([$0]) }
-                let publisher = FeedPlace(borrowing: path).publisher()
+                let publisher = TemporaryFeed(borrowing: path).publisher()
                 signal(SIGALRM, SIG_DFL)
                 var timer = itimerval()
                 timer.it_value.tv_usec = microseconds
@@ -152,7 +148,7 @@ struct CrashTests {
                 for input in inputs { _ = try publisher.publish(input, now: CrashTests.now) }
                 while true { pause() }
             }
-            let report = try place.verify(
+            let report = try feed.verify(
                 secrets: (start..<start + 40).map(Sample.localSecret))
             // Published in order, each once, no hole.
             #expect(
@@ -163,7 +159,7 @@ struct CrashTests {
         #expect(doneBefore > 0 && doneBefore < rounds * 40, "the timer struck in the middle")
         // What was cut off is repeated and found to be there or not; never there twice.
         for number in 0..<doneBefore + 1 {
-            let outcome = try place.publisher().publish(try Sample.input([number]), now: Self.now)
+            let outcome = try feed.publisher().publish(try Sample.input([number]), now: Self.now)
             let sequence = UInt64(number + 1)
             #expect(
                 outcome
@@ -174,28 +170,26 @@ struct CrashTests {
 
     @Test("two publishers at once: one works, the other is told so and changes nothing")
     func twoPublishers() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let input = try Self.input(0)
         let other = try Self.input(1)
         let seen = Mutex<[FeedDirectoryError?]>([])
-        let publisher = place.publisher { step in
+        let publisher = feed.publisher { step in
             let error = failure { () throws(FeedDirectoryError) in
-                _ = try place.publisher().publish(other, options: Self.options, now: Self.now)
+                _ = try feed.publisher().publish(other, options: Self.options, now: Self.now)
             }
             seen.withLock { $0.append(error) }
         }
         _ = try publisher.publish(input, options: Self.options, now: Self.now)
         #expect(seen.withLock { $0 } == Array(repeating: .locked, count: Self.steps))
         #expect(
-            try place.publisher().publish(other, options: Self.options, now: Self.now)
+            try feed.publisher().publish(other, options: Self.options, now: Self.now)
                 == .published(3...4))
     }
 
     @Test("many publishers at once never break the chain")
     func crowd() async throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let published = await withTaskGroup(of: Int.self) { group in
             for worker in 0..<4 {
                 group.addTask {
@@ -203,7 +197,7 @@ struct CrashTests {
                     for number in 0..<10 {
                         let input = try? Sample.input([worker * 100 + number])
                         guard let input else { continue }
-                        let outcome = try? place.publisher().publish(input, now: Self.now)
+                        let outcome = try? feed.publisher().publish(input, now: Self.now)
                         if outcome != nil { count += 1 }
                     }
                     return count
@@ -212,6 +206,6 @@ struct CrashTests {
             return await group.reduce(0, +)
         }
         #expect(published >= 10)
-        #expect(try place.verify().head.sequence == UInt64(published))
+        #expect(try feed.verify().head.sequence == UInt64(published))
     }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
@@ -38,7 +39,7 @@ struct CursorTests {
 
     @Test("bytes that decode are the bytes that value encodes to")
     func canonical() {
-        var generator = SeededGenerator(state: 4)
+        var generator = SplitMix64(seed: 4)
         var accepted = 0
         for cursor in samples() {
             let bytes = cursor.encode()
@@ -67,15 +68,14 @@ struct CursorTests {
 
     @Test("a fingerprint is the sequence and eight words, and tells feeds apart")
     func fingerprint() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        #expect(FeedFingerprint(FeedCursor(key: place.publicKey)) == nil)
-        let empty = try FeedDirectory(place.directory).fingerprint([place.publicKey])
+        let feed = try TemporaryFeed()
+        #expect(FeedFingerprint(FeedCursor(key: feed.publicKey)) == nil)
+        let empty = try FeedDirectory(feed.directory).fingerprint([feed.publicKey])
         #expect(empty.text == "0 " + Array(repeating: "babab", count: 8).joined(separator: "-"))
-        _ = try place.publisher().publish(try Sample.input([1]), now: FeedPlace.now)
-        let published = try FeedDirectory(place.directory).fingerprint([place.publicKey])
+        _ = try feed.publisher().publish(try Sample.input([1]), now: TemporaryFeed.now)
+        let published = try FeedDirectory(feed.directory).fingerprint([feed.publicKey])
         #expect(published.sequence == 1 && Set(published.words).count > 4)
-        #expect(FeedFingerprint(try place.verify().cursor) == published)
+        #expect(FeedFingerprint(try feed.verify().cursor) == published)
         #expect(published.words.allSatisfy { $0.count == 5 })
     }
 

@@ -1,6 +1,7 @@
 import WakeModel
 import WakeSodium
 
+import WakeSystem
 @testable import WakeFeed
 
 /// Signs again what a test changed, as a faulty or hostile holder of the key could.
@@ -10,8 +11,8 @@ enum Forge {
     ) -> [UInt8] {
         var bytes = bytes
         change(&bytes)
-        SignedBytes.sign(
-            &bytes, signatureAt: 4032, keyIDAt: 4024, domain: "wake-feed/head/1\n", with: key)
+        SignedLayout(domain: "wake-feed/head/1\n", keyID: 4024, signature: 4032)
+            .sign(&bytes, with: key)
         return bytes
     }
 
@@ -21,8 +22,8 @@ enum Forge {
     ) -> [UInt8] {
         var header = Array(bytes[..<256])
         change(&header)
-        SignedBytes.sign(
-            &header, signatureAt: 192, keyIDAt: 184, domain: "wake-feed/batch/1\n", with: key)
+        SignedLayout(domain: "wake-feed/batch/1\n", keyID: 184, signature: 192)
+            .sign(&header, with: key)
         return header + bytes[256...]
     }
 
@@ -45,18 +46,5 @@ enum Forge {
             head.put(hash.bytes, at: 56)
             head.put(hash.suffix.bytes, at: 256 + (last - first) * 8)
         }
-    }
-}
-
-/// A small generator that gives the same numbers each time (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

@@ -1,7 +1,7 @@
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeFeed
 
@@ -102,9 +102,8 @@ struct InputTests {
 
     @Test("a key file is read by its owner alone and holds one line")
     func keyFile() throws {
-        let place = try FeedPlace(creating: false)
-        defer { place.remove() }
-        let path = place.path + "/feed.key"
+        let feed = try TemporaryFeed(creating: false)
+        let path = feed.path + "/feed.key"
         func error() -> FeedDirectoryError? {
             failure { () throws(FeedDirectoryError) in _ = try FeedKeyFile.load(path) }
         }
@@ -130,27 +129,27 @@ struct InputTests {
 
     @Test("a feed is made once; an attempt that got only to the key is finished with that key")
     func initFeed() throws {
-        let place = try FeedPlace(creating: false)
-        defer { place.remove() }
-        let keyFile = place.path + "/feed.key"
+        let feed = try TemporaryFeed(creating: false)
+        let keyFile = feed.path + "/feed.key"
         let key = try FeedKeyFile.create(keyFile)
         let made = try FeedDirectory.initFeed(
-            place.directory, keyFile: keyFile, now: FeedPlace.now)
+            feed.directory, keyFile: keyFile, now: TemporaryFeed.now)
         #expect(made == FeedKey(key.verifyingKey))
-        let head = try FeedDirectory(place.directory).head([made])
+        let head = try FeedDirectory(feed.directory).head([made])
         #expect(head.sequence == 0 && head.firstSequence == 1 && head.count == 0)
-        #expect(try FileStatus(of: place.directory + "/head").mode == 0o644)
+        #expect(try FileStatus(of: feed.directory + "/head").mode == 0o644)
         let again = failure { () throws(FeedDirectoryError) in
             _ = try FeedDirectory.initFeed(
-                place.directory, keyFile: place.path + "/other", now: FeedPlace.now)
+                feed.directory, keyFile: feed.path + "/other", now: TemporaryFeed.now)
         }
-        #expect(again == .exists && !Files.exists(place.path + "/other"))
+        #expect(again == .exists && !Files.exists(feed.path + "/other"))
     }
 
     @Test("a journal is read back as written, and anything else is refused")
     func journal() throws {
+        func read(_ bytes: [UInt8]) -> FeedJournal? { try? FeedJournal(stateFile: bytes) }
         var journal = FeedJournal()
-        #expect(FeedJournal(journal.encoded()) == journal)
+        #expect(read(journal.stateFile()) == journal)
         for number in 0..<500 {
             let hash = HeaderHash(Sample.secret(number).span)
             journal.append(
@@ -159,29 +158,28 @@ struct InputTests {
                     isIntent: number == 499))
         }
         #expect(journal.entries.count == FeedJournal.capacity)
-        let bytes = journal.encoded()
-        #expect(bytes.count < FeedJournal.byteLimit && FeedJournal(bytes) == journal)
-        for length in 0..<1000 where length < 20 || bytes[length - 1] != UInt8(ascii: "\n") {
-            #expect(FeedJournal(Array(bytes[..<length])) == nil, "length \(length)")
+        let bytes = journal.stateFile()
+        #expect(bytes.count < FeedJournal.byteLimit && read(bytes) == journal)
+        for length in 0..<1000 {
+            #expect(read(Array(bytes[..<length])) == nil, "length \(length)")
         }
-        // An intent counts if the head is exactly what it meant.
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(try Sample.input([2]), now: FeedPlace.now)
-        let head = try place.verifiedHead().head
+        // An intent counts if the head is exactly the intended one.
+        let feed = try TemporaryFeed()
+        _ = try feed.publisher().publish(try Sample.input([2]), now: TemporaryFeed.now)
+        let head = try feed.verifiedHead().head
         for (hash, isKept) in [(head.headerHash, true), (HeaderHash.none, false)] {
             var intent = FeedJournal()
             intent.append(
                 .init(input: .none, batches: 1...1, headerHash: hash, isIntent: true))
-            let first = intent.settle(with: head)
-            let second = intent.settle(with: head)
-            #expect(first && !second, "settled once")
+            let first = intent.resolve(with: head)
+            let second = intent.resolve(with: head)
+            #expect(first && !second, "resolved once")
             #expect((intent.batches(of: .none) == 1...1) == isKept)
         }
-        try Files.replace(place.directory + "/.journal", with: Array("?".utf8).span)
+        try Files.replace(feed.directory + "/.journal", with: Array("?".utf8).span)
         let input = try Sample.input([1])
         let error = failure { () throws(FeedDirectoryError) in
-            _ = try place.publisher().publish(input, now: FeedPlace.now)
+            _ = try feed.publisher().publish(input, now: TemporaryFeed.now)
         }
         #expect(error == .journal)
     }

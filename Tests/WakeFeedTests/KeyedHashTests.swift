@@ -1,14 +1,16 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
 
+import WakeSystem
 @testable import WakeFeed
 
 @Suite("Keyed hash")
 struct KeyedHashTests {
     @Test("equals libsodium's for every length around its blocks, salted and not")
     func lengths() {
-        var generator = SeededGenerator(state: 11)
+        var generator = SplitMix64(seed: 11)
         for count in [16, 32] {
             for keyCount in [1, 31, 32, 64] {
                 let key = bytes(keyCount, &generator)
@@ -33,7 +35,7 @@ struct KeyedHashTests {
     func digests() throws {
         let name = Array("wake-feed/digest/1".utf8)
         let key = Blake2b.hash(name.span)
-        var generator = SeededGenerator(state: 12)
+        var generator = SplitMix64(seed: 12)
         for round in 0..<300 {
             let width = DigestWidth.allCases[round % 3]
             let salt = round % 2 == 0 ? BatchSalt(bytes(16, &generator)) : nil
@@ -51,7 +53,7 @@ struct KeyedHashTests {
         return Digest(hash.span, width: count == 16 ? .standard : .long)
     }
 
-    private func bytes(_ count: Int, _ generator: inout SeededGenerator) -> [UInt8] {
+    private func bytes(_ count: Int, _ generator: inout SplitMix64) -> [UInt8] {
         (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
     }
 }

@@ -8,21 +8,19 @@ import WakeSodium
 struct MatcherTests {
     @Test("two local names for one secret are both told")
     func sameSecret() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(try Sample.input([1]), now: FeedPlace.now)
+        let feed = try TemporaryFeed()
+        _ = try feed.publisher().publish(try Sample.input([1]), now: TemporaryFeed.now)
         let twin = LocalSecret(id: "twin", bytes: SecretBytes(Sample.secret(1)))
-        let report = try place.verify(secrets: [Sample.localSecret(1), twin])
+        let report = try feed.verify(secrets: [Sample.localSecret(1), twin])
         #expect(Set(report.matches.map(\.secretID)) == ["1", "twin"])
         #expect(Set(report.matches.map(\.matchID)).count == 1)
     }
 
     @Test("the same item published twice, salted and not, is one match; another note is another")
     func matchIDs() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let publisher = place.publisher()
-        let now = FeedPlace.now
+        let feed = try TemporaryFeed()
+        let publisher = feed.publisher()
+        let now = TemporaryFeed.now
         var options = PublishOptions()
         _ = try publisher.publish(try Sample.input([1]), options: options, now: now)
         options.isSalted = false
@@ -31,7 +29,7 @@ struct MatcherTests {
         options.width = .short
         _ = try publisher.publish(try Sample.input([1], note: "x"), options: options, now: now)
         _ = try publisher.publish(try Sample.input([1], note: "y"), options: options, now: now)
-        let matches = try place.verify(secrets: [Sample.localSecret(1)]).matches
+        let matches = try feed.verify(secrets: [Sample.localSecret(1)]).matches
         #expect(matches.map(\.sequence) == [1, 2, 3, 4])
         #expect(matches.map(\.note) == [nil, nil, Array("x".utf8), Array("y".utf8)])
         #expect(Set(matches.map(\.matchID)).count == 3)
@@ -46,7 +44,7 @@ struct MatcherTests {
         for text in [
             "\(secret)", String(reflecting: secret), "\(match)", String(reflecting: match),
         ] {
-            #expect(text == "(local secret)" || text == "(match)")
+            #expect(text == "(LocalSecret)" || text == "(FeedMatch)")
         }
         #expect(Mirror(reflecting: secret).children.isEmpty)
         #expect(Mirror(reflecting: match).children.isEmpty)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
@@ -9,7 +10,7 @@ import WakeSodium
 struct MatchingPropertyTests {
     @Test("streaming finds what comparing each with each finds, however the bytes are cut")
     func oracle() {
-        var generator = SeededGenerator(state: 3)
+        var generator = SplitMix64(seed: 3)
         var hits = 0
         for round in 0..<400 {
             let width = DigestWidth.allCases[round % 3]
@@ -29,7 +30,7 @@ struct MatchingPropertyTests {
 
     @Test("derived digests, salted and not, are found by the secrets they were derived from")
     func derived() {
-        var generator = SeededGenerator(state: 4)
+        var generator = SplitMix64(seed: 4)
         for round in 0..<60 {
             let width = DigestWidth.allCases[round % 3]
             let salt =
@@ -53,27 +54,27 @@ struct MatchingPropertyTests {
 
     @Test("one pair out of order is noticed wherever it stands and however the bytes are cut")
     func order() {
-        var generator = SeededGenerator(state: 5)
+        var generator = SplitMix64(seed: 5)
         for round in 0..<300 {
             let width = DigestWidth.allCases[round % 3]
             var published = Self.published(round, width, &generator)
             guard published.count >= 2 else { continue }
-            let place = Int.random(in: 0..<published.count - 1, using: &generator)
+            let index = Int.random(in: 0..<published.count - 1, using: &generator)
             if round % 2 == 0 {
-                published.swapAt(place, place + 1)
+                published.swapAt(index, index + 1)
             } else {
-                published[place + 1] = published[place]
+                published[index + 1] = published[index]
             }
             let matcher = Matcher(digests: [], width: width)
             let scan = Self.scan(published, matcher, &generator)
-            #expect(!scan.isAscending && scan.hits.isEmpty, "round \(round), place \(place)")
+            #expect(!scan.isAscending && scan.hits.isEmpty, "round \(round), index \(index)")
         }
     }
 
     @Test("one local digest over and over, as a hostile publisher may sign it, fills no memory")
     func repeated() {
         let digest = Digest([UInt8](repeating: 7, count: 8).span, width: .short)
-        var generator = SeededGenerator(state: 6)
+        var generator = SplitMix64(seed: 6)
         let scan = Self.scan(
             [Digest](repeating: digest, count: 10_000), Matcher(digests: [digest], width: .short),
             &generator)
@@ -82,22 +83,22 @@ struct MatchingPropertyTests {
 
     @Test("a set of secrets finds the same as a new matcher for each batch")
     func shared() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         var options = PublishOptions()
         for round in 0..<12 {
             options.width = DigestWidth.allCases[round % 3]
             options.isSalted = round % 4 == 3
-            _ = try place.publisher().publish(
-                try Sample.input(round * 3..<round * 3 + 5), options: options, now: FeedPlace.now)
+            _ = try feed.publisher().publish(
+                try Sample.input(round * 3..<round * 3 + 5), options: options,
+                now: TemporaryFeed.now)
         }
         let secrets = (10..<30).map(Sample.localSecret)
         let set = LocalSecretSet(secrets)
-        let head = try place.verifiedHead()
+        let head = try feed.verifiedHead()
         var cursor = head.cursor
         var found = 0
         for planned in head.plan {
-            let bytes = try place.batchBytes(planned.name)
+            let bytes = try feed.batchBytes(planned.name)
             var reader = BatchReader(cursor: cursor, head: head, secrets: set)
             try reader.feed(bytes.span)
             let shared = try reader.finish()
@@ -125,7 +126,7 @@ struct MatchingPropertyTests {
 
     /// Ascending and unique; many share their first eight bytes, or these are zero or all ones.
     private static func published(
-        _ round: Int, _ width: DigestWidth, _ generator: inout SeededGenerator
+        _ round: Int, _ width: DigestWidth, _ generator: inout SplitMix64
     ) -> [Digest] {
         let count = [0, 1, 2, Int.random(in: 3..<300, using: &generator)][round % 4]
         let crowd = UInt64.random(in: 0...UInt64.max, using: &generator)
@@ -140,7 +141,7 @@ struct MatchingPropertyTests {
 
     /// Some of the published digests, some twice, some that differ after eight bytes, some others.
     private static func local(
-        _ published: [Digest], _ width: DigestWidth, _ generator: inout SeededGenerator
+        _ published: [Digest], _ width: DigestWidth, _ generator: inout SplitMix64
     ) -> [Digest] {
         (0..<Int.random(in: 0..<60, using: &generator)).map { _ in
             let some = published.randomElement(using: &generator)
@@ -156,7 +157,7 @@ struct MatchingPropertyTests {
 
     /// - Parameter first: its first eight bytes; the rest is one of a few values.
     private static func digest(
-        _ first: UInt64, _ width: DigestWidth, _ generator: inout SeededGenerator
+        _ first: UInt64, _ width: DigestWidth, _ generator: inout SplitMix64
     ) -> Digest {
         let rest = (0..<3).map { _ in UInt64.random(in: 0..<4, using: &generator) }
         return Digest(
@@ -166,7 +167,7 @@ struct MatchingPropertyTests {
     }
 
     private static func scan(
-        _ digests: [Digest], _ matcher: Matcher, _ generator: inout SeededGenerator
+        _ digests: [Digest], _ matcher: Matcher, _ generator: inout SplitMix64
     ) -> DigestScan {
         var bytes: [UInt8] = []
         for digest in digests { digest.append(to: &bytes, width: matcher.width) }

@@ -1,14 +1,14 @@
 import Glibc
 import Testing
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 @testable import WakeFeed
 
 @Suite("Publisher")
 struct PublisherTests {
-    private let now = FeedPlace.now
+    private let now = TemporaryFeed.now
 
     private func error(_ body: () throws(FeedDirectoryError) -> Void) -> FeedDirectoryError? {
         failure(body)
@@ -16,40 +16,37 @@ struct PublisherTests {
 
     @Test("what is published verifies, padded to a multiple of 1024, and is found")
     func publishes() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         for (index, count) in [1, 1023, 1024, 1025].enumerated() {
-            let outcome = try place.publisher().publish(
+            let outcome = try feed.publisher().publish(
                 try Sample.input(index * 2000..<index * 2000 + count), now: now)
             let sequence = UInt64(index + 1)
             #expect(outcome == .published(sequence...sequence))
-            let report = try place.verify(
+            let report = try feed.verify(
                 secrets: (index * 2000..<index * 2000 + count).map(Sample.localSecret))
             #expect(report.matches.count == count)
             #expect(report.head.sequence == sequence && report.batches == index + 1)
         }
-        #expect(try place.verify().digests == 3 * 1024 + 2048)
+        #expect(try feed.verify().digests == 3 * 1024 + 2048)
     }
 
     @Test("ready digests are published unsalted as they are")
     func digests() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let secret = SecretBytes(Sample.secret(1))
         var bytes: [UInt8] = []
         Digest(of: secret, salt: nil, width: .long).append(to: &bytes, width: .long)
         let input = try FeedInput(digestsFrom: Hex.encode(bytes.span), width: .long)
-        _ = try place.publisher().publish(input, now: now)
-        let report = try place.verify(secrets: [Sample.localSecret(1)])
+        _ = try feed.publisher().publish(input, now: now)
+        let report = try feed.verify(secrets: [Sample.localSecret(1)])
         #expect(report.matches.count == 1)
         #expect(report.bytes == 256 + 1024 * 32)
     }
 
     @Test("the same input is published once; asked for again it is; another note is another input")
     func idempotent() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let publisher = place.publisher()
+        let feed = try TemporaryFeed()
+        let publisher = feed.publisher()
         #expect(try publisher.publish(try Sample.input(0..<9), now: now) == .published(1...1))
         // Neither order nor repetition makes another input of it.
         let shuffled = try Sample.input([8, 3, 1, 0, 2, 7, 3, 6, 5, 4, 4])
@@ -66,15 +63,14 @@ struct PublisherTests {
                 try Sample.input(0..<9), options: PublishOptions(width: .short), now: now)
                 == .published(4...4))
         #expect(try publisher.publish(try Sample.input(0..<8), now: now) == .published(5...5))
-        #expect(try place.verify().head.sequence == 5)
-        let journal = try FileStatus(of: place.directory + "/.journal")
+        #expect(try feed.verify().head.sequence == 5)
+        let journal = try FileStatus(of: feed.directory + "/.journal")
         #expect(journal.mode == 0o600)
     }
 
     @Test("a large input becomes several batches under one head, each of them evenly spread")
     func splits() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let options = PublishOptions(batchDigests: 2048)
         // Digests, which the input keeps in ascending order.
         var bytes: [UInt8] = []
@@ -84,85 +80,81 @@ struct PublisherTests {
         }
         let input = try FeedInput(
             digestsFrom: bytes, width: .standard, encoding: .raw(record: 16))
-        let outcome = try place.publisher().publish(input, options: options, now: now)
+        let outcome = try feed.publisher().publish(input, options: options, now: now)
         #expect(outcome == .published(1...3))
-        let report = try place.verify(secrets: (0..<5000).map(Sample.localSecret))
+        let report = try feed.verify(secrets: (0..<5000).map(Sample.localSecret))
         #expect(report.matches.count == 5000 && report.digests == 2048 + 2048 + 1024)
-        let head = try place.verifiedHead()
+        let head = try feed.verifiedHead()
         for planned in head.plan {
-            let bytes = try place.batchBytes(planned.name)
+            let bytes = try feed.batchBytes(planned.name)
             let count = (bytes.count - 256) / 16
             let low = (0..<count).count { bytes[256 + $0 * 16] < 128 }
             #expect(abs(low - count / 2) < count / 8, "\(low) of \(count)")
         }
         #expect(
-            try place.publisher().publish(input, options: options, now: now)
+            try feed.publisher().publish(input, options: options, now: now)
                 == .alreadyPublished(1...3))
     }
 
     @Test("a preview says what a publish then does, and changes nothing")
     func preview() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let options = PublishOptions(noteBytes: 64, batchDigests: 2048)
         let input = try Sample.input(0..<2500)
-        let before = try place.headBytes()
-        let preview = try place.publisher().preview(input, options: options)
+        let before = try feed.headBytes()
+        let preview = try feed.publisher().preview(input, options: options)
         #expect(preview.outcome == .published(1...2))
         #expect(preview.items == 2500 && preview.decoys == 3072 - 2500)
-        #expect(try place.headBytes() == before && place.batchNames().isEmpty)
-        let outcome = try place.publisher().publish(input, options: options, now: now)
+        #expect(try feed.headBytes() == before && feed.batchNames().isEmpty)
+        let outcome = try feed.publisher().publish(input, options: options, now: now)
         #expect(outcome == preview.outcome)
-        #expect(try place.verify().bytes == preview.bytes)
+        #expect(try feed.verify().bytes == preview.bytes)
         #expect(
-            try place.publisher().preview(input, options: options).outcome
+            try feed.publisher().preview(input, options: options).outcome
                 == .alreadyPublished(1...2))
     }
 
     @Test("a cover batch looks like any other and holds nothing")
     func cover() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let options = PublishOptions(noteBytes: 64)
-        _ = try place.publisher().publish(try Sample.input([1]), options: options, now: now)
-        #expect(try place.publisher().publishCover(options: options, now: now) == 2)
-        let head = try place.verifiedHead()
+        _ = try feed.publisher().publish(try Sample.input([1]), options: options, now: now)
+        #expect(try feed.publisher().publishCover(now: now) == 2)
+        let head = try feed.verifiedHead()
         let headers = try head.plan.map { planned in
-            let bytes = try place.batchBytes(planned.name)
+            let bytes = try feed.batchBytes(planned.name)
             return try BatchHeader(signed: bytes.span.extracting(0..<256))
         }
         #expect(headers[0].payloadBytes == headers[1].payloadBytes)
         #expect(headers[0].kind == headers[1].kind && headers[1].salt != nil)
-        #expect(try place.verify(secrets: [Sample.localSecret(1)]).matches.count == 1)
+        #expect(try feed.verify(secrets: [Sample.localSecret(1)]).matches.count == 1)
     }
 
     @Test("signing again keeps sequence and batches, and moves issued and expires")
     func resign() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(try Sample.input([1]), now: now)
-        let before = try place.verify().head
-        try place.publisher().resign(now: now + 86_400)
-        let after = try place.verify().head
+        let feed = try TemporaryFeed()
+        _ = try feed.publisher().publish(try Sample.input([1]), now: now)
+        let before = try feed.verify().head
+        try feed.publisher().resign(now: now + 86_400)
+        let after = try feed.verify().head
         #expect(after.sequence == 1 && after.headerHash == before.headerHash)
         #expect(after.issued == before.issued + 86_400)
         #expect(after.expires == before.expires + 86_400)
         #expect(after.issued % 60 == 0)
         // A clock that went back does not make a head that clients take for an old one.
-        try place.publisher().resign(now: now)
-        #expect(try place.verify().head.issued == after.issued)
+        try feed.publisher().resign(now: now)
+        #expect(try feed.verify().head.issued == after.issued)
         // Another order is newer even then: whoever holds the old head cannot bring it back.
-        try place.publisher().resign(settings: FeedSettings(flags: .retired), now: now)
-        #expect(try place.verify().head.issued == after.issued + 60)
-        #expect(try place.verify().head.flags == .retired)
-        try place.publisher().resign(lifetimeSeconds: 60, now: now + 86_400)
-        #expect(try place.verify().head.expires == after.issued + 120)
+        try feed.publisher().resign(settings: FeedSettings(flags: .retired), now: now)
+        #expect(try feed.verify().head.issued == after.issued + 60)
+        #expect(try feed.verify().head.settings.flags == .retired)
+        try feed.publisher().resign(lifetimeSeconds: 60, now: now + 86_400)
+        #expect(try feed.verify().head.expires == after.issued + 120)
     }
 
     @Test("at most 448 batches and none older than 14 days are named")
     func retention() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         let options = PublishOptions(batchDigests: 1024)
         let bytes = Sodium.random((448 * 1024 + 1) * 8)
         func input(_ count: Int) throws -> FeedInput {
@@ -170,64 +162,62 @@ struct PublisherTests {
             return try FeedInput(digestsFrom: part, width: .short, encoding: .raw(record: 8))
         }
         let most = try input(447 * 1024)
-        #expect(try place.publisher().publish(most, options: options, now: now).sequence == 447)
-        for _ in 0..<3 { try place.publisher().publishCover(now: now + 60) }
-        var head = try place.verifiedHead().head
+        #expect(try feed.publisher().publish(most, options: options, now: now).sequence == 447)
+        for _ in 0..<3 { try feed.publisher().publishCover(now: now + 60) }
+        var head = try feed.verifiedHead().head
         #expect(head.count == 448 && head.firstSequence == 3 && head.sequence == 450)
         let tooMuch = try input(448 * 1024 + 1)
         #expect(
             error { () throws(FeedDirectoryError) in
-                _ = try place.publisher().publish(tooMuch, options: options, now: now)
+                _ = try feed.publisher().publish(tooMuch, options: options, now: now)
             } == .tooManyBatches(449))
-        try place.publisher().resign(now: now + 14 * FeedPlace.day)
-        #expect(try place.verifiedHead().head.count == 448)
-        try place.publisher().resign(now: now + 14 * FeedPlace.day + 60)
-        head = try place.verify().head
+        try feed.publisher().resign(now: now + 14 * TemporaryFeed.day)
+        #expect(try feed.verifiedHead().head.count == 448)
+        try feed.publisher().resign(now: now + 14 * TemporaryFeed.day + 60)
+        head = try feed.verify().head
         #expect(head.count == 3 && head.firstSequence == 448)
-        #expect(head.retainedBytes == 3 * (256 + 1024 * 16))
+        #expect(head.retainedBytes == 3 * (256 + 1024 * 8))
     }
 
     @Test("prune removes what nobody names after an hour, and nothing else")
     func prune() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let publisher = place.publisher()
+        let feed = try TemporaryFeed()
+        let publisher = feed.publisher()
         _ = try publisher.publish(try Sample.input([1]), now: now)
         let orphan = "b/00000000000000000002-0123456789abcdef"
         let foreign = "b/README"
         for name in [orphan, orphan + ".tmp", "head.tmp", foreign] {
-            try Files.create(place.directory + "/" + name, with: [UInt8(1)].span)
+            try Files.create(feed.directory + "/" + name, with: [UInt8(1)].span)
         }
-        let written = Int64(try FileStatus(of: place.directory + "/" + orphan).modified)
+        let written = Int64(try FileStatus(of: feed.directory + "/" + orphan).modified)
         #expect(try publisher.prune(now: written + 3599) == 0)
         #expect(try publisher.prune(now: written + 3660) == 3)
-        #expect(Files.exists(place.directory + "/" + foreign))
-        #expect(try place.verify().batches == 1)
+        #expect(Files.exists(feed.directory + "/" + foreign))
+        #expect(try feed.verify().batches == 1)
     }
 
     @Test("a publisher with another key, or none of a feed, changes nothing")
     func refuses() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        let before = try place.headBytes()
+        let feed = try TemporaryFeed()
+        let before = try feed.headBytes()
         let input = try Sample.input([1])
         let stranger = FeedPublisher(
-            directory: place.directory, key: SigningKey(seed: Sample.secret(1).span))
+            directory: feed.directory, key: SigningKey(seed: Sample.secret(1).span))
         #expect(
             error { () throws(FeedDirectoryError) in _ = try stranger.publish(input, now: now) }
                 == .head(.badSignature))
-        let nowhere = FeedPublisher(directory: place.path, key: place.key)
+        let nowhere = FeedPublisher(directory: feed.path, key: feed.key)
         #expect(
             error { () throws(FeedDirectoryError) in _ = try nowhere.publish(input, now: now) }
                 == .noFeed)
         #expect(
             error { () throws(FeedDirectoryError) in
-                try FeedDirectory.create(place.directory, key: place.key, now: now)
+                try FeedDirectory.create(feed.directory, key: feed.key, now: now)
             } == .exists)
         let long = try Sample.input([1], note: String(repeating: "x", count: 215))
         #expect(
             error { () throws(FeedDirectoryError) in
-                _ = try place.publisher().publish(long, now: now)
+                _ = try feed.publisher().publish(long, now: now)
             } == .noteTooLong(item: 1, limit: 214))
         for options in [
             PublishOptions(noteBytes: 41), PublishOptions(noteBytes: 5000),
@@ -236,27 +226,26 @@ struct PublisherTests {
         ] {
             #expect(
                 error { () throws(FeedDirectoryError) in
-                    _ = try place.publisher().publish(input, options: options, now: now)
+                    _ = try feed.publisher().publish(input, options: options, now: now)
                 } == .options)
         }
-        #expect(try place.headBytes() == before && place.batchNames().isEmpty)
+        #expect(try feed.headBytes() == before && feed.batchNames().isEmpty)
     }
 
     @Test("verify names the batch that is missing or damaged")
     func damaged() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         for number in 0..<3 {
-            _ = try place.publisher().publish(try Sample.input([number]), now: now)
+            _ = try feed.publisher().publish(try Sample.input([number]), now: now)
         }
-        let path = place.directory + "/b/" + (try place.batchNames()[1])
+        let path = feed.directory + "/b/" + (try feed.batchNames()[1])
         var bytes = try Files.read(path, limit: 1 << 20)
         bytes[5000] ^= 1
         try Files.replace(path, with: bytes.span)
         func verify() -> FeedDirectoryError? {
             error { () throws(FeedDirectoryError) in
-                let directory = FeedDirectory(place.directory)
-                _ = try directory.verify([place.publicKey], now: now)
+                let directory = FeedDirectory(feed.directory)
+                _ = try directory.verify([feed.publicKey], now: now)
             }
         }
         #expect(verify() == .batch(2, .corruptBatch(.payloadHash)))
@@ -265,7 +254,7 @@ struct PublisherTests {
         let input = try Sample.input([9])
         #expect(
             error { () throws(FeedDirectoryError) in
-                _ = try place.publisher().publish(input, now: now)
+                _ = try feed.publisher().publish(input, now: now)
             } == .missingBatch(2))
     }
 }

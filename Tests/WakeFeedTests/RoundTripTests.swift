@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
@@ -8,26 +9,25 @@ import WakeSodium
 struct RoundTripTests {
     @Test("a signed head that is accepted, whatever its fields, encodes to its own bytes")
     func heads() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
+        let feed = try TemporaryFeed()
         for number in 0..<3 {
-            _ = try place.publisher().publish(try Sample.input([number]), now: FeedPlace.now)
+            _ = try feed.publisher().publish(try Sample.input([number]), now: TemporaryFeed.now)
         }
-        let bytes = try place.headBytes()
-        let verifier = HeadVerifier(cursor: FeedCursor(key: place.publicKey))
-        var generator = SeededGenerator(state: 6)
+        let bytes = try feed.headBytes()
+        let verifier = HeadVerifier(cursor: FeedCursor(key: feed.publicKey))
+        var generator = SplitMix64(seed: 6)
         var accepted = 0
         for _ in 0..<3000 {
-            let forged = Forge.head(bytes, with: place.key) { head in
+            let forged = Forge.head(bytes, with: feed.key) { head in
                 for _ in 0..<Int.random(in: 1...3, using: &generator) {
                     let offset = Int.random(in: 24..<288, using: &generator)
                     head[offset] = UInt8.random(in: 0...255, using: &generator)
                 }
             }
             do throws(FeedError) {
-                let verified = try verifier.verify(forged.span, now: FeedPlace.now)
+                let verified = try verifier.verify(forged.span, now: TemporaryFeed.now)
                 accepted += 1
-                #expect(verified.head.encoded(signedWith: place.key) == forged)
+                #expect(verified.head.encoded(signedWith: feed.key) == forged)
             } catch {
                 guard case .malformedHead = error else {
                     Issue.record("\(error)")
@@ -40,15 +40,14 @@ struct RoundTripTests {
 
     @Test("a signed header that is read, whatever its fields, encodes to its own bytes")
     func headers() throws {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(
-            try Sample.input([1]), options: PublishOptions(noteBytes: 64), now: FeedPlace.now)
-        let bytes = try place.batchBytes(try place.batchNames()[0])
-        var generator = SeededGenerator(state: 7)
+        let feed = try TemporaryFeed()
+        _ = try feed.publisher().publish(
+            try Sample.input([1]), options: PublishOptions(noteBytes: 64), now: TemporaryFeed.now)
+        let bytes = try feed.batchBytes(try feed.batchNames()[0])
+        var generator = SplitMix64(seed: 7)
         var accepted = 0
         for _ in 0..<3000 {
-            let forged = Forge.batch(bytes, with: place.key) { header in
+            let forged = Forge.batch(bytes, with: feed.key) { header in
                 for _ in 0..<Int.random(in: 1...3, using: &generator) {
                     let offset = Int.random(in: 8..<136, using: &generator)
                     header[offset] = UInt8.random(in: 0...255, using: &generator)
@@ -58,7 +57,7 @@ struct RoundTripTests {
                 let header = try BatchHeader(signed: forged.span.extracting(0..<256))
                 guard header.payloadBytes < Int.max else { continue }
                 accepted += 1
-                #expect(header.encoded(signedWith: place.key) == Array(forged[..<256]))
+                #expect(header.encoded(signedWith: feed.key) == Array(forged[..<256]))
             } catch {
                 #expect(error == .corruptBatch(.shape))
             }

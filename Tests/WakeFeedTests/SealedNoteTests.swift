@@ -2,6 +2,7 @@ import Testing
 import WakeModel
 import WakeSodium
 
+import WakeSystem
 @testable import WakeFeed
 
 /// A note is what a match says; that there is a match never hangs on it.
@@ -11,22 +12,21 @@ struct SealedNoteTests {
     private func match(
         _ forge: (_ index: Int, _ payload: inout [UInt8]) -> Void
     ) throws -> FeedMatch {
-        let place = try FeedPlace()
-        defer { place.remove() }
-        _ = try place.publisher().publish(
+        let feed = try TemporaryFeed()
+        _ = try feed.publisher().publish(
             try Sample.input([1], note: "hello"), options: PublishOptions(noteBytes: 64),
-            now: FeedPlace.now)
-        let bytes = try place.batchBytes(try place.verifiedHead().plan[0].name)
+            now: TemporaryFeed.now)
+        let bytes = try feed.batchBytes(try feed.verifiedHead().plan[0].name)
         let salt = BatchSalt(Array(bytes[48..<64]))
         let digest = Digest(of: SecretBytes(Sample.secret(1)), salt: salt, width: .standard)
         let index = try #require(
             (0..<1024).first {
                 Digest(bytes.span, at: 256 + $0 * 16, width: .standard) == digest
             })
-        let forged = Forge.payload(bytes, with: place.key) { forge(1024 * 16 + index * 64, &$0) }
-        let headBytes = Forge.head(try place.headBytes(), naming: forged, with: place.key)
-        let head = try HeadVerifier(cursor: FeedCursor(key: place.publicKey))
-            .verify(headBytes.span, now: FeedPlace.now)
+        let forged = Forge.payload(bytes, with: feed.key) { forge(1024 * 16 + index * 64, &$0) }
+        let headBytes = Forge.head(try feed.headBytes(), naming: forged, with: feed.key)
+        let head = try HeadVerifier(cursor: FeedCursor(key: feed.publicKey))
+            .verify(headBytes.span, now: TemporaryFeed.now)
         let secrets = [Sample.localSecret(1), Sample.localSecret(2)]
         let matches = try readBatch(
             forged, cursor: head.cursor, head: head, secrets: secrets
@@ -74,7 +74,7 @@ struct SealedNoteTests {
         let key = secret.withSpan { Blake2b.hash($0, key: domain.span) }
         for (length, isOpen) in [(22, true), (23, false), (65_535, false)] as [(UInt16, Bool)] {
             var plain = [UInt8](repeating: 1, count: 24)
-            plain.put(length, at: 0)
+            plain.put(littleEndian: length, at: 0)
             let nonce = Sodium.random(24)
             let sealed = SecretBox.seal(plain.span, nonce: nonce.span, key: key.span)
             #expect(sealed.count == 64)

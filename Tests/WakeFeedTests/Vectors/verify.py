@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the feed's format vectors a second time, from the written format alone.
+"""Reads the feed's vectors as a client: written from Policy/FEED.md alone.
 
-    verify.py          compare with the files beside this script, byte for byte
-    verify.py --write  write them
+    verify.py [DIRECTORY]    check the files beside this script, or a directory like it
 
-Needs hashlib (standard library) and `cryptography` for Ed25519 and Poly1305. XSalsa20 is spelled
-out below. Shares no code with the module it checks.
+Needs `cryptography` for Ed25519 and Poly1305. Prints the number of checks; exit status 1 at the
+first that fails.
 """
 import hashlib
 import pathlib
@@ -13,163 +12,188 @@ import struct
 import sys
 
 try:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.poly1305 import Poly1305
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 except ImportError:
     print("python3-cryptography is missing", file=sys.stderr)
     sys.exit(77)
 
-HERE = pathlib.Path(__file__).resolve().parent
-SEED = bytes(range(32))
-NOW = 1_800_000_059
-SECRETS = [bytes([n]) * 32 for n in (1, 2, 3)]
-NOTES = [b"first", b"", "dritte Zeile – ü".encode()]
+
+class Refused(Exception):
+    pass
 
 
-def blake2b(data, size=32, key=b""):
+def require(condition, error):
+    if not condition:
+        raise Refused(error)
+
+
+def hashed(data, size=32, key=b""):
     return hashlib.blake2b(data, digest_size=size, key=key).digest()
 
 
-class Stream:
-    """The random bytes of the vectors: BLAKE2b-512 of a word and a counter, end to end."""
-
-    def __init__(self, word):
-        self.word, self.counter, self.rest = word, 0, b""
-
-    def take(self, count):
-        while len(self.rest) < count:
-            self.rest += blake2b(self.word + struct.pack("<Q", self.counter), 64)
-            self.counter += 1
-        out, self.rest = self.rest[:count], self.rest[count:]
-        return out
+def number(data, offset, size):
+    return int.from_bytes(data[offset:offset + size], "little")
 
 
-def rotate(value, bits):
-    value &= 0xFFFFFFFF
-    return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
+def signed(data, domain, key_at, key):
+    """Section 3 and 4: keyID and signature end both layouts."""
+    require(data[key_at:key_at + 8] == hashed(key, 16)[:8], "badSignature")
+    try:
+        message = domain + data[:key_at + 8]
+        Ed25519PublicKey.from_public_bytes(key).verify(data[key_at + 8:key_at + 72], message)
+    except InvalidSignature:
+        raise Refused("badSignature") from None
 
 
-def salsa_rounds(x):
-    quarters = [(0, 4, 8, 12), (5, 9, 13, 1), (10, 14, 2, 6), (15, 3, 7, 11),
-                (0, 1, 2, 3), (5, 6, 7, 4), (10, 11, 8, 9), (15, 12, 13, 14)]
-    x = list(x)
-    for _ in range(10):
-        for a, b, c, d in quarters:
-            x[b] ^= rotate(x[a] + x[d], 7)
-            x[c] ^= rotate(x[b] + x[a], 9)
-            x[d] ^= rotate(x[c] + x[b], 13)
-            x[a] ^= rotate(x[d] + x[c], 18)
-    return x
+def read_head(data, key):
+    """Section 8, checks of a head, for a client that has seen nothing."""
+    require(len(data) >= 4096, "truncated")
+    require(len(data) == 4096, "tooLarge")
+    require(data[:8] == b"WAKEHD01", "badSignature")
+    signed(data, b"wake-feed/head/1\n", 4024, key)
+    require(data[8:24] == hashed(b"wake-feed-id" + key, 16), "wrongFeed")
+    require(not any(data[152:256] + data[3840:4024]), "malformedHead(reservedBytes)")
+    sequence, first = number(data, 24, 8), number(data, 32, 8)
+    times = number(data, 40, 8), number(data, 48, 8)
+    require(sequence < 2**63 - 1 and 1 <= first <= sequence + 1 and max(times) < 2**63,
+            "malformedHead(range)")
+    count = sequence + 1 - first
+    require(count <= 448, "malformedHead(table)")
+    require(not any(data[256 + count * 8:3840]), "malformedHead(reservedBytes)")
+    suffixes = [data[256 + i * 8:264 + i * 8] for i in range(count)]
+    require(not suffixes or suffixes[-1] == data[56:64], "malformedHead(table)")
+    return sequence, first, data[56:88], suffixes
 
 
-def salsa_input(key, middle):
-    s = struct.unpack("<4I", b"expand 32-byte k")
-    k = struct.unpack("<8I", key)
-    m = struct.unpack("<4I", middle)
-    return [s[0], *k[:4], s[1], *m, s[2], *k[4:], s[3]]
-
-
-def xsalsa20(key, nonce, count):
-    x = salsa_rounds(salsa_input(key, nonce[:16]))
-    subkey = struct.pack("<8I", *(x[i] for i in (0, 5, 10, 15, 6, 7, 8, 9)))
-    out = b""
-    block = 0
-    while len(out) < count:
-        start = salsa_input(subkey, nonce[16:] + struct.pack("<Q", block))
-        mixed = salsa_rounds(start)
-        out += struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(start, mixed)))
-        block += 1
-    return out[:count]
-
-
-def secretbox(message, nonce, key):
-    stream = xsalsa20(key, nonce, 32 + len(message))
-    cipher = bytes(a ^ b for a, b in zip(message, stream[32:]))
-    return nonce + Poly1305.generate_tag(stream[:32], cipher) + cipher
+def read_batch(data, key, sequence, previous, suffix, newest):
+    """Section 8, checks of a batch."""
+    require(len(data) >= 256, "truncated")
+    header, payload = data[:256], data[256:]
+    require(header[:8] == b"WAKEBT01", "badSignature")
+    signed(header, b"wake-feed/batch/1\n", 184, key)
+    require(not any(header[136:184]), "corruptBatch(reservedBytes)")
+    count, note = number(header, 40, 4), number(header, 46, 2)
+    width, kind = header[44], header[45]
+    require(width in (8, 16, 32) and kind in (0, 1) and number(header, 32, 8) < 2**63
+            and count >= 1024 and count % 1024 == 0 and (note >= 42 if kind else note == 0),
+            "corruptBatch(shape)")
+    require(header[8:24] == hashed(b"wake-feed-id" + key, 16), "wrongFeed")
+    require(number(header, 24, 8) == sequence, "corruptBatch(sequence)")
+    require(header[64:96] == previous, "fork")
+    header_hash = hashed(header)
+    require(header_hash[:8] == suffix and newest in (None, header_hash), "fork")
+    size = number(header, 128, 8)
+    require(size <= 4 << 20, "tooLarge")
+    require(size == count * (width + note), "corruptBatch(size)")
+    require(len(payload) >= size, "truncated")
+    require(len(payload) == size, "tooLarge")
+    require(hashed(payload) == header[96:128], "corruptBatch(payloadHash)")
+    digests = [payload[i:i + width] for i in range(0, count * width, width)]
+    require(all(a < b for a, b in zip(digests, digests[1:])), "corruptBatch(order)")
+    notes = payload[count * width:]
+    return header_hash, header[48:64], width, {
+        d: notes[i * note:(i + 1) * note] for i, d in enumerate(digests)}
 
 
 def digest(secret, salt, width):
-    return blake2b(secret + salt, max(width, 16), blake2b(b"wake-feed/digest/1"))[:width]
+    """Section 5."""
+    key = hashed(b"wake-feed/digest/1")
+    return hashed(secret + (salt if any(salt) else b""), max(width, 16), key)[:width]
 
 
-def seal(note, secret, size, nonce):
-    plain = struct.pack("<H", len(note)) + note
-    plain += bytes(size - 40 - len(plain))
-    return secretbox(plain, nonce, blake2b(secret, key=blake2b(b"wake-feed/note/1")))
+def xsalsa20(key, nonce, count):
+    def rotate(value, bits):
+        value &= 0xFFFFFFFF
+        return value << bits & 0xFFFFFFFF | value >> (32 - bits)
+
+    def rounds(x):
+        for _ in range(10):
+            for a, b, c, d in ((0, 4, 8, 12), (5, 9, 13, 1), (10, 14, 2, 6), (15, 3, 7, 11),
+                               (0, 1, 2, 3), (5, 6, 7, 4), (10, 11, 8, 9), (15, 12, 13, 14)):
+                x[b] ^= rotate(x[a] + x[d], 7)
+                x[c] ^= rotate(x[b] + x[a], 9)
+                x[d] ^= rotate(x[c] + x[b], 13)
+                x[a] ^= rotate(x[d] + x[c], 18)
+        return x
+
+    def state(key, middle):
+        s, k = struct.unpack("<4I", b"expand 32-byte k"), struct.unpack("<8I", key)
+        return [s[0], *k[:4], s[1], *struct.unpack("<4I", middle), s[2], *k[4:], s[3]]
+
+    x = rounds(state(key, nonce[:16]))
+    key = struct.pack("<8I", *(x[i] for i in (0, 5, 10, 15, 6, 7, 8, 9)))
+    out = b""
+    for block in range(count // 64 + 1):
+        start = state(key, nonce[16:] + struct.pack("<Q", block))
+        mixed = rounds(list(start))
+        out += struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(start, mixed)))
+    return out[:count]
 
 
-class Feed:
-    def __init__(self):
-        self.key = Ed25519PrivateKey.from_private_bytes(SEED)
-        self.public = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        self.id = blake2b(b"wake-feed-id" + self.public, 16)
-        self.key_id = blake2b(self.public, 16)[:8]
-        self.issued = NOW // 60 * 60
-        self.hashes, self.files = [], {}
+def open_note(sealed, secret):
+    """Section 6; None when it does not open."""
+    if len(sealed) < 42:
+        return None
+    nonce, tag, cipher = sealed[:24], sealed[24:40], sealed[40:]
+    stream = xsalsa20(hashed(secret, key=hashed(b"wake-feed/note/1")), nonce, 32 + len(cipher))
+    if Poly1305.generate_tag(stream[:32], cipher) != tag:
+        return None
+    plain = bytes(a ^ b for a, b in zip(cipher, stream[32:]))
+    length = number(plain, 0, 2)
+    return plain[2:2 + length] if length <= len(plain) - 2 else None
 
-    def sign(self, domain, body):
-        return body + self.key.sign(domain + body)
 
-    def batch(self, width, salt, note_bytes, stream, notes):
-        real = {digest(s, salt, width): i for i, s in enumerate(SECRETS)}
-        decoys = stream.take((1024 - len(real)) * width)
-        rows = dict(real)
-        for offset in range(0, len(decoys), width):
-            rows[decoys[offset:offset + width]] = None
-        assert len(rows) == 1024
-        payload = b"".join(sorted(rows))
-        for row in sorted(rows) if note_bytes else []:
-            item = rows[row]
-            if item is None:
-                payload += stream.take(note_bytes)
-            else:
-                payload += seal(notes[item], SECRETS[item], note_bytes, stream.take(24))
-        sequence = len(self.hashes) + 1
-        header = b"WAKEBT01" + self.id + struct.pack("<QQIBBH", sequence, self.issued, 1024,
-                                                     width, 1 if note_bytes else 0, note_bytes)
-        header += salt.ljust(16, b"\0") + (self.hashes or [bytes(32)])[-1]
-        header += blake2b(payload) + struct.pack("<Q", len(payload))
-        header = self.sign(b"wake-feed/batch/1\n", header.ljust(184, b"\0") + self.key_id)
-        self.hashes.append(blake2b(header))
-        self.files["b/%020d-%s" % (sequence, self.hashes[-1][:8].hex())] = header + payload
-
-    def head(self):
-        retained = sum(len(data) for name, data in self.files.items() if name[:2] == "b/")
-        head = b"WAKEHD01" + self.id + struct.pack("<QQQQ", len(self.hashes), 1, self.issued,
-                                                   self.issued + 7 * 86400)
-        head += self.hashes[-1] + struct.pack("<Q", retained)
-        head += struct.pack("<IIIIII", 14400, 300, 0, 0, 0, 30)
-        head = head.ljust(256, b"\0") + b"".join(h[:8] for h in self.hashes)
-        head = self.sign(b"wake-feed/head/1\n", head.ljust(4024, b"\0") + self.key_id)
-        assert len(head) == 4096
-        self.files["head"] = head
-
-    def expected(self):
-        lines = ["key " + self.public.hex(), "feed " + self.id.hex()]
-        for sequence, hash in enumerate(self.hashes, 1):
-            lines.append("batch %d %s" % (sequence, hash.hex()))
-        for note in (None, NOTES[0]):
-            name = blake2b(self.id + SECRETS[0] + (note or b""), 16).hex()
-            lines.append("match %s %s" % (name, "-" if note is None else note.hex()))
-        self.files["expected"] = ("\n".join(lines) + "\n").encode()
+def read_feed(files, key, secrets):
+    """All lines of `expected`, from head and batches."""
+    feed_id = hashed(b"wake-feed-id" + key, 16)
+    lines = ["key " + key.hex(), "feed " + feed_id.hex()]
+    sequence, first, newest, suffixes = read_head(files["head"], key)
+    previous, matches = bytes(32), []
+    for index, suffix in enumerate(suffixes):
+        name = "b/%020d-%s" % (first + index, suffix.hex())
+        is_last = first + index == sequence
+        previous, salt, width, rows = read_batch(
+            files[name], key, first + index, previous, suffix, newest if is_last else None)
+        lines.append("batch %d %s" % (first + index, previous.hex()))
+        for secret in secrets:
+            sealed = rows.get(digest(secret, salt, width))
+            require(sealed is not None, "no match")
+            note = open_note(sealed, secret)
+            name = hashed(feed_id + secret + (note or b""), 16)
+            matches.append((secret, "match %s %s" % (name.hex(), "-" if note is None
+                                                     else note.hex())))
+    return lines + [line for secret, line in matches if secret == secrets[0]], matches
 
 
 def main():
-    feed = Feed()
-    stream = Stream(b"vectors")
-    feed.batch(16, b"", 0, stream, None)
-    feed.batch(8, stream.take(16), 64, stream, NOTES)
-    feed.head()
-    feed.expected()
-    for name, data in feed.files.items():
-        path = HERE / name
-        if sys.argv[1:] == ["--write"]:
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(data)
-        elif not path.exists() or path.read_bytes() != data:
-            sys.exit("%s differs" % name)
-    print("%d files agree" % len(feed.files))
+    here = pathlib.Path(sys.argv[1] if sys.argv[1:] else __file__).resolve()
+    here = here if here.is_dir() else here.parent
+    files = {"head": (here / "head").read_bytes()}
+    files.update(("b/" + path.name, path.read_bytes()) for path in (here / "b").iterdir())
+    expected = (here / "expected").read_text().splitlines()
+    key = bytes.fromhex(expected[0].split()[1])
+    secrets = [bytes([n]) * 32 for n in (1, 2, 3)]
+    lines, matches = read_feed(files, key, secrets)
+    if lines != expected:
+        sys.exit("the files say something else than `expected`")
+    notes = [line.split(" ")[2] for _, line in matches[3:]]
+    if notes != [note.hex() for note in (b"first", b"", "dritte Zeile – ü".encode())]:
+        sys.exit("the notes differ")
+    checks = 2
+    for name, data in files.items():
+        for change in (lambda d: d[:-1], lambda d: d + b"\0",
+                       *(lambda d, i=i: d[:i] + bytes([d[i] ^ 1]) + d[i + 1:]
+                         for i in (0, 9, 24, 50, 100, 200, len(data) - 1))):
+            try:
+                read_feed({**files, name: change(data)}, key, secrets)
+            except Refused:
+                checks += 1
+            else:
+                sys.exit("an altered %s was accepted" % name)
+    print("%d checks passed" % checks)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+/// The refusal of bytes of a feed. No refused byte is used, and the cursor stays.
+public enum FeedError: Error, Equatable, Sendable {
+    /// Fewer bytes than there should be: fetch the rest.
+    case truncated
+    /// More bytes than the head, or the batch by its own header, may have.
+    case tooLarge
+    /// Not signed by a key of this feed: tampered with, another key's, or no feed at all (a captive
+    /// portal's page).
+    case badSignature
+    /// Correctly signed, for another feed.
+    case wrongFeed
+    /// Older than a head already verified: a stale cache, or an attacker who withholds news.
+    case rollback(stored: UInt64, offered: UInt64)
+    /// Two different batches were signed under one number: the publisher showed others another
+    /// feed. Permanent; both are evidence.
+    case fork(sequence: UInt64)
+    /// Correctly signed, but outside this version of the format.
+    case malformedHead(HeadFault)
+    /// A batch that contradicts its header or the head.
+    case corruptBatch(BatchFault)
+}
+
+/// A fault in a correctly signed head.
+public enum HeadFault: Sendable, Equatable {
+    /// Bytes that must be zero are not.
+    case reservedBytes
+    /// A number beyond what the format holds.
+    case range
+    /// The table and the numbers around it contradict each other.
+    case table
+    /// The announced next key is no key.
+    case nextKey
+}
+
+/// A fault in a batch.
+public enum BatchFault: Sendable, Equatable {
+    /// Bytes of the header that must be zero are not.
+    case reservedBytes
+    /// Digest count, width, kind or note size outside the format.
+    case shape
+    /// A batch of another number than the one asked for.
+    case sequence
+    /// `payloadBytes` contradicts count and widths.
+    case size
+    /// The payload's hash is another than the header's.
+    case payloadHash
+    /// Digests are not strictly ascending.
+    case order
+}
+
+/// A warning to users; the data is used all the same.
+public enum FeedWarning: Sendable, Equatable {
+    /// The head expired: the publisher is silent, or an attacker withholds newer heads.
+    /// Seconds since 1970.
+    case stale(expired: Int64)
+    /// The head comes from the future: one of the two clocks is wrong. Seconds since 1970.
+    case clockSkew(issued: Int64)
+    /// Batches that are not retained any more: what was published in them cannot be checked.
+    case gap(missing: ClosedRange<UInt64>)
+}

@@ -1,0 +1,130 @@
+import WakeSystem
+
+/// The one file of a feed that changes: 4096 signed bytes that name the newest batch and every
+/// batch still retained, and hold the publisher's settings.
+///
+/// Values of this type come from `HeadVerifier` only.
+public struct FeedHead: Sendable, Equatable {
+    /// The feed it belongs to.
+    public let feedID: FeedID
+    /// Number of the newest batch; 0 before the first.
+    public let sequence: UInt64
+    /// Number of the oldest batch retained; `sequence + 1` when none is.
+    public let firstSequence: UInt64
+    /// Time of the signature, rounded down to the minute; seconds since 1970.
+    public let issued: Int64
+    /// Time by which a newer head should exist; seconds since 1970.
+    public let expires: Int64
+    /// Header hash of the batch `sequence`; `.none` before the first.
+    public let headerHash: HeaderHash
+    /// Bytes of all retained batches, headers included.
+    public let retainedBytes: UInt64
+    /// The publisher's settings for all clients.
+    public let settings: FeedSettings
+    /// The key that may sign from `sequence + 1` on beside the present one.
+    public let nextKey: FeedKey?
+    /// One for each of `firstSequence...sequence`.
+    public let suffixes: [BatchSuffix]
+
+    /// The number of retained batches.
+    public var count: Int { suffixes.count }
+
+    /// Whether the batch is retained.
+    public func retains(_ sequence: UInt64) -> Bool {
+        sequence >= firstSequence && sequence <= self.sequence
+    }
+
+    /// The first bytes of a retained batch's header hash; nil when it is not retained.
+    public func suffix(of sequence: UInt64) -> BatchSuffix? {
+        retains(sequence) ? suffixes[Int(sequence - firstSequence)] : nil
+    }
+
+    /// The name of a retained batch's file, as in `00000000000000001842-9c1f0a77e3b25d41`; nil when
+    /// it is not retained.
+    public func batchName(for sequence: UInt64) -> String? {
+        suffix(of: sequence).map { Self.batchName(sequence, $0) }
+    }
+
+    /// 20 decimal digits, a hyphen, 16 hexadecimal digits.
+    static func batchName(_ sequence: UInt64, _ suffix: BatchSuffix) -> String {
+        let digits = String(sequence)
+        return String(repeating: "0", count: 20 - digits.count) + digits + "-" + suffix.text
+    }
+
+    /// Whether a name has the form of a batch's.
+    package static func isBatchName(_ name: String) -> Bool { sequence(ofBatchName: name) != nil }
+
+    /// The number in a name that has the form of a batch's; nil for any other name.
+    package static func sequence(ofBatchName name: String) -> UInt64? {
+        let bytes = Array(name.utf8)
+        guard bytes.count == 37, bytes[20] == UInt8(ascii: "-"),
+            bytes[..<20].allSatisfy(\.isDigit),
+            bytes[21...].allSatisfy({ $0.isHexDigit && $0 == $0.lowercased })
+        else { return nil }
+        return UInt64(String(decoding: bytes[..<20], as: UTF8.self))
+    }
+}
+
+/// The publisher's directives to every client alike.
+public struct FeedFlags: OptionSet, Sendable, Hashable {
+    /// The bits of the head's field.
+    public let rawValue: UInt32
+
+    /// Keeps bits that are unknown to this version.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Wake-ups are to be ignored for `pauseSeconds`; polling goes on.
+    public static let paused = FeedFlags(rawValue: 1)
+    /// The feed has ended: clients unregister and stop.
+    public static let retired = FeedFlags(rawValue: 2)
+    /// Clients do not send push tokens.
+    public static let noRegistration = FeedFlags(rawValue: 4)
+}
+
+/// The part of a head that controls clients. It is adopted only from the head with the highest
+/// `issued` that was ever verified, so that an old head cannot restore old directives.
+public struct FeedSettings: Sendable, Hashable {
+    /// Seconds between two polls.
+    public var pollSeconds: UInt32
+    /// Longest random wait of a client after a wake-up, seconds.
+    public var spreadSeconds: UInt32
+    /// Directives that are on or off.
+    public var flags: FeedFlags
+    /// Duration of `paused`, seconds.
+    public var pauseSeconds: UInt32
+    /// Clients below this version should ask their user for an update.
+    public var minimumClientVersion: UInt32
+    /// Seconds caches between publisher and client may keep a head.
+    public var cacheSeconds: UInt32
+
+    /// The defaults: a poll every four hours, wake-ups spread over five minutes, no directives.
+    public init(
+        pollSeconds: UInt32 = 14_400, spreadSeconds: UInt32 = 300, flags: FeedFlags = [],
+        pauseSeconds: UInt32 = 0, minimumClientVersion: UInt32 = 0, cacheSeconds: UInt32 = 30
+    ) {
+        self.pollSeconds = pollSeconds
+        self.spreadSeconds = spreadSeconds
+        self.flags = flags
+        self.pauseSeconds = pauseSeconds
+        self.minimumClientVersion = minimumClientVersion
+        self.cacheSeconds = cacheSeconds
+    }
+
+    /// The settings as they stand in a head: 24 bytes.
+    var bytes: [UInt8] {
+        [
+            pollSeconds, spreadSeconds, flags.rawValue, pauseSeconds, minimumClientVersion,
+            cacheSeconds,
+        ].reduce(into: []) { $0.append(littleEndian: $1) }
+    }
+
+    /// - Parameter bytes: 24 bytes of a head.
+    init(_ bytes: Span<UInt8>) {
+        self.init(
+            pollSeconds: bytes.littleEndian(at: 0), spreadSeconds: bytes.littleEndian(at: 4),
+            flags: FeedFlags(rawValue: bytes.littleEndian(at: 8)),
+            pauseSeconds: bytes.littleEndian(at: 12),
+            minimumClientVersion: bytes.littleEndian(at: 16),
+            cacheSeconds: bytes.littleEndian(at: 20))
+    }
+}

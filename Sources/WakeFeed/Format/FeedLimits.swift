@@ -1,0 +1,37 @@
+/// The bounds of the feed format; `Policy/FEED.md` has them too. A client refuses what exceeds them
+/// before it keeps a byte.
+public enum FeedLimits {
+    /// Bytes of a head, always.
+    public static let headBytes = 4096
+    /// Bytes of a batch's header.
+    public static let headerBytes = 256
+    /// Largest payload of one batch, bytes.
+    public static let payloadBytes = 4 << 20
+    /// Batches a head can name: the capacity of its table.
+    public static let retainedBatches = 448
+    /// Seconds a batch is retained: 14 days.
+    public static let retainedSeconds: Int64 = 14 * 86_400
+    /// A batch holds a multiple of this many digests, so that its size says little.
+    public static let digestMultiple = 1024
+    /// Bytes of a sealed note that are not note: nonce, authenticator and length.
+    public static let noteOverheadBytes = 24 + 16 + 2
+    /// Seconds a clock may be off before a head counts as stale or as issued in the future.
+    public static let clockToleranceSeconds: Int64 = 600
+    /// Attempts of a client to fetch a head that is as new as a wake-up's hint.
+    public static let staleEdgeAttempts = 5
+    /// Bytes of a local secret: a shorter one could be guessed from its published digest.
+    public static let secretBytes = 16...1024
+    /// Bytes hashed and searched together, so that they are read from memory once.
+    static let windowBytes = 64 << 10
+    /// Keys in a cursor: the pinned ones and an announced successor.
+    static let acceptedKeys = 8
+
+    // Of publishers only.
+
+    /// Default lifetime of a head: 7 days.
+    package static let lifetimeSeconds: Int64 = 7 * 86_400
+    /// Default bytes of a sealed note.
+    static let noteBytes = 256
+    /// Seconds an unreferenced file is kept: a client may still fetch it by an older head.
+    static let graceSeconds: Int64 = 3600
+}

@@ -1,0 +1,110 @@
+private import Synchronization
+package import WakeModel
+private import WakeSodium
+public import WakeSystem
+
+/// A secret of this device, searched for in the feed. It never leaves the device.
+public struct LocalSecret: Sendable, Redacted {
+    /// The app's own name for it, returned with a match.
+    public let id: String
+    package let bytes: SecretBytes
+
+    /// Copies the bytes into memory that is wiped on release.
+    /// - Returns: nil unless there are 16 to 1024 bytes.
+    public init?(id: String, bytes: Span<UInt8>) {
+        guard FeedLimits.secretBytes.contains(bytes.count) else { return nil }
+        self.init(id: id, bytes: SecretBytes(bytes))
+    }
+
+    package init(id: String, bytes: SecretBytes) {
+        precondition(FeedLimits.secretBytes.contains(bytes.count))
+        self.id = id
+        self.bytes = bytes
+    }
+}
+
+/// The local secrets of one cycle and the matchers derived from them. The digests for unsalted
+/// batches of a width are derived once.
+public final class LocalSecretSet: Sendable {
+    /// In the order they were given.
+    public let secrets: [LocalSecret]
+    private let unsalted = Mutex<[DigestWidth: Matcher]>([:])
+
+    /// - Parameter secrets: may be empty.
+    public init(_ secrets: [LocalSecret]) {
+        self.secrets = secrets
+    }
+
+    /// The matcher for a batch with this header.
+    func matcher(for header: BatchHeader) -> Matcher {
+        let width = header.width
+        guard header.salt == nil else {
+            return Matcher(secrets: secrets, width: width, salt: header.salt)
+        }
+        return unsalted.withLock { known in
+            if let matcher = known[width] { return matcher }
+            let matcher = Matcher(secrets: secrets, width: width, salt: nil)
+            known[width] = matcher
+            return matcher
+        }
+    }
+
+    /// The matches of a batch's hits, ordered by digest, then by secret.
+    func matches(of hits: [PayloadReader.Hit], in header: BatchHeader) -> [FeedMatch] {
+        hits.flatMap { hit in
+            hit.secrets.map { index in
+                FeedMatch(secret: secrets[index], sealedNote: hit.sealedNote, in: header)
+            }
+        }
+    }
+}
+
+/// The identity of a match: BLAKE2b-128 of feed, secret and note. Not of the digest: an item that
+/// is published twice, salted or not, is delivered once.
+public struct MatchID: Sendable, Hashable {
+    /// 16 bytes.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: 16 bytes, as stored.
+    /// - Returns: nil for another length.
+    public init?(bytes: [UInt8]) {
+        guard bytes.count == 16 else { return nil }
+        self.bytes = bytes
+    }
+
+    init(feedID: FeedID, secret: SecretBytes, note: [UInt8]?) {
+        let hash = Blake2b(count: 16)
+        hash.update(feedID.bytes.span)
+        secret.withSpan { hash.update($0) }
+        if let note { hash.update(note.span) }
+        bytes = hash.finish()
+    }
+
+    /// 32 lower-case hexadecimal digits.
+    public var text: String {
+        String(decoding: Hex.encode(bytes.span), as: UTF8.self)
+    }
+}
+
+/// A published digest that belongs to a local secret.
+public struct FeedMatch: Sendable, Equatable, Redacted {
+    /// Stays the same when the item is published again.
+    public let matchID: MatchID
+    /// The `id` of the local secret.
+    public let secretID: String
+    /// The publisher's note to the holders of the secret; nil without one.
+    public let note: [UInt8]?
+    /// The batch with the digest.
+    public let sequence: UInt64
+}
+
+extension FeedMatch {
+    /// A note that does not open, because there is none or it is sealed for another secret, does
+    /// not cancel the match: the digest was published.
+    fileprivate init(secret: LocalSecret, sealedNote: [UInt8]?, in header: BatchHeader) {
+        let note = sealedNote.flatMap { SealedNote.open($0, secret: secret.bytes) }
+        self.init(
+            matchID: MatchID(feedID: header.feedID, secret: secret.bytes, note: note),
+            secretID: secret.id, note: note, sequence: header.sequence)
+    }
+}

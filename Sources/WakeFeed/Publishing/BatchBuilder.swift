@@ -1,0 +1,157 @@
+internal import WakeModel
+internal import WakeSodium
+import WakeSystem
+
+/// A builder of batches from items: shuffled, split, padded with decoys, sorted, signed.
+struct BatchBuilder {
+    let feedID: FeedID
+    let key: SigningKey
+    /// Time of the signatures, a full minute; seconds since 1970.
+    let issued: Int64
+    let shape: BatchShape
+    let options: PublishOptions
+    let random: RandomSource
+
+    /// A batch ready to be written.
+    struct Built {
+        let header: BatchHeader
+        let headerHash: HeaderHash
+        /// Header and payload.
+        let bytes: [UInt8]
+
+        var name: String { FeedHead.batchName(header.sequence, headerHash.suffix) }
+    }
+
+    /// Sorts by digest; of equal digests the real one precedes the decoy.
+    private struct Row {
+        let digest: Digest
+        /// The item's index; `decoy` for none.
+        let item: Int
+        static let decoy = Int.max
+
+        static func precedes(_ left: Row, _ right: Row) -> Bool {
+            left.digest != right.digest ? left.digest < right.digest : left.item < right.item
+        }
+    }
+
+    /// The indices of the items of each batch, in random order: cut in the digests' order, each
+    /// batch would cover a range of its own, and decoys, which cover all of it, would stand out.
+    func parts(of input: FeedInput) -> [[Int]] {
+        let capacity = shape.capacity(limit: options.batchDigests)
+        guard input.count > capacity else { return [Array(0..<input.count)] }
+        let order = random.order(input.count)
+        return stride(from: 0, to: order.count, by: capacity).map {
+            Array(order[$0..<min($0 + capacity, order.count)])
+        }
+    }
+
+    /// - Parameter part: indices of the items of this batch; none for a cover batch.
+    func build(
+        _ input: FeedInput, part: [Int], sequence: UInt64, previous: HeaderHash
+    ) -> Built {
+        let salt = shape.isSalted ? random.salt() : nil
+        let rows = rows(of: input, part: part, salt: salt)
+        // Header and payload are one array; the header follows when the payload's hash is known.
+        var bytes = [UInt8](repeating: 0, count: FeedLimits.headerBytes)
+        let payloadBytes = rows.count * shape.rowBytes
+        bytes.reserveCapacity(FeedLimits.headerBytes + payloadBytes)
+        for row in rows { row.digest.append(to: &bytes, width: shape.width) }
+        if shape.noteBytes > 0 {
+            for row in rows { bytes += sealedNote(for: row, of: input) }
+        }
+        let payloadHash = Blake2b.hash(
+            bytes.span.extracting(FeedLimits.headerBytes..<bytes.count))
+        let header = BatchHeader(
+            feedID: feedID, sequence: sequence, issued: issued, count: rows.count,
+            width: shape.width, kind: shape.noteBytes > 0 ? .notes : .digests,
+            noteBytes: shape.noteBytes, salt: salt, previous: previous,
+            payloadHash: payloadHash, payloadBytes: payloadBytes)
+        let headerBytes = header.encoded(signedWith: key)
+        bytes.put(headerBytes, at: 0)
+        return Built(
+            header: header, headerHash: HeaderHash(ofHeader: headerBytes.span), bytes: bytes)
+    }
+
+    private func rows(of input: FeedInput, part: [Int], salt: BatchSalt?) -> [Row] {
+        var rows =
+            switch input {
+            case .digests(let digests, _):
+                part.map { Row(digest: digests[$0], item: $0) }
+            case .secrets(let items):
+                part.map { index in
+                    let digest = Digest(of: items[index].secret, salt: salt, width: shape.width)
+                    return Row(digest: digest, item: index)
+                }
+            }
+        pad(&rows)
+        return rows
+    }
+
+    /// Adds decoys up to a multiple of 1024, then sorts: after it their places tell nothing.
+    private func pad(_ rows: inout [Row]) {
+        let width = shape.width
+        let target = shape.padded(rows.count, options)
+        while true {
+            let decoys = random.bytes((target - rows.count) * width.rawValue)
+            for offset in stride(from: 0, to: decoys.count, by: width.rawValue) {
+                rows.append(
+                    Row(digest: Digest(decoys.span, at: offset, width: width), item: Row.decoy))
+            }
+            rows.sort(by: Row.precedes)
+            // Equal digests, which short ones may be by chance, are published once.
+            var unique: [Row] = []
+            unique.reserveCapacity(rows.count)
+            for row in rows where unique.last?.digest != row.digest { unique.append(row) }
+            rows = unique
+            if rows.count == target { return }
+        }
+    }
+
+    private func sealedNote(for row: Row, of input: FeedInput) -> [UInt8] {
+        guard row.item != Row.decoy, case .secrets(let items) = input,
+            let note = items[row.item].note
+        else { return random.bytes(shape.noteBytes) }
+        return SealedNote.seal(
+            note, secret: items[row.item].secret, noteBytes: shape.noteBytes,
+            nonce: random.bytes(24))
+    }
+}
+
+/// A source of random bytes for salts, decoys, nonces and the order of items; replaceable, so that
+/// format vectors are reproducible.
+package struct RandomSource: Sendable {
+    private let fill: @Sendable (Int) -> [UInt8]
+
+    /// - Parameter fill: returns the given number of bytes.
+    package init(_ fill: @escaping @Sendable (Int) -> [UInt8]) {
+        self.fill = fill
+    }
+
+    /// libsodium's generator.
+    package static let system = RandomSource { Sodium.random($0) }
+
+    package func bytes(_ count: Int) -> [UInt8] {
+        let bytes = fill(count)
+        precondition(bytes.count == count)
+        return bytes
+    }
+
+    func salt() -> BatchSalt {
+        while true {
+            if let salt = BatchSalt(bytes(16)) { return salt }
+        }
+    }
+
+    /// An even random order of `0..<count` (Fisher and Yates).
+    func order(_ count: Int) -> [Int] {
+        var order = Array(0..<count)
+        guard count > 1 else { return order }
+        let words = bytes((count - 1) * 8)
+        for index in stride(from: count - 1, to: 0, by: -1) {
+            let word: UInt64 = words.span.littleEndian(at: (index - 1) * 8)
+            // 64 random bits spread over at most 2²⁶ places: the bias is below 2⁻³⁸.
+            order.swapAt(index, Int(word.multipliedFullWidth(by: UInt64(index + 1)).high))
+        }
+        return order
+    }
+}

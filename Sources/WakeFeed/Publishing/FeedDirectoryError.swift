@@ -1,0 +1,68 @@
+package import WakeSystem
+
+/// A failure to create, read or publish into a feed's directory.
+package enum FeedDirectoryError: Error, Equatable, Sendable {
+    /// A system call failed.
+    case file(FileError)
+    /// Another publisher has the lock of this directory.
+    case locked
+    /// There is no feed in this directory.
+    case noFeed
+    /// There is a feed already.
+    case exists
+    /// The head is invalid, or not signed by this key.
+    case head(FeedError)
+    /// A batch is invalid.
+    case batch(UInt64, FeedError)
+    /// A batch that the head names is missing.
+    case missingBatch(UInt64)
+    /// `.journal` is damaged; without it a repeated publish would not be recognised.
+    case journal
+    /// No digests to publish.
+    case nothingToPublish
+    /// More batches at once than a head can name.
+    case tooManyBatches(Int)
+    /// The options contradict each other or the format.
+    case options
+    /// A note that is too long; the item's number in the input, from 1.
+    case noteTooLong(item: Int, limit: Int)
+    /// The announced key signs from the next batch on, not the present head.
+    case keyNotActive
+    /// The file with the signing key can be read by others, or belongs to another user.
+    case keyFileNotPrivate
+    /// The file with the signing key has other contents.
+    case keyFileMalformed
+    /// The observer of a publish stopped it.
+    case interrupted
+
+    /// The failure and what to do, in English; names no file and no item.
+    package var message: String {
+        switch self {
+        case .file(let error): "the feed directory could not be used: \(error.reason)"
+        case .locked: "another publisher is at work in this directory; try again when it is done"
+        case .noFeed: "there is no feed in this directory; make one with feed init"
+        case .exists: "there is a feed in this directory already"
+        case .head(.badSignature): "the head is not signed with this key; check the key file"
+        case .head(.wrongFeed): "the head belongs to another feed; check the key file"
+        case .head: "the head is damaged; restore the directory from its static host"
+        case .batch(let sequence, _): "batch \(sequence) is damaged; restore it"
+        case .missingBatch(let sequence): "batch \(sequence) is missing; restore it"
+        case .journal: "the journal is damaged; remove .journal if nothing needs a retry"
+        case .nothingToPublish: "there is nothing to publish in the input"
+        case .tooManyBatches(let count):
+            "\(count) batches are more than a head can name; use larger batches"
+        case .options: "the options contradict each other; see the limits of the format"
+        case .noteTooLong(let item, let limit):
+            "the note of item \(item) is longer than \(limit) bytes"
+        case .keyNotActive: "this key signs from the next batch on; publish with it first"
+        case .keyFileNotPrivate: "the key file must belong to this user with mode 0600"
+        case .keyFileMalformed: "the key file must hold one line of 43 characters of base64url"
+        case .interrupted: "stopped before the end; publish again"
+        }
+    }
+
+    /// The failure of a file operation.
+    static func of(_ error: FileError) -> FeedDirectoryError {
+        error.isLocked ? .locked : .file(error)
+    }
+}

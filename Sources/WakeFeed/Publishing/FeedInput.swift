@@ -1,0 +1,200 @@
+package import WakeModel
+import WakeSystem
+
+/// The input of a publish, read from a file and free of repetitions.
+package enum FeedInput: Sendable {
+    /// Secrets, from which digests are derived here.
+    case secrets([Item])
+    /// Digests that were derived elsewhere, ascending.
+    case digests([Digest], width: DigestWidth)
+
+    /// A secret and the note to its holders.
+    package struct Item: Sendable {
+        package let secret: SecretBytes
+        /// nil: the match alone.
+        package let note: [UInt8]?
+    }
+
+    /// The encoding of a file.
+    package enum Encoding: Sendable, Equatable {
+        /// One item a line, hexadecimal or base64url; if one line is hexadecimal, all must be.
+        case text
+        /// Items of this many bytes, one after the other.
+        case raw(record: Int)
+    }
+
+    package var count: Int {
+        switch self {
+        case .secrets(let items): items.count
+        case .digests(let digests, _): digests.count
+        }
+    }
+
+    package var hasNotes: Bool {
+        guard case .secrets(let items) = self else { return false }
+        return items.contains { $0.note != nil }
+    }
+
+    /// Reads digests.
+    package init(
+        digestsFrom file: [UInt8], width: DigestWidth, encoding: Encoding = .text
+    ) throws(FeedInputError) {
+        let allowed = width.rawValue...width.rawValue
+        var digests: [Digest] = []
+        try FeedInputParser(file, encoding: encoding).forEach(allowed: allowed) { bytes, _ in
+            digests.append(Digest(bytes.span, width: width))
+        }
+        guard !digests.isEmpty else { throw .empty }
+        digests.sort()
+        var unique = digests.prefix(1)
+        for digest in digests.dropFirst() where digest != unique[unique.endIndex - 1] {
+            unique.append(digest)
+        }
+        self = .digests(Array(unique), width: width)
+    }
+
+    /// Reads secrets of 16 to 1024 bytes.
+    /// - Parameter notes: a file with one line of text for each item, or one line for all of them.
+    package init(
+        secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
+    ) throws(FeedInputError) {
+        var secrets: [(bytes: [UInt8], line: Int)] = []
+        try FeedInputParser(file, encoding: encoding).forEach(allowed: FeedLimits.secretBytes) {
+            secrets.append(($0, $1))
+        }
+        guard !secrets.isEmpty else { throw .empty }
+        let notes = try notes.map { file throws(FeedInputError) in
+            try Self.notes(file, items: secrets.count)
+        }
+        var indices: [[UInt8]: Int] = [:]
+        var items: [Item] = []
+        for (index, secret) in secrets.enumerated() {
+            let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
+            if let known = indices[secret.bytes] {
+                guard items[known].note == note else {
+                    throw .conflictingNote(line: secret.line)
+                }
+                continue
+            }
+            indices[secret.bytes] = items.count
+            items.append(Item(secret: SecretBytes(secret.bytes), note: note))
+        }
+        self = .secrets(items)
+    }
+
+    private static func notes(_ file: [UInt8], items: Int) throws(FeedInputError) -> [[UInt8]] {
+        var lines = FeedInputParser.lines(of: file).map { Array($0) }
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        guard lines.count == 1 || lines.count == items else {
+            throw .noteCount(notes: lines.count, items: items)
+        }
+        return lines
+    }
+}
+
+/// A parser of input files.
+private struct FeedInputParser {
+    private let file: [UInt8]
+    private let encoding: FeedInput.Encoding
+
+    init(_ file: [UInt8], encoding: FeedInput.Encoding) {
+        self.file = file
+        self.encoding = encoding
+    }
+
+    /// - Parameters:
+    ///   - allowed: bytes of an item.
+    ///   - body: gets an item and its line, or its number in a raw file, from 1.
+    func forEach(
+        allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
+    ) throws(FeedInputError) {
+        switch encoding {
+        case .raw(let record): try forEachRecord(of: record, allowed: allowed, body)
+        case .text: try forEachLine(allowed: allowed, body)
+        }
+    }
+
+    private func forEachRecord(
+        of record: Int, allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
+    ) throws(FeedInputError) {
+        guard allowed.contains(record) else {
+            throw .length(line: 1, bytes: record, allowed: allowed)
+        }
+        guard file.count % record == 0 else {
+            throw .rawLength(bytes: file.count, record: record)
+        }
+        for (index, start) in stride(from: 0, to: file.count, by: record).enumerated() {
+            body(Array(file[start..<start + record]), index + 1)
+        }
+    }
+
+    private func forEachLine(
+        allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
+    ) throws(FeedInputError) {
+        let lines = Self.lines(of: file)
+        // A typing error in a hexadecimal line often leaves valid base64url, of something else. A
+        // line that is hexadecimal by chance does not happen: 22 of 64 characters, 22 times.
+        let isHex = lines.contains { $0.count >= 16 && Self.isHex($0) }
+        for (index, line) in lines.enumerated() where !line.isEmpty {
+            let text = Array(line)
+            if isHex, !Self.isHex(line) { throw .mixed(line: index + 1) }
+            guard let bytes = isHex ? Hex.decode(text.span) : Base64URL.decode(text.span) else {
+                throw .notText(line: index + 1)
+            }
+            guard allowed.contains(bytes.count) else {
+                throw .length(line: index + 1, bytes: bytes.count, allowed: allowed)
+            }
+            body(bytes, index + 1)
+        }
+    }
+
+    /// Lines without LF or CR LF.
+    static func lines(of file: [UInt8]) -> [ArraySlice<UInt8>] {
+        file.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            .map { $0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0 }
+    }
+
+    private static func isHex(_ line: ArraySlice<UInt8>) -> Bool {
+        line.count % 2 == 0 && line.allSatisfy(\.isHexDigit)
+    }
+}
+
+/// A fault in the input of a publish. Has the line, never its contents.
+package enum FeedInputError: Error, Equatable, Sendable {
+    /// Neither hexadecimal nor base64url. Lines count from 1.
+    case notText(line: Int)
+    /// Other lines are hexadecimal, this one is not.
+    case mixed(line: Int)
+    /// The length of a decoded line, and the allowed ones.
+    case length(line: Int, bytes: Int, allowed: ClosedRange<Int>)
+    /// A raw file that is no multiple of its record.
+    case rawLength(bytes: Int, record: Int)
+    /// No items.
+    case empty
+    /// Neither one note for each item, nor one for all.
+    case noteCount(notes: Int, items: Int)
+    /// The same secret as an earlier line's, with another note.
+    case conflictingNote(line: Int)
+    /// Digests are of unknown secrets: nothing can be sealed for them.
+    case notesForDigests
+
+    /// The fault and what to do, in English.
+    package var message: String {
+        switch self {
+        case .notText(let line): "line \(line): neither hexadecimal nor base64url"
+        case .mixed(let line): "line \(line): not hexadecimal, as other lines are"
+        case .length(let line, let bytes, let allowed) where allowed.count == 1:
+            "line \(line): \(bytes) bytes where \(allowed.lowerBound) are needed"
+        case .length(let line, let bytes, let allowed):
+            "line \(line): \(bytes) bytes; allowed are "
+                + "\(allowed.lowerBound) to \(allowed.upperBound)"
+        case .rawLength(let bytes, let record):
+            "\(bytes) raw bytes are no multiple of \(record)"
+        case .empty: "the input is empty"
+        case .noteCount(let notes, let items):
+            "\(notes) notes for \(items) items; give one for each line, or one for all"
+        case .conflictingNote(let line): "line \(line): the same secret again with another note"
+        case .notesForDigests: "notes are sealed with secrets; publish secrets, not digests"
+        }
+    }
+}

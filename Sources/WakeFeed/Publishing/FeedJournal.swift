@@ -1,0 +1,139 @@
+internal import WakeModel
+private import WakeSodium
+import WakeSystem
+
+/// The inputs that were published and their batches, so that a publish repeated after a crash does
+/// not publish twice.
+///
+/// A publish writes its *intent* before it renames the head: rename and journal cannot be one step,
+/// and this order loses nothing. The next publisher resolves an intent by the head it finds, which
+/// nobody else can have changed in between: the head names the intended batch, or it never will.
+struct FeedJournal: Sendable, Equatable {
+    struct Entry: Sendable, Equatable {
+        /// BLAKE2b-256 of the input before padding.
+        let input: HeaderHash
+        let batches: ClosedRange<UInt64>
+        /// Of the last of the batches.
+        let headerHash: HeaderHash
+        var isIntent: Bool
+    }
+
+    /// The most entries: as many as batches are retained.
+    static let capacity = FeedLimits.retainedBatches
+
+    private(set) var entries: [Entry] = []
+
+    init() {}
+
+    /// The newest publish of this input.
+    func batches(of input: HeaderHash) -> ClosedRange<UInt64>? {
+        entries.last { $0.input == input }?.batches
+    }
+
+    /// Resolves intents by the present head.
+    /// - Returns: whether there was one.
+    mutating func resolve(with head: FeedHead) -> Bool {
+        guard entries.contains(where: \.isIntent) else { return false }
+        entries.removeAll {
+            $0.isIntent
+                && ($0.batches.upperBound != head.sequence || $0.headerHash != head.headerHash)
+        }
+        for index in entries.indices { entries[index].isIntent = false }
+        return true
+    }
+
+    mutating func append(_ entry: Entry) {
+        entries.append(entry)
+        entries.removeFirst(max(0, entries.count - Self.capacity))
+    }
+}
+
+// MARK: The file
+
+extension FeedJournal: StateRecord {
+    static let format: StaticString = "feed-journal"
+    static let version = 1
+    /// More than `capacity` entries of the longest numbers take.
+    static let byteLimit = 256 << 10
+
+    func encode(to state: inout JSONText) {
+        state.beginArray("publishes")
+        for entry in entries {
+            state.beginObject()
+            state.member("intent", bool: entry.isIntent)
+            state.member("first", number: entry.batches.lowerBound)
+            state.member("last", number: entry.batches.upperBound)
+            state.member("input", hex: entry.input.bytes)
+            state.member("header", hex: entry.headerHash.bytes)
+            state.endObject()
+        }
+        state.endArray()
+    }
+
+    init(decoding state: inout StateObject) throws(StateDamage) {
+        for var entry in try state.objects("publishes") {
+            let first = try entry.unsigned("first")
+            let last = try entry.unsigned("last")
+            let input = try entry.hex("input", count: 32)
+            let header = try entry.hex("header", count: 32)
+            let isIntent = try entry.bool("intent")
+            guard first <= last, entries.count < Self.capacity else { throw StateDamage() }
+            entries.append(
+                Entry(
+                    input: HeaderHash(input.span), batches: first...last,
+                    headerHash: HeaderHash(header.span), isIntent: isIntent))
+            guard entry.isEmpty else { throw StateDamage() }
+        }
+    }
+}
+
+extension FeedPaths {
+    /// Reads the journal; an absent one is empty.
+    func readJournal() throws(FeedDirectoryError) -> FeedJournal {
+        do throws(StateFileError) {
+            return try StateFile<FeedJournal>(journal).readIfPresent() ?? FeedJournal()
+        } catch {
+            throw .of(error)
+        }
+    }
+
+    func write(_ journal: FeedJournal) throws(FeedDirectoryError) {
+        do throws(StateFileError) {
+            try StateFile<FeedJournal>(self.journal).write(journal)
+        } catch {
+            throw .of(error)
+        }
+    }
+}
+
+extension FeedDirectoryError {
+    fileprivate static func of(_ error: StateFileError) -> FeedDirectoryError {
+        if case .file(let error) = error.fault { .file(error) } else { .journal }
+    }
+}
+
+extension FeedInput {
+    /// The hash that identifies an input: kind, width, note size, and the set of items with their
+    /// notes; not their order or repetition, salt or padding.
+    func identity(_ shape: BatchShape) -> HeaderHash {
+        var bytes: [UInt8]
+        switch self {
+        case .digests(let digests, let width):
+            bytes = [0, UInt8(width.rawValue)]
+            for digest in digests { digest.append(to: &bytes, width: width) }
+        case .secrets(let items):
+            bytes = [1, UInt8(shape.width.rawValue)]
+            bytes.append(littleEndian: UInt16(shape.noteBytes))
+            let named = items.indices.map { index in
+                (Digest(of: items[index].secret, salt: nil, width: .long), index)
+            }
+            for (digest, index) in named.sorted(by: { $0 < $1 }) {
+                digest.append(to: &bytes, width: .long)
+                let note = items[index].note
+                bytes.append(littleEndian: note.map { UInt32($0.count) + 1 } ?? 0)
+                bytes += note ?? []
+            }
+        }
+        return HeaderHash(Blake2b.hash(bytes.span).span)
+    }
+}

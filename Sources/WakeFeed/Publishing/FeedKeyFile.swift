@@ -1,0 +1,48 @@
+private import Glibc
+private import WakeModel
+package import WakeSodium
+private import WakeSystem
+
+/// The file with a feed's signing key: one line, the 32-byte seed as base64url, readable by its
+/// owner alone.
+package enum FeedKeyFile {
+    private static let characters = 43
+
+    /// Creates a new key. An existing file is left alone.
+    /// - Throws: `.file` with `exists` when there is one.
+    package static func create(
+        _ path: String, random: (Int) -> [UInt8] = Sodium.random
+    ) throws(FeedDirectoryError) -> SigningKey {
+        var seed = random(SigningKey.seedBytes)
+        var line = Base64URL.encode(seed.span) + [UInt8(ascii: "\n")]
+        defer {
+            seed.wipe()
+            line.wipe()
+        }
+        let text = line
+        try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            try Files.create(path, with: text.span, mode: 0o600)
+        }
+        return SigningKey(seed: seed.span)
+    }
+
+    /// Reads the key, unless others could.
+    package static func load(_ path: String) throws(FeedDirectoryError) -> SigningKey {
+        var (isPrivate, line) = try mapError(FeedDirectoryError.of) {
+            () throws(FileError) -> (Bool, [UInt8]) in
+            // Status and bytes of the same open file: a name could be exchanged in between.
+            let file = try OpenFile(path, flags: O_RDONLY)
+            let status = try file.status()
+            guard status.isPrivate, status.isRegular else { return (false, []) }
+            return (true, try file.read(at: 0, count: characters + 2))
+        }
+        defer { line.wipe() }
+        guard isPrivate else { throw .keyFileNotPrivate }
+        if line.last == UInt8(ascii: "\n") { line.removeLast() }
+        guard line.count == characters, var seed = Base64URL.decode(line.span) else {
+            throw .keyFileMalformed
+        }
+        defer { seed.wipe() }
+        return SigningKey(seed: seed.span)
+    }
+}

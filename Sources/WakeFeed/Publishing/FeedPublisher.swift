@@ -1,0 +1,174 @@
+private import Glibc
+package import WakeSodium
+private import WakeSystem
+
+/// A publisher into a feed's directory. A crash at any moment leaves a feed that verifies and a
+/// publish that can be repeated.
+///
+/// The order: remove leftovers; each batch under a temporary name, then its own; the intent into
+/// the journal; the new head under a temporary name, then its own. Every step is durable before
+/// the next. Until the head is renamed nothing refers to what was written.
+package struct FeedPublisher: Sendable {
+    /// Called after every step; an error ends the publish there, as a crash would.
+    package typealias Observer = @Sendable (PublishStep) throws(FeedDirectoryError) -> Void
+
+    let paths: FeedPaths
+    let key: SigningKey
+    let observer: Observer
+    private let keys: [FeedKey]
+    private let random: RandomSource
+
+    /// - Parameters:
+    ///   - key: signs.
+    ///   - earlierKeys: its predecessors, first key first; empty for a feed's first key.
+    package init(
+        directory: String, key: SigningKey, earlierKeys: [FeedKey] = [],
+        random: RandomSource = .system, observer: @escaping Observer = { _ in }
+    ) {
+        paths = FeedPaths(directory: directory)
+        self.key = key
+        keys = earlierKeys + [FeedKey(key.verifyingKey)]
+        self.random = random
+        self.observer = observer
+    }
+
+    /// Publishes an input as one or more batches under one new head.
+    /// - Parameter now: seconds since 1970.
+    package func publish(
+        _ input: FeedInput, options: PublishOptions = PublishOptions(), now: Int64
+    ) throws(FeedDirectoryError) -> PublishOutcome {
+        let shape = try check(input, options)
+        let session = try openPruned(now: now)
+        let identity = input.identity(shape)
+        if !options.again, let batches = session.journal.batches(of: identity) {
+            return .alreadyPublished(batches)
+        }
+        let builder = builder(shape, options, session, now: now)
+        let batches = try session.append(
+            builder.parts(of: input), of: input, builder: builder, identity: identity, now: now)
+        return .published(batches)
+    }
+
+    /// Publishes a cover batch: decoys alone, so that nobody can tell a publish from a heartbeat.
+    /// - Parameters:
+    ///   - given: nil takes the shape of the newest batch that is retained. The batch holds
+    ///     `minimumDigests`.
+    ///   - now: seconds since 1970.
+    /// - Returns: its number.
+    @discardableResult
+    package func publishCover(
+        options given: PublishOptions? = nil, now: Int64
+    ) throws(FeedDirectoryError) -> UInt64 {
+        let session = try openPruned(now: now)
+        var options = given ?? PublishOptions()
+        if given == nil, let newest = try session.newestHeader() {
+            options.width = newest.width
+            options.isSalted = newest.salt != nil
+            options.noteBytes = newest.noteBytes
+        }
+        let shape = try BatchShape(options)
+        let builder = builder(shape, options, session, now: now)
+        return try session.append(
+            [[]], of: .secrets([]), builder: builder, identity: nil, now: now
+        ).upperBound
+    }
+
+    /// Signs the head again, for freshness or with other settings; the sequence stays.
+    /// - Parameters:
+    ///   - settings: nil keeps the present ones.
+    ///   - lifetimeSeconds: until it expires; nil keeps the present span.
+    ///   - nextKey: announces a successor, withdraws it with `.some(nil)`, or keeps it with nil.
+    ///   - now: seconds since 1970.
+    package func resign(
+        settings: FeedSettings? = nil, lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil,
+        now: Int64
+    ) throws(FeedDirectoryError) {
+        let session = try open()
+        // Clients accept an announced key from the next batch on only.
+        guard session.signer.bytes == key.verifyingKey.bytes else { throw .keyNotActive }
+        try session.replaceHead(
+            adding: [], settings: settings, lifetimeSeconds: lifetimeSeconds, nextKey: nextKey,
+            now: now)
+    }
+
+    /// Removes temporary files, and batches the head does not name, that are older than an hour.
+    /// - Parameter now: seconds since 1970.
+    /// - Returns: the number of files removed.
+    @discardableResult
+    package func prune(now: Int64) throws(FeedDirectoryError) -> Int {
+        try open().prune(now: now)
+    }
+
+    /// Returns what `publish` would do, and changes nothing.
+    package func preview(
+        _ input: FeedInput, options: PublishOptions = PublishOptions()
+    ) throws(FeedDirectoryError) -> PublishPreview {
+        let shape = try check(input, options)
+        let head = try paths.readHead(keys).head
+        var journal = try paths.readJournal()
+        _ = journal.resolve(with: head)
+        let capacity = shape.capacity(limit: options.batchDigests)
+        var digests = 0
+        var batches = 0
+        while batches * capacity < input.count {
+            let count = min(capacity, input.count - batches * capacity)
+            digests += shape.padded(count, options)
+            batches += 1
+        }
+        guard batches <= FeedLimits.retainedBatches else { throw .tooManyBatches(batches) }
+        let added = head.sequence + 1...head.sequence + UInt64(batches)
+        let known = options.again ? nil : journal.batches(of: input.identity(shape))
+        return PublishPreview(
+            outcome: known.map { .alreadyPublished($0) } ?? .published(added),
+            items: input.count, decoys: digests - input.count,
+            bytes: batches * FeedLimits.headerBytes + digests * shape.rowBytes)
+    }
+
+    /// Refuses inputs and options that no batch could be made of.
+    private func check(
+        _ input: FeedInput, _ options: PublishOptions
+    ) throws(FeedDirectoryError) -> BatchShape {
+        guard input.count > 0 else { throw .nothingToPublish }
+        let shape = try BatchShape(of: input, options)
+        if let item = shape.tooLongNote(in: input) {
+            let limit = SealedNote.capacity(noteBytes: shape.noteBytes)
+            throw .noteTooLong(item: item, limit: limit)
+        }
+        return shape
+    }
+
+    private func builder(
+        _ shape: BatchShape, _ options: PublishOptions, _ session: PublishSession, now: Int64
+    ) -> BatchBuilder {
+        BatchBuilder(
+            feedID: keys[0].feedID, key: key, issued: session.issued(now: now), shape: shape,
+            options: options, random: random)
+    }
+
+    private func openPruned(now: Int64) throws(FeedDirectoryError) -> PublishSession {
+        let session = try open()
+        try session.prune(now: now)
+        try observer(.pruned)
+        return session
+    }
+
+    /// Takes the directory's lock and reads the feed's state.
+    private func open() throws(FeedDirectoryError) -> PublishSession {
+        guard Files.exists(paths.head) else { throw .noFeed }
+        let lock = try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            let directory = try OpenFile(
+                paths.directory, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
+            try directory.lockExclusively()
+            return directory
+        }
+        let (head, signer) = try paths.readHead(keys)
+        let isSigner = signer.bytes == key.verifyingKey.bytes
+        guard isSigner || head.nextKey?.bytes == key.verifyingKey.bytes else {
+            throw .head(.badSignature)
+        }
+        var journal = try paths.readJournal()
+        if journal.resolve(with: head) { try paths.write(journal) }
+        return PublishSession(
+            publisher: self, lock: lock, head: head, signer: signer, journal: journal)
+    }
+}

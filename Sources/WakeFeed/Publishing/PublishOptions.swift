@@ -1,0 +1,140 @@
+/// The options of a publish.
+package struct PublishOptions: Sendable {
+    /// Bytes of a digest; ready digests have their own.
+    package var width: DigestWidth
+    /// Whether digests of secrets are salted, so that an item's digests of two batches cannot be
+    /// linked.
+    package var isSalted: Bool
+    /// Bytes of a sealed note in every batch, with notes or not; 0 for 256 in inputs with notes and
+    /// none in others.
+    package var noteBytes: Int
+    /// The most digests in one batch, a multiple of 1024; a larger input becomes several batches.
+    package var batchDigests: Int
+    /// The fewest digests in a batch, filled with decoys; a multiple of 1024.
+    package var minimumDigests: Int
+    /// Whether to publish an input again that was published before.
+    package var again: Bool
+
+    package init(
+        width: DigestWidth = .standard, isSalted: Bool = true, noteBytes: Int = 0,
+        batchDigests: Int = 65_536, minimumDigests: Int = FeedLimits.digestMultiple,
+        again: Bool = false
+    ) {
+        self.width = width
+        self.isSalted = isSalted
+        self.noteBytes = noteBytes
+        self.batchDigests = batchDigests
+        self.minimumDigests = minimumDigests
+        self.again = again
+    }
+}
+
+/// The result of a publish.
+package enum PublishOutcome: Sendable, Equatable {
+    /// These batches are in the feed now.
+    case published(ClosedRange<UInt64>)
+    /// These batches hold the same input already; nothing was changed.
+    case alreadyPublished(ClosedRange<UInt64>)
+
+    /// The newest of the batches.
+    package var sequence: UInt64 {
+        switch self {
+        case .published(let batches), .alreadyPublished(let batches): batches.upperBound
+        }
+    }
+}
+
+/// The simulated result of a publish.
+package struct PublishPreview: Sendable, Equatable {
+    /// The batches it would add, or that hold the same input already.
+    package let outcome: PublishOutcome
+    /// Items of the input, each once.
+    package let items: Int
+    /// Decoys beside them.
+    package let decoys: Int
+    /// Bytes every client would fetch, headers included.
+    package let bytes: Int
+}
+
+/// A durable step of a publish. A crash between any two of them leaves a feed that verifies, and a
+/// publish that can be repeated.
+package enum PublishStep: Sendable, Equatable {
+    /// Leftovers of earlier crashes were removed.
+    case pruned
+    /// A batch's bytes are on disk, under a temporary name.
+    case batchWritten(UInt64)
+    /// A batch has its name; no head names it yet.
+    case batchNamed(UInt64)
+    /// The intent is in the journal.
+    case journalWritten
+    /// The new head's bytes are on disk, under a temporary name.
+    case headWritten
+    /// The new head has its name.
+    case headNamed
+}
+
+/// The outward properties of a batch.
+struct BatchShape: Sendable, Equatable {
+    let width: DigestWidth
+    /// 0 for a batch without notes.
+    let noteBytes: Int
+    let isSalted: Bool
+
+    /// The shape of an input's batches.
+    init(of input: FeedInput, _ options: PublishOptions) throws(FeedDirectoryError) {
+        switch input {
+        case .digests(_, let width):
+            // Digests that were derived elsewhere cannot be salted.
+            try self.init(options, width: width, noteBytes: options.noteBytes, isSalted: false)
+        case .secrets:
+            let needed = input.hasNotes ? FeedLimits.noteBytes : 0
+            try self.init(
+                options, width: options.width,
+                noteBytes: options.noteBytes > 0 ? options.noteBytes : needed,
+                isSalted: options.isSalted)
+        }
+    }
+
+    /// The shape of a cover batch.
+    init(_ options: PublishOptions) throws(FeedDirectoryError) {
+        try self.init(
+            options, width: options.width, noteBytes: options.noteBytes,
+            isSalted: options.isSalted)
+    }
+
+    private init(
+        _ options: PublishOptions, width: DigestWidth, noteBytes: Int, isSalted: Bool
+    ) throws(FeedDirectoryError) {
+        self.width = width
+        self.noteBytes = noteBytes
+        self.isSalted = isSalted
+        let multiple = FeedLimits.digestMultiple
+        guard noteBytes == 0 || noteBytes >= FeedLimits.noteOverheadBytes,
+            noteBytes <= FeedLimits.payloadBytes / multiple - width.rawValue,
+            options.batchDigests >= multiple, options.minimumDigests >= multiple,
+            options.minimumDigests % multiple == 0,
+            options.minimumDigests <= capacity(limit: options.batchDigests)
+        else { throw .options }
+    }
+
+    var rowBytes: Int { width.rawValue + noteBytes }
+
+    /// The most digests in one batch, by the options and the format.
+    func capacity(limit: Int) -> Int {
+        let multiple = FeedLimits.digestMultiple
+        return min(limit, FeedLimits.payloadBytes / rowBytes) / multiple * multiple
+    }
+
+    /// Digests in a batch with `count` real ones.
+    func padded(_ count: Int, _ options: PublishOptions) -> Int {
+        let multiple = FeedLimits.digestMultiple
+        return max((count + multiple - 1) / multiple * multiple, options.minimumDigests)
+    }
+
+    /// - Returns: the first item, from 1, whose note is too long.
+    func tooLongNote(in input: FeedInput) -> Int? {
+        guard case .secrets(let items) = input, noteBytes > 0 else { return nil }
+        let limit = SealedNote.capacity(noteBytes: noteBytes)
+        return items.firstIndex { ($0.note?.count ?? 0) > limit }.map { $0 + 1 }
+    }
+}

@@ -1,0 +1,197 @@
+private import Glibc
+internal import WakeSodium
+internal import WakeSystem
+
+/// A publisher's exclusive access to the directory: its lock, and the head when it was taken.
+struct PublishSession {
+    /// A batch that was written: its entry in the head's table and its whole hash.
+    typealias Added = (suffix: BatchSuffix, hash: HeaderHash)
+
+    let publisher: FeedPublisher
+    /// Released with the session (flock(2)).
+    let lock: OpenFile
+    let head: FeedHead
+    let signer: FeedKey
+    let journal: FeedJournal
+
+    private var paths: FeedPaths { publisher.paths }
+
+    /// A full minute, and never earlier than the present head: clients follow the newest.
+    func issued(now: Int64) -> Int64 {
+        max(head.issued, max(0, now) / 60 * 60)
+    }
+
+    /// Writes batches, the intent and the head.
+    /// - Parameter identity: of the input; nil for inputs that are not journalled.
+    func append(
+        _ parts: [[Int]], of input: FeedInput, builder: BatchBuilder, identity: HeaderHash?,
+        now: Int64
+    ) throws(FeedDirectoryError) -> ClosedRange<UInt64> {
+        guard parts.count <= FeedLimits.retainedBatches else {
+            throw .tooManyBatches(parts.count)
+        }
+        var added: [Added] = []
+        var previous = head.headerHash
+        let first = head.sequence + 1
+        for (index, part) in parts.enumerated() {
+            let sequence = first + UInt64(index)
+            let batch = builder.build(
+                input, part: part, sequence: sequence, previous: previous)
+            try replace(
+                paths.batch(batch.name), with: batch.bytes, .batchWritten(sequence),
+                .batchNamed(sequence))
+            previous = batch.headerHash
+            added.append((batch.headerHash.suffix, batch.headerHash))
+        }
+        let batches = first...head.sequence + UInt64(parts.count)
+        if let identity {
+            var intended = journal
+            intended.append(
+                FeedJournal.Entry(
+                    input: identity, batches: batches, headerHash: previous, isIntent: true))
+            try paths.write(intended)
+            try publisher.observer(.journalWritten)
+        }
+        try replaceHead(
+            adding: added, settings: nil, lifetimeSeconds: nil, nextKey: nil, now: now)
+        return batches
+    }
+
+    func replaceHead(
+        adding added: [Added], settings: FeedSettings?, lifetimeSeconds: Int64?,
+        nextKey: FeedKey??, now: Int64
+    ) throws(FeedDirectoryError) {
+        // Changed directives are newer than the ones before also within the same minute: nobody
+        // can restore them with the old head.
+        let changesDirectives = settings.map {
+            $0.flags != head.settings.flags || $0.pauseSeconds != head.settings.pauseSeconds
+        }
+        let issued = max(
+            issued(now: now), changesDirectives == true ? head.issued + 60 : 0)
+        let kept = try retained(head.suffixes + added.map(\.suffix), issued: issued)
+        let sequence = head.sequence + UInt64(added.count)
+        // An announced key that signs now has become the present one.
+        let isTakenOver = head.nextKey?.bytes == publisher.key.verifyingKey.bytes
+        let next = FeedHead(
+            feedID: head.feedID, sequence: sequence,
+            firstSequence: sequence + 1 - UInt64(kept.suffixes.count), issued: issued,
+            expires: issued + (lifetimeSeconds ?? head.expires - head.issued),
+            headerHash: added.last?.hash ?? head.headerHash, retainedBytes: kept.bytes,
+            settings: settings ?? head.settings,
+            nextKey: nextKey ?? (isTakenOver ? nil : head.nextKey), suffixes: kept.suffixes)
+        try replace(
+            paths.head, with: next.encoded(signedWith: publisher.key), .headWritten, .headNamed)
+    }
+
+    /// The batches a new head names: the newest 448 that are at most 14 days old. The size of each
+    /// is read, so that no head names a missing file.
+    private func retained(
+        _ suffixes: [BatchSuffix], issued: Int64
+    ) throws(FeedDirectoryError) -> (suffixes: [BatchSuffix], bytes: UInt64) {
+        var first = max(0, suffixes.count - FeedLimits.retainedBatches)
+        func batch(_ index: Int) -> (path: String, sequence: UInt64) {
+            let sequence = head.firstSequence + UInt64(index)
+            return (paths.batch(FeedHead.batchName(sequence, suffixes[index])), sequence)
+        }
+        while first < suffixes.count {
+            let (path, sequence) = batch(first)
+            let signed = try header(path, sequence).issued
+            if signed >= issued - FeedLimits.retainedSeconds { break }
+            first += 1
+        }
+        var bytes: UInt64 = 0
+        for index in first..<suffixes.count {
+            let (path, sequence) = batch(index)
+            bytes += try fileOfBatch(sequence) { () throws(FileError) in
+                UInt64(try FileStatus(of: path).size)
+            }
+        }
+        return (Array(suffixes[first...]), bytes)
+    }
+
+    /// The header of the newest batch; nil when none is retained.
+    func newestHeader() throws(FeedDirectoryError) -> BatchHeader? {
+        guard let name = head.batchName(for: head.sequence) else { return nil }
+        return try header(paths.batch(name), head.sequence)
+    }
+
+    private func header(
+        _ path: String, _ sequence: UInt64
+    ) throws(FeedDirectoryError) -> BatchHeader {
+        let bytes = try fileOfBatch(sequence) { () throws(FileError) in
+            try OpenFile(path, flags: O_RDONLY).read(at: 0, count: FeedLimits.headerBytes)
+        }
+        guard bytes.count == FeedLimits.headerBytes else { throw .batch(sequence, .truncated) }
+        return try mapError({ FeedDirectoryError.batch(sequence, $0) }) { () throws(FeedError) in
+            try BatchHeader(signed: bytes.span)
+        }
+    }
+
+    private func fileOfBatch<Value>(
+        _ sequence: UInt64, _ body: () throws(FileError) -> Value
+    ) throws(FeedDirectoryError) -> Value {
+        try mapError(
+            { $0.isMissing ? FeedDirectoryError.missingBatch(sequence) : .file($0) }, body)
+    }
+
+    /// Writes a file under a temporary name, then renames it; both steps are durable and reported.
+    private func replace(
+        _ path: String, with bytes: [UInt8], _ written: PublishStep, _ named: PublishStep
+    ) throws(FeedDirectoryError) {
+        let temporary = FeedPaths.temporary(path)
+        try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            // A crashed publisher's file of this name is unused: the lock is ours.
+            try Files.remove(temporary)
+            do throws(FileError) {
+                try Files.create(temporary, with: bytes.span, mode: 0o644)
+            } catch {
+                // On a full disk half a file would only take room.
+                try? Files.remove(temporary)
+                throw error
+            }
+        }
+        try publisher.observer(written)
+        try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            try Files.rename(temporary, to: path)
+        }
+        try publisher.observer(named)
+    }
+
+    // MARK: Leftovers
+
+    /// Removes leftovers of crashes and of retention, and no other file.
+    @discardableResult
+    func prune(now: Int64) throws(FeedDirectoryError) -> Int {
+        let named = Set(
+            head.suffixes.enumerated().map { index, suffix in
+                FeedHead.batchName(head.firstSequence + UInt64(index), suffix)
+            })
+        return try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            var candidates = try Files.names(in: paths.batches)
+                .filter { !named.contains($0) && Self.isBatchName($0) }
+                .map(paths.batch)
+            candidates += [paths.head, paths.journal].map(FeedPaths.temporary)
+            var removed = 0
+            for path in candidates where try Self.isOld(path, now: now) {
+                try Files.remove(path)
+                removed += 1
+            }
+            return removed
+        }
+    }
+
+    private static func isOld(_ path: String, now: Int64) throws(FileError) -> Bool {
+        do throws(FileError) {
+            let status = try FileStatus(of: path)
+            return status.isRegular && Int64(status.modified) < now - FeedLimits.graceSeconds
+        } catch {
+            if error.isMissing { return false }
+            throw error
+        }
+    }
+
+    /// A batch's name, perhaps with `.tmp`.
+    private static func isBatchName(_ name: String) -> Bool {
+        FeedHead.isBatchName(name.hasSuffix(".tmp") ? String(name.dropLast(4)) : name)
+    }
+}

@@ -1,0 +1,118 @@
+private import WakeSodium
+import WakeSystem
+
+/// A verifier of one batch that also searches it, in a single pass over chunks of any size.
+///
+/// Matches and cursor are only available after `finish`. Memory stays bounded for any input: the
+/// header, the table of local digests, and the sealed notes of matches.
+public struct BatchReader: ~Copyable {
+    private let verifier: BatchVerifier
+    private let secrets: LocalSecretSet
+    private var headerBytes: [UInt8] = []
+    private var payload: PayloadReader?
+    private var failure: FeedError?
+
+    /// The verified header; nil until it is complete.
+    public private(set) var header: BatchHeader?
+
+    /// - Parameters:
+    ///   - cursor: the client's state; the batch is the one after it.
+    ///   - head: names the batch.
+    ///   - secrets: the same set for all batches of a cycle.
+    public init(cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet) {
+        precondition(head.head.retains(cursor.sequence + 1), "no batch follows this cursor")
+        verifier = BatchVerifier(cursor: cursor, head: head)
+        self.secrets = secrets
+        headerBytes.reserveCapacity(FeedLimits.headerBytes)
+    }
+
+    /// As above, for a single batch.
+    public init(cursor: FeedCursor, head: VerifiedHead, secrets: [LocalSecret]) {
+        self.init(cursor: cursor, head: head, secrets: LocalSecretSet(secrets))
+    }
+
+    /// Bytes still to come; nil while the header is incomplete.
+    public var remainingBytes: Int? { payload?.remaining }
+
+    /// Consumes the next bytes. After an error, every call throws the same error.
+    public mutating func feed(_ chunk: Span<UInt8>) throws(FeedError) {
+        if let failure { throw failure }
+        do throws(FeedError) {
+            try consume(chunk)
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    private mutating func consume(_ chunk: Span<UInt8>) throws(FeedError) {
+        var start = 0
+        if payload == nil {
+            start = min(chunk.count, FeedLimits.headerBytes - headerBytes.count)
+            headerBytes.append(span: chunk.extracting(0..<start))
+            guard headerBytes.count == FeedLimits.headerBytes else { return }
+            let header = try verifier.verify(headerBytes.span)
+            self.header = header
+            payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
+        }
+        try payload?.feed(chunk.extracting(start..<chunk.count))
+    }
+
+    /// Ends the batch.
+    /// - Returns: the cursor after it, and the matches.
+    public consuming func finish() throws(FeedError) -> CommittedBatch {
+        if let failure { throw failure }
+        guard let header, let payload else { throw .truncated }
+        let hits = try payload.finish()
+        let hash = HeaderHash(ofHeader: headerBytes.span)
+        return CommittedBatch(
+            header: header, cursor: verifier.cursor(after: header, hash: hash),
+            matches: secrets.matches(of: hits, in: header))
+    }
+}
+
+/// A completely verified batch.
+public struct CommittedBatch: Sendable {
+    /// Its header.
+    public let header: BatchHeader
+    /// The client's cursor after it.
+    public let cursor: FeedCursor
+    /// One for each local secret whose digest is published in it.
+    public let matches: [FeedMatch]
+}
+
+/// The checks of the batch that follows a cursor, before its payload.
+private struct BatchVerifier: Sendable {
+    private let cursor: FeedCursor
+    private let head: VerifiedHead
+    private let sequence: UInt64
+
+    init(cursor: FeedCursor, head: VerifiedHead) {
+        self.cursor = cursor
+        self.head = head
+        sequence = cursor.sequence + 1
+    }
+
+    /// Performs the checks in their order; the first that fails names the error.
+    /// - Parameter bytes: 256 bytes.
+    func verify(_ bytes: Span<UInt8>) throws(FeedError) -> BatchHeader {
+        let header = try cursor.header(bytes, of: sequence)
+        // Both sides of the chain. A correctly signed batch of this number that does not fit is a
+        // second one: the publisher made two.
+        if let known = cursor.headerHash, header.previous != known {
+            throw .fork(sequence: sequence)
+        }
+        let hash = HeaderHash(ofHeader: bytes)
+        guard hash.suffix == head.head.suffix(of: sequence),
+            sequence < head.head.sequence || hash == head.head.headerHash
+        else { throw .fork(sequence: sequence) }
+        try header.checkSize()
+        return header
+    }
+
+    func cursor(after header: BatchHeader, hash: HeaderHash) -> FeedCursor {
+        cursor.advanced(
+            to: header.sequence, hash, signer: head.signer,
+            isNewest: header.sequence == head.head.sequence)
+    }
+}

@@ -1,0 +1,135 @@
+private import Glibc
+package import WakeSystem
+
+/// One file of a feed, verified by itself: signed by a key of the feed, and complete. Whether it
+/// fits the other files is checked by ``FeedArchive``.
+package enum FeedFile: Sendable {
+    case head(FeedHead)
+    case batch(BatchHeader, HeaderHash)
+
+    /// A file that is not one of the feed's.
+    package enum Fault: Error, Equatable, Sendable {
+        /// It cannot be read.
+        case unreadable(FileError)
+        /// A directory, a pipe or the like.
+        case notRegular
+        /// Its first bytes are neither a head's nor a batch's.
+        case notOfAFeed
+        case refused(FeedError)
+        /// Its name is another batch's.
+        case misnamed
+        /// It does not follow the batch before it, which is among the files.
+        case chain(after: UInt64)
+        /// A head among the files names another batch of this number.
+        case otherThanHead(UInt64)
+    }
+
+    /// The kind of a file by its first bytes; nothing is verified.
+    enum Kind: Equatable {
+        /// - issued: to order heads by; seconds since 1970.
+        case head(issued: UInt64)
+        case batch
+    }
+
+    static func kind(of file: OpenFile) throws(Fault) -> Kind {
+        let start = try read(file, count: FeedLimits.headerBytes)
+        guard start.count >= 8 else { throw start.isEmpty ? .refused(.truncated) : .notOfAFeed }
+        let magic = start.span.extracting(0..<8)
+        if magic.equals(BatchHeader.magic) { return .batch }
+        guard magic.equals(FeedHead.magic) else { throw .notOfAFeed }
+        return .head(issued: start.count < 48 ? 0 : start.span.littleEndian(at: 40))
+    }
+
+    /// - Parameter cursor: has the keys that may have signed it.
+    /// - Returns: the head, and its signer.
+    static func head(
+        _ file: OpenFile, cursor: FeedCursor
+    ) throws(Fault) -> (head: FeedHead, signer: FeedKey) {
+        let bytes = try read(file, count: FeedLimits.headBytes + 1)
+        return try mapError(Fault.refused) { () throws(FeedError) in try cursor.head(bytes.span) }
+    }
+
+    /// Reads and verifies a whole batch.
+    /// - Parameter cursor: has the keys that may have signed it.
+    static func batch(
+        _ file: OpenFile, cursor: FeedCursor
+    ) throws(Fault) -> (BatchHeader, HeaderHash) {
+        let bytes = try read(file, count: FeedLimits.headerBytes)
+        let header = try mapError(Fault.refused) { () throws(FeedError) in
+            guard bytes.count == FeedLimits.headerBytes else { throw .truncated }
+            let header = try cursor.header(bytes.span)
+            try header.checkSize()
+            return header
+        }
+        var payload = PayloadReader(
+            header: header, matcher: Matcher(digests: [], width: header.width))
+        var offset = bytes.count
+        while let window = try file.window(at: &offset, Fault.unreadable) {
+            try mapError(Fault.refused) { () throws(FeedError) in try payload.feed(window.span) }
+        }
+        _ = try mapError(Fault.refused) { () throws(FeedError) in try payload.finish() }
+        return (header, HeaderHash(ofHeader: bytes.span))
+    }
+
+    private static func read(_ file: OpenFile, count: Int) throws(Fault) -> [UInt8] {
+        try mapError(Fault.unreadable) { () throws(FileError) in
+            try file.read(at: 0, count: count)
+        }
+    }
+}
+
+/// A batch that was verified when it was fetched and kept since, to be searched again, without any
+/// request, when a secret is added later.
+///
+/// The whole file is hashed, checked for order and searched again: a binary search would be faster
+/// but could miss digests in a damaged file without an error. It is read and not mapped: a page
+/// that vanishes under a mapping ends the process. Signatures are not checked again, since the keys
+/// of older batches may have been retired, and a cache that others can write is not used.
+package struct CachedBatch: Sendable {
+    package let header: BatchHeader
+    private let file: OpenFile
+
+    /// - Parameters:
+    ///   - file: header and payload as they were fetched.
+    ///   - name: its published name, which holds the first bytes of its header's hash.
+    ///   - feedID: the feed it must belong to.
+    package init(_ file: OpenFile, name: String, feedID: FeedID) throws(FeedError) {
+        // Bytes that the disk cannot return count as absent.
+        let bytes = try mapError({ _ in FeedError.truncated }) { () throws(FileError) in
+            try file.read(at: 0, count: FeedLimits.headerBytes)
+        }
+        guard bytes.count == FeedLimits.headerBytes else { throw .truncated }
+        let header = try BatchHeader(signed: bytes.span)
+        guard header.feedID == feedID else { throw .wrongFeed }
+        let suffix = HeaderHash(ofHeader: bytes.span).suffix
+        guard name == FeedHead.batchName(header.sequence, suffix) else { throw .badSignature }
+        try header.checkSize()
+        self.header = header
+        self.file = file
+    }
+
+    /// The matches of these secrets in the batch.
+    /// - Throws: when the file is damaged, so that none of it can be relied on.
+    package func matches(of secrets: LocalSecretSet) throws(FeedError) -> [FeedMatch] {
+        var payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
+        var offset = FeedLimits.headerBytes
+        while let window = try file.window(at: &offset, { _ in FeedError.truncated }) {
+            try payload.feed(window.span)
+        }
+        return secrets.matches(of: try payload.finish(), in: header)
+    }
+}
+
+extension OpenFile {
+    /// Reads the next 64 KiB, or less at the end; nil at the end.
+    func window<Failure: Error>(
+        at offset: inout Int, _ map: (FileError) -> Failure
+    ) throws(Failure) -> [UInt8]? {
+        let start = offset
+        let bytes = try mapError(map) { () throws(FileError) in
+            try read(at: start, count: FeedLimits.windowBytes)
+        }
+        offset += bytes.count
+        return bytes.isEmpty ? nil : bytes
+    }
+}

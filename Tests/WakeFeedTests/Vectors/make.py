@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Makes the feed's format vectors a second time, from the written format alone.
+
+    make.py            compare with the files beside this script, byte for byte
+    make.py --write    write them
+
+Needs hashlib (standard library) and `cryptography` for Ed25519 and Poly1305. XSalsa20 is spelled
+out below. Shares no code with the module it checks.
+"""
+import hashlib
+import pathlib
+import struct
+import sys
+
+try:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.poly1305 import Poly1305
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+except ImportError:
+    print("python3-cryptography is missing", file=sys.stderr)
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).resolve().parent
+SEED = bytes(range(32))
+NOW = 1_800_000_059
+SECRETS = [bytes([n]) * 32 for n in (1, 2, 3)]
+NOTES = [b"first", b"", "dritte Zeile – ü".encode()]
+
+
+def blake2b(data, size=32, key=b""):
+    return hashlib.blake2b(data, digest_size=size, key=key).digest()
+
+
+class Stream:
+    """The random bytes of the vectors: BLAKE2b-512 of a word and a counter, end to end."""
+
+    def __init__(self, word):
+        self.word, self.counter, self.rest = word, 0, b""
+
+    def take(self, count):
+        while len(self.rest) < count:
+            self.rest += blake2b(self.word + struct.pack("<Q", self.counter), 64)
+            self.counter += 1
+        out, self.rest = self.rest[:count], self.rest[count:]
+        return out
+
+
+def rotate(value, bits):
+    value &= 0xFFFFFFFF
+    return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
+
+
+def salsa_rounds(x):
+    quarters = [(0, 4, 8, 12), (5, 9, 13, 1), (10, 14, 2, 6), (15, 3, 7, 11),
+                (0, 1, 2, 3), (5, 6, 7, 4), (10, 11, 8, 9), (15, 12, 13, 14)]
+    x = list(x)
+    for _ in range(10):
+        for a, b, c, d in quarters:
+            x[b] ^= rotate(x[a] + x[d], 7)
+            x[c] ^= rotate(x[b] + x[a], 9)
+            x[d] ^= rotate(x[c] + x[b], 13)
+            x[a] ^= rotate(x[d] + x[c], 18)
+    return x
+
+
+def salsa_input(key, middle):
+    s = struct.unpack("<4I", b"expand 32-byte k")
+    k = struct.unpack("<8I", key)
+    m = struct.unpack("<4I", middle)
+    return [s[0], *k[:4], s[1], *m, s[2], *k[4:], s[3]]
+
+
+def xsalsa20(key, nonce, count):
+    x = salsa_rounds(salsa_input(key, nonce[:16]))
+    subkey = struct.pack("<8I", *(x[i] for i in (0, 5, 10, 15, 6, 7, 8, 9)))
+    out = b""
+    block = 0
+    while len(out) < count:
+        start = salsa_input(subkey, nonce[16:] + struct.pack("<Q", block))
+        mixed = salsa_rounds(start)
+        out += struct.pack("<16I", *((a + b) & 0xFFFFFFFF for a, b in zip(start, mixed)))
+        block += 1
+    return out[:count]
+
+
+def secretbox(message, nonce, key):
+    stream = xsalsa20(key, nonce, 32 + len(message))
+    cipher = bytes(a ^ b for a, b in zip(message, stream[32:]))
+    return nonce + Poly1305.generate_tag(stream[:32], cipher) + cipher
+
+
+def digest(secret, salt, width):
+    return blake2b(secret + salt, max(width, 16), blake2b(b"wake-feed/digest/1"))[:width]
+
+
+def seal(note, secret, size, nonce):
+    plain = struct.pack("<H", len(note)) + note
+    plain += bytes(size - 40 - len(plain))
+    return secretbox(plain, nonce, blake2b(secret, key=blake2b(b"wake-feed/note/1")))
+
+
+class Feed:
+    def __init__(self):
+        self.key = Ed25519PrivateKey.from_private_bytes(SEED)
+        self.public = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self.id = blake2b(b"wake-feed-id" + self.public, 16)
+        self.key_id = blake2b(self.public, 16)[:8]
+        self.issued = NOW // 60 * 60
+        self.hashes, self.files = [], {}
+
+    def sign(self, domain, body):
+        return body + self.key.sign(domain + body)
+
+    def batch(self, width, salt, note_bytes, stream, notes):
+        real = {digest(s, salt, width): i for i, s in enumerate(SECRETS)}
+        decoys = stream.take((1024 - len(real)) * width)
+        rows = dict(real)
+        for offset in range(0, len(decoys), width):
+            rows[decoys[offset:offset + width]] = None
+        assert len(rows) == 1024
+        payload = b"".join(sorted(rows))
+        for row in sorted(rows) if note_bytes else []:
+            item = rows[row]
+            if item is None:
+                payload += stream.take(note_bytes)
+            else:
+                payload += seal(notes[item], SECRETS[item], note_bytes, stream.take(24))
+        sequence = len(self.hashes) + 1
+        header = b"WAKEBT01" + self.id + struct.pack("<QQIBBH", sequence, self.issued, 1024,
+                                                     width, 1 if note_bytes else 0, note_bytes)
+        header += salt.ljust(16, b"\0") + (self.hashes or [bytes(32)])[-1]
+        header += blake2b(payload) + struct.pack("<Q", len(payload))
+        header = self.sign(b"wake-feed/batch/1\n", header.ljust(184, b"\0") + self.key_id)
+        self.hashes.append(blake2b(header))
+        self.files["b/%020d-%s" % (sequence, self.hashes[-1][:8].hex())] = header + payload
+
+    def head(self):
+        retained = sum(len(data) for name, data in self.files.items() if name[:2] == "b/")
+        head = b"WAKEHD01" + self.id + struct.pack("<QQQQ", len(self.hashes), 1, self.issued,
+                                                   self.issued + 7 * 86400)
+        head += self.hashes[-1] + struct.pack("<Q", retained)
+        head += struct.pack("<IIIIII", 14400, 300, 0, 0, 0, 30)
+        head = head.ljust(256, b"\0") + b"".join(h[:8] for h in self.hashes)
+        head = self.sign(b"wake-feed/head/1\n", head.ljust(4024, b"\0") + self.key_id)
+        assert len(head) == 4096
+        self.files["head"] = head
+
+    def expected(self):
+        lines = ["key " + self.public.hex(), "feed " + self.id.hex()]
+        for sequence, hash in enumerate(self.hashes, 1):
+            lines.append("batch %d %s" % (sequence, hash.hex()))
+        for note in (None, NOTES[0]):
+            name = blake2b(self.id + SECRETS[0] + (note or b""), 16).hex()
+            lines.append("match %s %s" % (name, "-" if note is None else note.hex()))
+        self.files["expected"] = ("\n".join(lines) + "\n").encode()
+
+
+def main():
+    feed = Feed()
+    stream = Stream(b"vectors")
+    feed.batch(16, b"", 0, stream, None)
+    feed.batch(8, stream.take(16), 64, stream, NOTES)
+    feed.head()
+    feed.expected()
+    for name, data in feed.files.items():
+        path = HERE / name
+        if sys.argv[1:] == ["--write"]:
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+        elif not path.exists() or path.read_bytes() != data:
+            sys.exit("%s differs" % name)
+    print("%d files agree" % len(feed.files))
+
+
+main()
