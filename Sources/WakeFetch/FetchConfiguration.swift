@@ -1,24 +1,26 @@
-/// What holds for all fetches of one ``Fetcher``. Proxy, `.netrc` and certificate settings in the
-/// environment are ignored: only what is said here counts.
+import WakeSystem
+
+/// The settings of one ``Fetcher``. Proxy, `.netrc` and certificate settings in the environment are
+/// ignored.
 package struct FetchConfiguration: Sendable {
     /// Sent by every client of every version, so that it tells nothing.
     package static let userAgent: StaticString = "Reveille"
 
-    /// All fetches go through it, none around it; nil connects directly.
+    /// The proxy of all fetches; nil connects directly.
     package var proxy: FetchProxy?
     /// Path of a PEM file with the only authorities to trust; nil trusts the system's.
     package var caFile: String?
     /// Whether `http://` is allowed for `localhost`, 127.0.0.0/8 and `[::1]`.
     package var allowLoopbackHTTP: Bool
-    /// Connections are kept this long for the next fetch of the same purpose; then they are closed
-    /// and the purpose's thread ends. A cycle's fetches follow each other closely, cycles do not.
+    /// Time until idle connections are closed and the purpose's thread ends. A cycle's fetches
+    /// follow each other closely, cycles do not.
     package var linger: Duration
-    /// Requests of one purpose that run at once, hence the most connections it has; more wait.
+    /// Simultaneous requests of one purpose, hence its most connections; more wait.
     package var maximumConnections: Int
-    /// Requests of one purpose to one host and port that run at once, hence the most connections
-    /// there; more wait, and hold up no other host. Over HTTP/2 they share connections.
+    /// Simultaneous requests of one purpose to one host and port; more wait without delaying other
+    /// hosts. Over HTTP/2 they share connections.
     package var connectionsPerHost: Int
-    /// Idle connections of one purpose that are kept for the next request.
+    /// Idle connections of one purpose kept for the next request.
     package var idleConnections: Int
     /// File name of libcurl, for tests; nil is `libcurl.so.4`.
     package var libraryName: String?
@@ -41,7 +43,7 @@ package struct FetchConfiguration: Sendable {
 }
 
 /// A SOCKS5 proxy that also resolves the names (socks5h), such as Tor.
-package struct FetchProxy: Sendable {
+package struct FetchProxy: Sendable, Redacted {
     /// A host name or an address, IPv6 in brackets.
     package var host: String
     package var port: UInt16
@@ -50,8 +52,8 @@ package struct FetchProxy: Sendable {
     /// name nor password and lets all purposes share circuits.
     package var isolation: [UInt8]?
 
-    /// nil unless host and port name a proxy, and `isolation` is 1 to 255 visible ASCII bytes
-    /// (RFC 1929 §2).
+    /// - Returns: nil unless host and port name a proxy, and `isolation` is 1 to 255 visible ASCII
+    ///   bytes (RFC 1929 §2).
     package init?(host: String, port: UInt16, isolation: [UInt8]?) {
         guard port != 0, FetchURL.isHost(Array(host.utf8)) else { return nil }
         if let isolation {
@@ -65,8 +67,26 @@ package struct FetchProxy: Sendable {
     }
 }
 
-extension FetchProxy: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "FetchProxy(redacted)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
+/// The configuration of a fetcher and its loaded libcurl.
+struct FetchSettings: Sendable {
+    let curl: Curl
+    let configuration: FetchConfiguration
+
+    /// - Throws: `libraryMissing`.
+    init(_ configuration: FetchConfiguration) throws(FetchError) {
+        self.configuration = configuration
+        curl = try Curl(named: configuration.libraryName)
+    }
+
+    /// Refuses a request that breaks the configuration, before a thread is started for it.
+    func check(_ request: FetchRequest) throws(FetchError) {
+        let url = request.url
+        if url.scheme == .http, url.reach == .loopback, !configuration.allowLoopbackHTTP {
+            throw .invalidURL
+        }
+        if url.reach == .onion, configuration.proxy == nil { throw .onionWithoutProxy }
+        // A proxy may connect anywhere.
+        if request.pin != nil, configuration.proxy != nil { throw .addressRefused }
+        guard request.fields.allSatisfy(\.isValid) else { throw .invalidField }
+    }
 }

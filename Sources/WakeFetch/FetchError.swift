@@ -1,4 +1,4 @@
-/// Why a fetch, or a fetcher, failed. Numbers and cases only, never text from the wire.
+/// A failed fetch or fetcher. Numbers and cases only, never text from the wire.
 package enum FetchError: Error, Sendable, Hashable {
     /// libcurl cannot be used; the message names the library and the Debian package.
     case libraryMissing(MissingLibrary)
@@ -8,8 +8,8 @@ package enum FetchError: Error, Sendable, Hashable {
     case onionWithoutProxy
     /// The value of a request field holds bytes that do not belong there.
     case invalidField
-    /// The connection would have gone elsewhere than the request's pin says, or through a proxy,
-    /// which a pin forbids.
+    /// The connection would have gone to another address than the request's pin, or through a
+    /// proxy, which a pin forbids.
     case addressRefused
     /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
     case network(code: Int32)
@@ -21,7 +21,7 @@ package enum FetchError: Error, Sendable, Hashable {
     case tooLarge
     /// The connection ended before the body did.
     case truncated
-    /// `onHead` or `sink` said stop.
+    /// `onHead` or `sink` returned `.stop`.
     case stopped
     /// The task was cancelled.
     case cancelled
@@ -29,26 +29,26 @@ package enum FetchError: Error, Sendable, Hashable {
     case closed
     /// No thread or no memory for the fetch.
     case outOfResources
-    /// What came back is not the HTTP that was asked for.
+    /// The response is not the HTTP that was asked for.
     case protocolViolation
 }
 
-/// A shared library that is loaded at run time and could not be.
+/// A shared library that could not be loaded at run time.
 package struct MissingLibrary: Sendable, Hashable {
-    /// What is wrong with it.
+    /// The fault of the library.
     package enum Reason: Sendable, Hashable {
         case notFound, functionMissing, tooOld, unfit, notInitialised
     }
 
-    /// The file name that was looked for.
+    /// The file name of the library.
     package let name: String
-    /// The Debian and Ubuntu package that brings it.
+    /// The Debian and Ubuntu package with it.
     package let package: String
     package let reason: Reason
 }
 
 extension MissingLibrary: CustomStringConvertible {
-    /// Two lines: what is wrong, and what to do.
+    /// Two lines: the fault and a hint.
     package var description: String {
         let problem =
             switch reason {

@@ -1,6 +1,7 @@
-/// One HTTPS request, complete: nothing is added to it later but constants that are the same for
-/// every client.
-package struct FetchRequest: Sendable {
+import WakeSystem
+
+/// A complete HTTPS request: only constants that are the same for every client are added to it.
+package struct FetchRequest: Sendable, Redacted {
     /// The request method.
     package enum Method: Sendable, Hashable {
         case get, put, post, delete
@@ -8,28 +9,27 @@ package struct FetchRequest: Sendable {
 
     package var url: FetchURL
     package var method: Method
-    /// Sent in this order after the constant fields. Not named: `Host`, `Content-Length`, `Range`
-    /// and others that the fetcher owns, see ``FetchField``.
+    /// Sent in this order after the constant fields; see ``FetchField`` for the names allowed.
     package var fields: [FetchField]
-    /// Sent with `put`, `post` and `delete`; the caller names its `Content-Type` in `fields`.
+    /// Sent with `put`, `post` and `delete`; its `Content-Type` is in `fields`.
     package var body: [UInt8]?
     /// N asks for `Range: bytes=N-`. A 206 that starts elsewhere is refused.
     package var range: UInt64?
-    /// Bytes of body that are accepted from a 2xx. One more and the fetch ends as `tooLarge`; a
-    /// larger `Content-Length` ends it before the first byte is kept.
+    /// Bytes of body accepted from a 2xx. One more ends the fetch as `tooLarge`; a larger
+    /// `Content-Length` ends it before the first byte of body.
     package var limit: Int
     package var timeout: FetchTimeout
     package var purpose: FetchPurpose
-    /// Where to connect to; nil looks the URL's name up. Not together with a proxy.
-    package var pin: FetchPin?
-    /// Over TLS, HTTP/2 is offered besides HTTP/1.1, and requests that run at once share a
-    /// connection. HTTP/1.1 only where libcurl has no HTTP/2.
+    /// The only addresses to connect to; nil looks the URL's name up. Not with a proxy.
+    package var pin: PinnedAddresses?
+    /// Offers HTTP/2 besides HTTP/1.1 over TLS; simultaneous requests then share a connection.
+    /// HTTP/1.1 only where libcurl has no HTTP/2.
     package var allowsHTTP2: Bool
 
     package init(
         _ url: FetchURL, method: Method = .get, fields: [FetchField] = [], body: [UInt8]? = nil,
         range: UInt64? = nil, limit: Int, timeout: FetchTimeout = .standard,
-        purpose: FetchPurpose, pin: FetchPin? = nil, allowsHTTP2: Bool = false
+        purpose: FetchPurpose, pin: PinnedAddresses? = nil, allowsHTTP2: Bool = false
     ) {
         precondition(limit >= 0, "a limit is a number of bytes")
         precondition(body == nil || method != .get, "a GET has no body")
@@ -46,8 +46,138 @@ package struct FetchRequest: Sendable {
     }
 }
 
-extension FetchRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "FetchRequest(redacted)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
+/// The purpose of a request. Purposes share no connection, DNS cache, TLS state or proxy circuit,
+/// so that nobody on the way or at the other end can link them. Each has its own thread and libcurl
+/// multi handle: a sink of one purpose cannot block another.
+package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
+    /// Requests that carry an instance token.
+    case registration
+    /// Heads and batches of a feed.
+    case feed
+    /// The anonymous event stream of wake-ups.
+    case stream
+    /// A service's requests to push services beside wake-ups, such as for an access token.
+    case gateway
+
+    /// The user name shown to a SOCKS proxy: another user, another circuit (tor(1),
+    /// IsolateSOCKSAuth).
+    var proxyUser: StaticString {
+        switch self {
+        case .registration: "registration"
+        case .feed: "feed"
+        case .stream: "stream"
+        case .gateway: "gateway"
+        }
+    }
+}
+
+/// The time limits of a fetch.
+package struct FetchTimeout: Sendable, Hashable {
+    /// The least throughput of a connection. Time in which sinks of the same purpose run does not
+    /// count.
+    package enum Pace: Sendable, Hashable {
+        /// An average rate over each window: a stall is noticed after one to two windows.
+        case atLeast(bytesPerSecond: Int, over: Duration)
+        /// Any byte within this time: for event streams, silent between their keep-alives.
+        case idle(Duration)
+    }
+
+    /// Name resolution, TCP, proxy and TLS together.
+    package var connect: Duration
+    /// The whole fetch; nil for streams.
+    package var total: Duration?
+    package var pace: Pace
+
+    package init(connect: Duration, total: Duration?, pace: Pace) {
+        precondition(connect >= .milliseconds(1), "libcurl takes 0 for its own default")
+        precondition(total ?? .seconds(1) >= .milliseconds(1), "libcurl takes 0 for never")
+        self.connect = connect
+        self.total = total
+        self.pace = pace
+    }
+
+    /// For answers of known, modest size, over slow networks and Tor circuits as well.
+    package static let standard = FetchTimeout(
+        connect: .seconds(30), total: .seconds(600),
+        pace: .atLeast(bytesPerSecond: 128, over: .seconds(30)))
+
+    /// For event streams: no end, but a byte within `idle`.
+    package static func stream(idle: Duration) -> FetchTimeout {
+        FetchTimeout(connect: .seconds(30), total: nil, pace: .idle(idle))
+    }
+}
+
+/// The addresses a request connects to, checked before, whatever its URL's name resolves to. The
+/// name remains in TLS, certificate check and request, but is not looked up: an answer that changes
+/// between check and connection (DNS rebinding) is useless.
+package struct PinnedAddresses: Sendable, Hashable, Redacted {
+    /// More are not tried.
+    package static let maximumAddresses = 8
+
+    /// At least one; tried in this order until a connection succeeds.
+    package let addresses: [IPAddress]
+    package let port: UInt16
+
+    package init(addresses: [IPAddress], port: UInt16) {
+        precondition(!addresses.isEmpty, "a pin without address leads nowhere")
+        precondition(port != 0, "port 0 is no port")
+        self.addresses = addresses
+        self.port = port
+    }
+}
+
+/// One field of a request head. The value may be a secret: the copies made for libcurl are wiped
+/// at the end of the transfer (its own send buffer is out of reach), and descriptions are redacted.
+package struct FetchField: Sendable, Redacted {
+    package let name: StaticString
+    package let value: [UInt8]
+
+    /// - Parameters:
+    ///   - name: a token, none of the names that the fetcher owns (precondition).
+    ///   - value: visible ASCII, space and tab, not empty; else the fetch ends as `invalidField`.
+    package init(_ name: StaticString, _ value: [UInt8]) {
+        precondition(Self.isAllowed(name), "not a field for a caller to set")
+        self.name = name
+        self.value = value
+    }
+
+    /// A field with a constant value.
+    package init(_ name: StaticString, _ value: StaticString) {
+        self.init(name, value.bytes)
+    }
+
+    /// RFC 9110 §5.5, without obs-text. An empty value would make libcurl drop the field
+    /// (CURLOPT_HTTPHEADER(3)), and white space at the ends is not part of a value.
+    var isValid: Bool {
+        guard let first = value.first, let last = value.last else { return false }
+        guard (0x21...0x7E).contains(first), (0x21...0x7E).contains(last) else { return false }
+        return value.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
+    }
+
+    /// `Name: value` and the zero byte that ends a C string.
+    func line() -> [UInt8] {
+        var line: [UInt8] = []
+        line.reserveCapacity(name.count + value.count + 3)
+        line.append(text: name)
+        line.append(text: ": ")
+        line += value
+        line.append(0)
+        return line
+    }
+
+    /// In lower case. They decide framing, routing and linkability.
+    private static let owned: Set<String> = [
+        "accept", "accept-encoding", "connection", "content-length", "cookie", "expect", "host",
+        "keep-alive", "proxy-authorization", "proxy-connection", "range", "referer", "te",
+        "trailer", "transfer-encoding", "upgrade", "user-agent",
+    ]
+
+    /// RFC 9110 §5.6.2: letters, digits and `-` are all we need of token.
+    private static func isAllowed(_ name: StaticString) -> Bool {
+        let isToken = name.bytes.allSatisfy { byte in
+            byte.isDigit || byte == UInt8(ascii: "-")
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte.lowercased)
+        }
+        return name.count > 0 && isToken && !owned.contains(name.description.lowercased())
+    }
 }

@@ -1,4 +1,4 @@
-/// All that is taken from a response head. Everything else in it is read, counted and forgotten.
+/// The part of a response head that is kept. Everything else is read, counted and dropped.
 package struct FetchResponse: Sendable, Hashable {
     /// 200...599; redirects are not followed, a 3xx is just a status.
     package let status: Int
@@ -28,7 +28,7 @@ package struct FetchResponse: Sendable, Hashable {
     package var isSuccess: Bool { (200...299).contains(status) }
 }
 
-/// The media types that make a difference; no text from the wire is kept.
+/// The media types that are distinguished; no text from the wire is kept.
 package enum FetchContentType: Sendable, Hashable, CaseIterable {
     case octetStream, json, problem, eventStream, html, text, other
 
@@ -46,7 +46,7 @@ package enum FetchContentType: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// What a callback wants next.
+/// The answer of a callback: whether the fetch goes on.
 package enum FetchVerdict: Sendable, Hashable {
     case proceed, stop
 }

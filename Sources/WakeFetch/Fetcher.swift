@@ -1,43 +1,44 @@
 import Synchronization
+import WakeSystem
 
-/// Fetches over HTTPS through libcurl: bounded, abortable, and with nothing in a request that would
-/// tell one client from another. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or
+/// An HTTPS client on libcurl: bounded, abortable, and with nothing in a request that would tell
+/// one client from another. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or
 /// Alt-Svc; TLS 1.2 or newer with the peer and its name verified; HTTP/1.1, or HTTP/2 for requests
 /// that allow it.
 ///
-/// Transfers run on one thread a purpose (see ``FetchPurpose``), never on the cooperative pool. How
-/// many are started is up to the callers; beyond the bounds of ``FetchConfiguration`` they wait for
-/// each other, and the time of a request begins when its turn has come.
+/// Transfers run on one thread per purpose (see ``FetchPurpose``), never on the cooperative pool.
+/// Requests beyond the bounds of ``FetchConfiguration`` wait in a queue; their timeouts begin when
+/// they are started.
 package final class Fetcher: Sendable {
-    private let lanes: [FetchLane]
+    private let workers: [FetchWorker]
     private let settings: FetchSettings
     private let lastID = Atomic<UInt64>(0)
 
-    /// Throws `libraryMissing` if libcurl cannot be loaded.
+    /// - Throws: `libraryMissing` if libcurl cannot be loaded.
     package init(_ configuration: FetchConfiguration) throws(FetchError) {
         let settings = try FetchSettings(configuration)
         self.settings = settings
-        lanes = FetchPurpose.allCases.map { _ in FetchLane(settings: settings) }
+        workers = FetchPurpose.allCases.map { _ in FetchWorker(settings: settings) }
     }
 
     deinit {
-        for lane in lanes { lane.beginClosing() }
+        for worker in workers { worker.beginClosing() }
     }
 
-    /// Fetches `request`, handing the body over as it comes.
+    /// Fetches `request` and hands over the body as it arrives.
     ///
-    /// Both callbacks run on the purpose's fetch thread and hold up the other fetches of that
-    /// purpose, and thereby the sender: a slow sink costs no memory.
+    /// Both callbacks run on the purpose's thread and block the other fetches of that purpose, and
+    /// thereby the sender: a slow sink costs no memory.
     ///
-    /// A status other than 2xx is no error. Of the body that comes with one, at most 4 KiB (or
-    /// `limit`, if less) reach the sink; the rest is cut off, and whatever goes wrong after its
-    /// head changes nothing. Whoever stores a body looks at the status in `onHead` first.
+    /// A status other than 2xx is no error. At most 4 KiB (or `limit`, if less) of its body reach
+    /// the sink; the rest is cut off, and a failure after its head is ignored. Callers that store
+    /// a body check the status in `onHead` first.
     ///
     /// - Parameters:
     ///   - onHead: called once, before the first byte of body; `.stop` ends the fetch as `stopped`.
-    ///   - sink: called with each piece of body in order, at most 64 KiB at once; `.stop` ends the
-    ///     fetch as `stopped` before the next piece.
-    /// - Returns: the head, once the body has come to its end.
+    ///   - sink: called with consecutive chunks of at most 64 KiB; `.stop` ends the fetch as
+    ///     `stopped` before the next chunk.
+    /// - Returns: the head, at the end of the body.
     /// - Throws: `cancelled` within milliseconds of the task's cancellation.
     package func fetch(
         _ request: FetchRequest,
@@ -58,7 +59,7 @@ package final class Fetcher: Sendable {
         return try result.get()
     }
 
-    /// Fetches a small body whole; `limit` bounds the memory it takes.
+    /// Fetches a whole body into memory, which `limit` bounds.
     package func collect(
         _ request: FetchRequest
     ) async throws(FetchError) -> (FetchResponse, [UInt8]) {
@@ -67,11 +68,11 @@ package final class Fetcher: Sendable {
         return (response, body.take())
     }
 
-    /// Starts a fetch whose small body is collected, without a task for it.
+    /// Starts a fetch that collects its body, without a task for it.
     ///
-    /// - Parameter then: called once, whatever happens: on the purpose's fetch thread, which it
-    ///   holds up, or before this returns if the fetch is refused at once. It may start others.
-    /// - Returns: what ends it early. Letting go of it changes nothing.
+    /// - Parameter then: called exactly once: on the purpose's thread, which it blocks, or before
+    ///   this returns if the fetch is refused at once. It may start other fetches.
+    /// - Returns: a handle to cancel it; releasing the handle changes nothing.
     @discardableResult
     package func start(
         _ request: FetchRequest,
@@ -85,15 +86,15 @@ package final class Fetcher: Sendable {
         return handle
     }
 
-    /// Ends what runs as `closed`, and the threads. Later fetches are refused as `closed`.
+    /// Ends running fetches as `closed`, and the threads. Later fetches are refused as `closed`.
     package func close() async {
-        for lane in lanes { lane.beginClosing() }
-        for lane in lanes { await lane.close() }
+        for worker in workers { worker.beginClosing() }
+        for worker in workers { await worker.close() }
     }
 
     private func handle(for request: FetchRequest) -> FetchHandle {
         let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
-        return FetchHandle(id: id, lane: lanes[Int(request.purpose.rawValue)])
+        return FetchHandle(id: id, worker: workers[Int(request.purpose.rawValue)])
     }
 
     private func begin(
@@ -107,9 +108,51 @@ package final class Fetcher: Sendable {
         } catch {
             return onEnd(.failure(error))
         }
-        handle.lane.start(
+        handle.worker.start(
             FetchJob(
-                id: handle.id, request: request, ticket: handle.ticket, onHead: onHead,
-                sink: sink, onEnd: onEnd))
+                id: handle.id, request: request, cancellation: handle.cancellation,
+                onHead: onHead, sink: sink, onEnd: onEnd))
+    }
+}
+
+/// A started fetch, to cancel it.
+package struct FetchHandle: Sendable {
+    fileprivate let id: UInt64
+    fileprivate let cancellation = CancellationFlag()
+    fileprivate let worker: FetchWorker
+
+    /// Ends the fetch as `cancelled` within milliseconds, unless it has ended; from any thread.
+    package func cancel() {
+        cancellation.set()
+        worker.cancel(id)
+    }
+}
+
+/// A cancellation flag beside the command queue: a cancellation may overtake its job, and no sink
+/// may be called after it.
+final class CancellationFlag: Sendable {
+    private let flag = Atomic(false)
+
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+
+    func set() { flag.store(true, ordering: .releasing) }
+}
+
+/// A buffer for the chunks of one body.
+private final class FetchedBody: Sendable {
+    private let bytes = Mutex<[UInt8]>([])
+
+    func append(_ chunk: Span<UInt8>) -> FetchVerdict {
+        // A closure cannot capture a span, hence the copy before the lock.
+        let copy = Array(copying: chunk)
+        bytes.withLock { $0 += copy }
+        return .proceed
+    }
+
+    func take() -> [UInt8] {
+        bytes.withLock { bytes in
+            defer { bytes = [] }
+            return bytes
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Testing
 
+import WakeSystem
 @testable import WakeFetch
 
 @Suite("Fetches end when they should", .timeLimit(.minutes(1)))

@@ -1,6 +1,7 @@
 import Testing
 import WakeModel
 
+import WakeSystem
 @testable import WakeFetch
 
 @Suite("Endpoints and addresses that may be fetched")

@@ -52,25 +52,25 @@ struct FetchAttemptTests {
             count += 1
             attempt = now.next(at: .zero)
         }
-        #expect(count == FetchPin.maximumAddresses)
+        #expect(count == PinnedAddresses.maximumAddresses)
     }
 
     @Test("what failed comes last for a minute, and what worked since does not")
     func failed() {
         var failed = FailedAddresses()
         #expect(failed.ordered(addresses, at: .zero) == addresses)
-        failed.note(addresses[0], at: .zero)
-        failed.note(addresses[1], at: .seconds(30))
+        failed.insert(addresses[0], at: .zero)
+        failed.insert(addresses[1], at: .seconds(30))
         #expect(
             failed.ordered(addresses, at: .seconds(59))
                 == [addresses[2], addresses[0], addresses[1]])
         #expect(
             failed.ordered(addresses, at: .seconds(60))
                 == [addresses[0], addresses[2], addresses[1]])
-        failed.forget(addresses[1])
+        failed.remove(addresses[1])
         #expect(failed.ordered(addresses, at: .seconds(31)).last == addresses[0])
         for number in 0..<10_000 {
-            failed.note(IPAddress(.v4, UInt128(1000 + number)), at: .seconds(31))
+            failed.insert(IPAddress(.v4, UInt128(1000 + number)), at: .seconds(31))
         }
         #expect(failed.count <= FailedAddresses.maximum)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("Whose turn it is")
+@Suite("Fetch queue")
 struct FetchQueueTests {
     private let a: [UInt8] = [1]
     private let b: [UInt8] = [2]
@@ -168,20 +168,5 @@ struct FetchQueueTests {
             #expect(queue.isEmpty)
             #expect(queue.running == 0)
         }
-    }
-
-    @Test("lines give back memory that nobody waits in")
-    func line() {
-        var line = FetchLine<Int>()
-        for number in 0..<10_000 {
-            line.append(number)
-            if number % 2 == 0 { #expect(line.popFirst() == number / 2) }
-        }
-        #expect(line.popFirst() == 5000)
-        line.append(10_000)
-        for _ in 0..<5000 { line.dropped { $0 == 10_000 } }
-        #expect(line.popFirst() == 10_000)
-        #expect(line.popFirst() == nil)
-        #expect(line.isEmpty)
     }
 }

@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 
+import WakeSystem
 @testable import WakeFetch
 
 /// Bytes a sink was given, with what was seen on the way.
@@ -28,6 +29,11 @@ final class Seen<Value: Sendable>: Sendable {
     private let values = Mutex<[Value]>([])
     func note(_ value: Value) { values.withLock { $0.append(value) } }
     var all: [Value] { values.withLock { $0 } }
+}
+
+/// Runs `body` on a thread of its own.
+func startThread(_ body: @escaping @Sendable () -> Void) {
+    precondition((try? SystemThread.start(body)) != nil, "no thread left")
 }
 
 /// Holds a thread until opened. A pipe: what blocks is a real read.

@@ -93,11 +93,10 @@ private final class ChildOutput: Sendable {
     private let end = Gate()
 
     init(_ child: Child) {
-        let started = FetchThread.start { [gathered, end] in
+        startThread { [gathered, end] in
             while let line = child.line() { gathered.note(line) }
             end.open()
         }
-        precondition(started)
     }
 
     /// All of them, once the child is gone.

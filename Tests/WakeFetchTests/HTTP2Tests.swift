@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import WakeFetch
@@ -27,7 +28,7 @@ struct HTTP2Tests {
             try FetchURL("https://\(Self.name)/\(path)"), method: body == nil ? .get : .post,
             fields: [FetchField("TTL", "7200"), FetchField("Authorization", "vapid t=abc, k=def")],
             body: body, limit: 4096, purpose: .gateway,
-            pin: FetchPin(
+            pin: PinnedAddresses(
                 addresses: [try #require(IPAddress("127.0.0.1"))], port: server.port),
             allowsHTTP2: true)
     }
@@ -174,7 +175,7 @@ struct HTTP2Tests {
             defer { server.stop() }
             let fetcher = try Fetcher(FetchConfiguration(caFile: authority.certificate))
             var request = FetchRequest.get(try FetchURL("https://\(Self.name)/"))
-            request.pin = FetchPin(addresses: [Sockets.loopback], port: server.port)
+            request.pin = PinnedAddresses(addresses: [Sockets.loopback], port: server.port)
             request.allowsHTTP2 = true
             for _ in 0..<3 { #expect(try await fetcher.collect(request).0.status == 200) }
             await fetcher.close()

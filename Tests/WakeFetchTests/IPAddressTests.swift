@@ -1,6 +1,7 @@
 import Glibc
 import Testing
 
+import WakeSystem
 @testable import WakeFetch
 
 @Suite("Addresses are read in one way")
@@ -137,7 +138,7 @@ struct IPAddressTests {
     func redaction() throws {
         let address = try #require(IPAddress("198.18.77.66"))
         let network = try #require(IPNetwork("198.18.0.0/15"))
-        let pin = FetchPin(addresses: [address], port: 443)
+        let pin = PinnedAddresses(addresses: [address], port: 443)
         var request = FetchRequest(
             try FetchURL("https://push.example.com/secret"), limit: 0, purpose: .gateway)
         request.pin = pin

@@ -31,18 +31,16 @@ final class LoopbackServer: Sendable {
         let (listener, port) = listening
         self.listener = listener
         self.port = port
-        let started = FetchThread.start { [self] in
+        startThread { [self] in
             while let socket = Sockets.accept(listener) {
                 let number = accepted.add(1, ordering: .relaxed).newValue
-                let started = FetchThread.start { [self] in
+                startThread { [self] in
                     script(Peer(socket, number: number, server: self))
                 }
-                precondition(started)
             }
             // Closed here and not by `stop`: its number must not be reused while we still accept.
             Sockets.close(listener)
         }
-        precondition(started)
     }
 
     /// The same answer to every request, keeping the connection.

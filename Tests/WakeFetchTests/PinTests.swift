@@ -1,4 +1,5 @@
 import CRuntime
+import TestSupport
 import Testing
 
 @testable import WakeFetch
@@ -9,7 +10,7 @@ struct PinTests {
         _ url: FetchURL, to addresses: [String], port: UInt16, connect: Duration = .seconds(5)
     ) -> FetchRequest {
         var request = FetchRequest.get(url, purpose: .gateway)
-        request.pin = FetchPin(addresses: addresses.compactMap { IPAddress($0) }, port: port)
+        request.pin = PinnedAddresses(addresses: addresses.compactMap { IPAddress($0) }, port: port)
         request.timeout = FetchTimeout(
             connect: connect, total: .seconds(20), pace: .idle(.seconds(20)))
         return request
@@ -80,7 +81,7 @@ struct PinTests {
         let checked = try await resolver.addresses(of: Array("localhost".utf8))
         for _ in 0..<5 {
             var request = FetchRequest.get(url, purpose: .gateway)
-            request.pin = FetchPin(addresses: checked, port: trap.port)
+            request.pin = PinnedAddresses(addresses: checked, port: trap.port)
             let (_, body) = try await fetcher.collect(request)
             #expect(String(decoding: body, as: UTF8.self) == "outer")
         }

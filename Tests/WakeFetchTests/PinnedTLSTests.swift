@@ -11,7 +11,7 @@ struct PinnedTLSTests {
 
     private func pinned(_ url: String, _ port: UInt16) throws -> FetchRequest {
         var request = FetchRequest.get(try FetchURL(url), purpose: .gateway)
-        request.pin = FetchPin(addresses: [try #require(IPAddress("127.0.0.1"))], port: port)
+        request.pin = PinnedAddresses(addresses: [try #require(IPAddress("127.0.0.1"))], port: port)
         return request
     }
 

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import WakeFetch
@@ -45,7 +46,7 @@ struct StartTests {
             url, method: .post, fields: [FetchField("TTL", "60")], body: [], limit: 4096,
             timeout: FetchTimeout(
                 connect: connect, total: .seconds(60), pace: .idle(.seconds(60))),
-            purpose: .gateway, pin: FetchPin(addresses: [Sockets.loopback], port: port))
+            purpose: .gateway, pin: PinnedAddresses(addresses: [Sockets.loopback], port: port))
     }
 
     @Test("the callback gets the head and the whole body, once, and may start the next")

@@ -1,8 +1,9 @@
 import CRuntime
+import WakeSystem
 
 extension CurlEasy {
-    /// Turns a request into options. Whatever libcurl does by default or by the environment and
-    /// could tell clients apart, or lead elsewhere than the address says, is set explicitly.
+    /// Sets the options of a request. Every default of libcurl or of the environment that could
+    /// distinguish clients, or lead to another address, is set explicitly.
     func prepare(
         _ request: FetchRequest, _ attempt: FetchAttempt, _ configuration: FetchConfiguration
     ) {
@@ -70,7 +71,7 @@ extension CurlEasy {
 
     private func prepareMessage(_ request: FetchRequest) {
         set(CURLOPT_USERAGENT, text: FetchConfiguration.userAgent)
-        // No Accept-Encoding is sent, and what comes encoded all the same stays so.
+        // No Accept-Encoding is sent, and a body that is encoded all the same stays so.
         set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         set(CURLOPT_HTTPAUTH, CURLAUTH_NONE)
         switch request.method {

@@ -1,11 +1,11 @@
-/// When to look again at transfers that share a connection, although nothing has come for them:
-/// libcurl up to 8.0 reads what comes for several HTTP/2 streams at once, and now and then forgets
-/// to tell a stream of what it has already read for it. Nothing more comes on the socket then, and
-/// the stream waits until its time is over (measured with 7.88.1: every third burst of 100 requests
-/// that was answered at once). A value; times are durations since any fixed moment.
-struct StallWatch {
-    /// Then twice as long, and so on.
-    static let patience = Duration.milliseconds(250)
+/// A schedule for re-reading transfers that share a connection and receive nothing. libcurl up to
+/// 8.0 reads for several HTTP/2 streams at once and sometimes does not notify a stream of data that
+/// it has already read; nothing more comes on the socket, and the stream waits until it times out
+/// (measured with 7.88.1: every third burst of 100 requests that was answered at once). A value;
+/// times are durations since any fixed moment.
+struct StallDetector {
+    /// Time until the first re-read; it doubles with each.
+    static let firstWait = Duration.milliseconds(250)
 
     private struct Entry {
         let host: [UInt8]
@@ -14,12 +14,12 @@ struct StallWatch {
     }
 
     private var entries: [UInt64: Entry] = [:]
-    /// When `due` may have something; nil if there is nothing to watch.
+    /// When `due` may return something; nil without entries.
     private(set) var next: Duration?
 
     mutating func begin(_ id: UInt64, host: [UInt8], at now: Duration) {
-        let time = now + Self.patience
-        entries[id] = Entry(host: host, time: time, wait: Self.patience)
+        let time = now + Self.firstWait
+        entries[id] = Entry(host: host, time: time, wait: Self.firstWait)
         next = min(next ?? time, time)
     }
 
@@ -28,8 +28,8 @@ struct StallWatch {
         if entries.isEmpty { next = nil }
     }
 
-    /// Whom to look at now: one for each host, because only one stream of a connection reads at a
-    /// time; others are due at once.
+    /// The transfers to re-read now: one per host, because only one stream of a connection reads
+    /// at a time; the others of the host are due at once.
     mutating func due(at now: Duration) -> [UInt64] {
         guard let time = next, time <= now else { return [] }
         var due: [UInt64] = []

@@ -1,5 +1,43 @@
-/// Reading and writing of addresses as text, in one strict way. What inet_aton(3) also takes
-/// (`127.1`, `0x7f000001`, `2130706433`, `0177.0.0.1`) is no address here, nor is a zone.
+import WakeSystem
+
+/// An IPv4 or IPv6 address: no zone, no port, no name. Redacted, because the addresses of a push
+/// service tell who is registered there.
+package struct IPAddress: Sendable, Hashable, Redacted {
+    /// The two kinds; an IPv4-mapped IPv6 address is IPv6.
+    package enum Family: UInt8, Sendable, Hashable {
+        case v4, v6
+
+        /// Bits of an address.
+        package var width: Int { self == .v4 ? 32 : 128 }
+    }
+
+    package let family: Family
+    /// The address as a number; IPv4 in the low 32 bits.
+    let value: UInt128
+
+    init(_ family: Family, _ value: UInt128) {
+        precondition(family == .v6 || value <= UInt32.max, "an IPv4 address has 32 bits")
+        self.family = family
+        self.value = value
+    }
+
+    /// - Parameter bytes: 4 or 16 bytes in network order; nil for any other count.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == 4 || bytes.count == 16 else { return nil }
+        family = bytes.count == 4 ? .v4 : .v6
+        value = bytes.reduce(0) { $0 << 8 | UInt128($1) }
+    }
+
+    /// 4 or 16 bytes in network order.
+    package var bytes: [UInt8] {
+        stride(from: family.width - 8, through: 0, by: -8).map {
+            UInt8(truncatingIfNeeded: value >> UInt128($0))
+        }
+    }
+}
+
+/// Addresses as text, in one strict form. What inet_aton(3) also accepts (`127.1`, `0x7f000001`,
+/// `2130706433`, `0177.0.0.1`) is no address here, nor is a zone.
 extension IPAddress {
     /// Four decimals without leading zeros, or the forms of RFC 4291 §2.2; nil for all else.
     package init?(_ text: [UInt8]) {
@@ -19,46 +57,26 @@ extension IPAddress {
         self.init(Array(text.utf8))
     }
 
-    /// What `init` reads back; IPv6 as eight groups without `::`.
+    /// The text that `init` reads; IPv6 as eight groups without `::`.
     package var text: [UInt8] {
-        switch family {
-        case .v4:
-            Array(bytes.map { String($0) }.joined(separator: ".").utf8)
-        case .v6:
-            Array(
+        let text =
+            switch family {
+            case .v4: bytes.map { String($0) }.joined(separator: ".")
+            case .v6:
                 stride(from: 112, through: 0, by: -16).map {
                     String(UInt16(truncatingIfNeeded: value >> UInt128($0)), radix: 16)
-                }.joined(separator: ":").utf8)
-        }
+                }.joined(separator: ":")
+            }
+        return Array(text.utf8)
     }
-
-    // MARK: IPv4
 
     private static func dotted(_ text: ArraySlice<UInt8>) -> UInt32? {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 4 else { return nil }
-        var value: UInt32 = 0
-        for part in parts {
-            guard let octet = octet(part) else { return nil }
-            value = value << 8 | UInt32(octet)
-        }
-        return value
+        // No leading zero: inet_aton(3) would read an octal number.
+        let octets = parts.compactMap { $0.decimal(upTo: 255) }
+        guard parts.count == 4, octets.count == 4 else { return nil }
+        return octets.reduce(0) { $0 << 8 | UInt32($1) }
     }
-
-    /// No leading zero: inet_aton(3) would read an octal number.
-    private static func octet(_ digits: ArraySlice<UInt8>) -> UInt8? {
-        guard (1...3).contains(digits.count),
-            digits.count == 1 || digits.first != UInt8(ascii: "0")
-        else { return nil }
-        var value = 0
-        for digit in digits {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-            value = value * 10 + Int(digit - UInt8(ascii: "0"))
-        }
-        return UInt8(exactly: value)
-    }
-
-    // MARK: IPv6
 
     /// The eight groups; `::` may stand once, for one group or more.
     private static func groups(of text: [UInt8]) -> [UInt16]? {
@@ -92,27 +110,25 @@ extension IPAddress {
                 groups.append(UInt16(value >> 16))
                 groups.append(UInt16(truncatingIfNeeded: value))
             } else {
-                guard let group = group(part) else { return nil }
+                // One to four hexadecimal digits.
+                guard (1...4).contains(part.count), part.allSatisfy(\.isHexDigit),
+                    let group = UInt16(String(decoding: part, as: UTF8.self), radix: 16)
+                else { return nil }
                 groups.append(group)
             }
         }
         return groups.count <= 8 ? groups : nil
     }
+}
 
-    /// One to four hexadecimal digits.
-    private static func group(_ digits: ArraySlice<UInt8>) -> UInt16? {
-        guard (1...4).contains(digits.count) else { return nil }
-        var value: UInt16 = 0
-        for digit in digits {
-            let number: UInt8
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): number = digit - UInt8(ascii: "0")
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): number = digit - UInt8(ascii: "a") + 10
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): number = digit - UInt8(ascii: "A") + 10
-            default: return nil
-            }
-            value = value << 4 | UInt16(number)
-        }
-        return value
+extension ArraySlice where Element == UInt8 {
+    /// The number of one to five decimal digits without leading zero; nil for all else and above
+    /// `limit`.
+    func decimal(upTo limit: Int) -> Int? {
+        guard (1...5).contains(count), allSatisfy(\.isDigit),
+            count == 1 || first != UInt8(ascii: "0")
+        else { return nil }
+        let value = reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        return value <= limit ? value : nil
     }
 }

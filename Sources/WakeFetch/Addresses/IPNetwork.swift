@@ -1,12 +1,14 @@
+import WakeSystem
+
 /// All addresses of one family that begin with the same bits, such as `10.0.0.0/8`.
-package struct IPNetwork: Sendable, Hashable {
+package struct IPNetwork: Sendable, Hashable, Redacted {
     /// The lowest address.
     package let first: IPAddress
-    /// Bits that all of them share: 0 to 32 or 128.
+    /// Bits that all addresses share: 0 to 32 or 128.
     package let length: Int
 
-    /// nil if the length is not one of the family's, or if a bit behind it is set: whoever writes
-    /// `10.0.0.1/8` may have meant something else.
+    /// - Returns: nil if the length is not one of the family's, or if a bit behind it is set:
+    ///   `10.0.0.1/8` may be meant as something else.
     package init?(_ first: IPAddress, length: Int) {
         guard (0...first.family.width).contains(length),
             first.value & ~Self.mask(length, of: first.family) == 0
@@ -19,7 +21,7 @@ package struct IPNetwork: Sendable, Hashable {
     package init?(_ text: [UInt8]) {
         let parts = text.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, let first = IPAddress(Array(parts[0])),
-            let length = Self.length(parts[1])
+            let length = parts[1].decimal(upTo: 128)
         else { return nil }
         self.init(first, length: length)
     }
@@ -35,7 +37,7 @@ package struct IPNetwork: Sendable, Hashable {
         return IPAddress(first.family, first.value | all & ~Self.mask(length, of: first.family))
     }
 
-    /// Whether `address` is one of them. An IPv4 network has no IPv6 addresses, mapped or not.
+    /// Whether the network holds `address`. An IPv4 network has no IPv6 addresses, mapped or not.
     package func contains(_ address: IPAddress) -> Bool {
         address.family == first.family
             && address.value & Self.mask(length, of: first.family) == first.value
@@ -46,18 +48,4 @@ package struct IPNetwork: Sendable, Hashable {
         // A shift by the whole width gives 0, as it should.
         return all & ~(all >> UInt128(length))
     }
-
-    private static func length(_ digits: ArraySlice<UInt8>) -> Int? {
-        guard (1...3).contains(digits.count),
-            digits.count == 1 || digits.first != UInt8(ascii: "0"),
-            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-    }
-}
-
-extension IPNetwork: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "IPNetwork(redacted)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }

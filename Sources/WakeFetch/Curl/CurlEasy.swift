@@ -1,7 +1,8 @@
 import CRuntime
 import Glibc
+import WakeSystem
 
-/// An easy handle, with what must live as long as it and be wiped with it: field lines and body.
+/// An easy handle, with the field lines and the body that live as long as it and are wiped with it.
 @safe
 final class CurlEasy {
     let handle: UnsafeMutableRawPointer
@@ -9,8 +10,8 @@ final class CurlEasy {
     private var lines: OpaquePointer?
     private var body: UnsafeMutableRawBufferPointer?
     private var target: OpaquePointer?
-    private var door: UnsafeMutablePointer<crt_curl_door>?
-    /// What libcurl said to the first option it refused.
+    private var onlyAddress: UnsafeMutablePointer<crt_curl_door>?
+    /// libcurl's code for the first option it refused.
     private(set) var status: Int32 = 0
 
     /// nil when out of memory.
@@ -24,83 +25,80 @@ final class CurlEasy {
         unsafe crt_curl_easy_cleanup(curl.library, handle)
         unsafe crt_curl_list_wipe(curl.library, lines)
         unsafe crt_curl_list_wipe(curl.library, target)
-        unsafe door?.deallocate()
+        unsafe onlyAddress?.deallocate()
         if let body = unsafe body {
             unsafe body.wipe()
             unsafe body.deallocate()
         }
     }
 
-    /// Whether the connection stands: from here on the peer's pace is watched.
+    /// Whether the connection is established: from then on the throughput is checked.
     var isConnected: Bool { unsafe crt_curl_easy_is_connected(curl.library, handle) }
 
-    /// Whether libcurl wanted to connect elsewhere than through the door.
-    var wasRefused: Bool { unsafe door?.pointee.refused ?? false }
+    /// Whether libcurl tried to connect to another address than the allowed one.
+    var wasRefused: Bool { unsafe onlyAddress?.pointee.refused ?? false }
 
-    /// See ``StallWatch``.
-    func nudge() {
+    /// See ``StallDetector``.
+    func readAgain() {
         unsafe crt_curl_easy_nudge(curl.library, handle)
     }
 
     // MARK: Options
 
     func set(_ option: crt_curl_option, _ value: Int) {
-        note(unsafe crt_curl_easy_set_long(curl.library, handle, option, value))
+        check(unsafe crt_curl_easy_set_long(curl.library, handle, option, value))
     }
 
-    /// An option that older libraries do not know and that is no loss without.
+    /// Sets an option that older libraries do not know and that is dispensable.
     func setIfKnown(_ option: crt_curl_option, _ value: Int) {
         let code = unsafe crt_curl_easy_set_long(curl.library, handle, option, value)
-        if Int(code) != CURLE_UNKNOWN_OPTION { note(code) }
+        if Int(code) != CURLE_UNKNOWN_OPTION { check(code) }
     }
 
-    /// The library copies `text`; nil takes its default away.
+    /// Sets a text, which libcurl copies; nil removes libcurl's default.
     func set(_ option: crt_curl_option, text: [UInt8]?) {
         guard let text else {
-            note(unsafe crt_curl_easy_set_text(curl.library, handle, option, nil))
+            check(unsafe crt_curl_easy_set_text(curl.library, handle, option, nil))
             return
         }
         precondition(!text.contains(0), "a zero byte would cut the text short")
-        var terminated = text + [0]
-        unsafe terminated.withUnsafeMutableBytes { bytes in
-            let start = unsafe bytes.assumingMemoryBound(to: CChar.self).baseAddress
-            note(unsafe crt_curl_easy_set_text(curl.library, handle, option, start))
-            unsafe bytes.wipe()
+        unsafe withCString(text + [0]) {
+            check(unsafe crt_curl_easy_set_text(curl.library, handle, option, $0))
         }
     }
 
     func set(_ option: crt_curl_option, text: StaticString) {
-        set(option, text: FetchField.bytes(of: text))
+        set(option, text: text.bytes)
     }
 
-    /// Comes back when the transfer has ended.
+    /// Sets the tag that `CurlMulti.nextEnded` returns.
     func set(tag: UInt) {
         let pointer = unsafe UnsafeMutableRawPointer(bitPattern: tag)
-        note(unsafe crt_curl_easy_set_pointer(curl.library, handle, CURLOPT_PRIVATE, pointer))
+        check(unsafe crt_curl_easy_set_pointer(curl.library, handle, CURLOPT_PRIVATE, pointer))
     }
 
     /// `receiver` must outlive the transfer.
     func set(receiver: Transfer) {
         let context = unsafe Unmanaged.passUnretained(receiver).toOpaque()
-        note(unsafe crt_curl_easy_set_head_receiver(curl.library, handle, receiveHead, context))
-        note(unsafe crt_curl_easy_set_body_receiver(curl.library, handle, receiveBody, context))
+        check(unsafe crt_curl_easy_set_head_receiver(curl.library, handle, receiveHead, context))
+        check(unsafe crt_curl_easy_set_body_receiver(curl.library, handle, receiveBody, context))
     }
 
     func keepSocketsFromChildren() {
-        note(unsafe crt_curl_easy_keep_sockets_from_children(curl.library, handle))
+        check(unsafe crt_curl_easy_keep_sockets_from_children(curl.library, handle))
     }
 
-    /// HTTP/2 if the server takes the offer; stays with HTTP/1.1 if libcurl was built without.
+    /// Offers HTTP/2; stays with HTTP/1.1 if libcurl was built without.
     func offerHTTP2() {
         let code = unsafe crt_curl_easy_set_long(
             curl.library, handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        if Int(code) != CURLE_UNSUPPORTED_PROTOCOL { note(code) }
+        if Int(code) != CURLE_UNSUPPORTED_PROTOCOL { check(code) }
     }
 
-    /// Connects to `address` and nowhere else; what libcurl is told and what it is held to are two
-    /// things. For a literal nothing is looked up, and a connection that was made for one target
-    /// is reused for that target only (CURLOPT_CONNECT_TO(3)), unlike with CURLOPT_RESOLVE(3),
-    /// whose addresses every transfer to that name would get.
+    /// Connects to `address` only: libcurl is directed there, and every other socket is refused.
+    /// For a literal nothing is looked up, and a connection made for one target is reused for that
+    /// target only (CURLOPT_CONNECT_TO(3)), unlike with CURLOPT_RESOLVE(3), whose addresses every
+    /// transfer to that name would get.
     func connect(only address: IPAddress, port: UInt16) {
         let host = address.family == .v4 ? address.text : [0x5B] + address.text + [0x5D]
         direct(to: Array("::".utf8) + host + Array(":\(port)".utf8))
@@ -109,53 +107,44 @@ final class CurlEasy {
 
     /// `HOST:PORT:CONNECT-TO-HOST:CONNECT-TO-PORT`
     func direct(to line: [UInt8]) {
-        let terminated = line + [0]
-        unsafe terminated.withUnsafeBytes { bytes in
-            let start = unsafe bytes.assumingMemoryBound(to: CChar.self).baseAddress
-            guard let start = unsafe start else { return }
-            unsafe target = unsafe crt_curl_list_append(curl.library, target, start)
-            if unsafe target == nil { note(Int32(CURLE_OUT_OF_MEMORY)) }
+        unsafe withCString(line + [0]) {
+            unsafe target = unsafe crt_curl_list_append(curl.library, target, $0)
+            if unsafe target == nil { check(Int32(CURLE_OUT_OF_MEMORY)) }
         }
-        note(unsafe crt_curl_easy_set_target(curl.library, handle, target))
+        check(unsafe crt_curl_easy_set_target(curl.library, handle, target))
     }
 
     /// Refuses to open a socket for any other address.
     func allow(only address: IPAddress, port: UInt16) {
-        var opened = crt_curl_door()
-        unsafe withUnsafeMutableBytes(of: &opened.address) {
+        var allowed = crt_curl_door()
+        unsafe withUnsafeMutableBytes(of: &allowed.address) {
             unsafe $0.copyBytes(from: address.bytes)
         }
-        opened.length = UInt8(address.bytes.count)
-        opened.port = port
-        let door = UnsafeMutablePointer<crt_curl_door>.allocate(capacity: 1)
-        unsafe door.initialize(to: opened)
-        unsafe self.door?.deallocate()
-        unsafe self.door = unsafe door
-        note(unsafe crt_curl_easy_set_door(curl.library, handle, door))
+        allowed.length = UInt8(address.bytes.count)
+        allowed.port = port
+        let pointer = UnsafeMutablePointer<crt_curl_door>.allocate(capacity: 1)
+        unsafe pointer.initialize(to: allowed)
+        unsafe onlyAddress?.deallocate()
+        unsafe onlyAddress = unsafe pointer
+        check(unsafe crt_curl_easy_set_door(curl.library, handle, pointer))
     }
 
-    /// Adds a line, which ends with a zero byte, to the request head.
+    /// Adds a line, which ends with a zero byte, to the request head; `useLines` sends them.
     func append(line: [UInt8]) {
-        var line = line
-        unsafe line.withUnsafeMutableBytes { bytes in
-            let start = unsafe bytes.assumingMemoryBound(to: CChar.self).baseAddress
-            guard let start = unsafe start else { return }
-            let longer = unsafe crt_curl_list_append(curl.library, lines, start)
-            if let longer = unsafe longer {
+        unsafe withCString(line) {
+            if let longer = unsafe crt_curl_list_append(curl.library, lines, $0) {
                 unsafe lines = longer
             } else {
-                note(Int32(CURLE_OUT_OF_MEMORY))
+                check(Int32(CURLE_OUT_OF_MEMORY))
             }
-            unsafe bytes.wipe()
         }
     }
 
-    /// Sends the lines that were appended.
     func useLines() {
-        note(unsafe crt_curl_easy_set_fields(curl.library, handle, lines))
+        check(unsafe crt_curl_easy_set_fields(curl.library, handle, lines))
     }
 
-    /// Sends `bytes` from a copy that is wiped when the transfer is over.
+    /// Sends `bytes` from a copy that is wiped after the transfer.
     func set(body bytes: [UInt8]) {
         // One byte at least: without an address libcurl would ask a callback for the body.
         let copy = UnsafeMutableRawBufferPointer.allocate(
@@ -163,27 +152,37 @@ final class CurlEasy {
         unsafe copy.copyBytes(from: bytes)
         unsafe body = copy
         let size = Int64(bytes.count)
-        note(
+        check(
             unsafe crt_curl_easy_set_offset(
                 curl.library, handle, CURLOPT_POSTFIELDSIZE_LARGE, size))
-        note(
+        check(
             unsafe crt_curl_easy_set_pointer(
                 curl.library, handle, CURLOPT_POSTFIELDS, copy.baseAddress))
     }
 
-    private func note(_ code: Int32) {
+    /// Lends bytes that end with a zero byte, and wipes them.
+    private func withCString(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Void) {
+        var bytes = bytes
+        unsafe bytes.withUnsafeBytes { buffer in
+            let start = unsafe buffer.assumingMemoryBound(to: CChar.self).baseAddress
+            if let start = unsafe start { unsafe body(start) }
+        }
+        bytes.wipe()
+    }
+
+    private func check(_ code: Int32) {
         if status == 0 { status = code }
     }
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Not left out by the compiler, unlike a plain loop over memory that is not read again.
+    /// Not removed by the compiler, unlike a loop over memory that is not read again.
     fileprivate func wipe() {
         if let start = baseAddress { unsafe explicit_bzero(start, count) }
     }
 }
 
-// MARK: What libcurl calls
+// MARK: Callbacks of libcurl
 
 /// CURLOPT_HEADERFUNCTION(3)
 private let receiveHead: crt_curl_receiver = { bytes, size, count, context in
@@ -195,7 +194,7 @@ private let receiveBody: crt_curl_receiver = { bytes, size, count, context in
     unsafe pass(bytes, size &* count, context) { $0.receive(body: $1) }
 }
 
-/// Hands the bytes to the transfer. Another number than theirs makes libcurl abort.
+/// Hands the bytes to the transfer. Any other return value than their count aborts.
 private func pass(
     _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
     to receive: (Transfer, Span<UInt8>) -> Bool

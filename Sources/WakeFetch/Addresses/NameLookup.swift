@@ -1,7 +1,7 @@
 import CRuntime
 import Glibc
 
-/// One call of getaddrinfo(3), which blocks.
+/// A blocking call of getaddrinfo(3).
 enum NameLookup {
     /// Both families. `host` is a DNS name, see ``FetchURLParts/isName(_:)``.
     static func addresses(of host: [UInt8]) -> Result<[IPAddress], ResolveError> {

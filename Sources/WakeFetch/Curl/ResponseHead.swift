@@ -1,5 +1,7 @@
-/// Reads the lines of a response head, one at a time and in order, into a ``FetchResponse``. Also
-/// counts interim heads and trailers: whatever a server sends as head has one small bound.
+import WakeSystem
+
+/// A parser of response heads, line by line, into a ``FetchResponse``. Interim heads and trailers
+/// count against the same small bound.
 struct ResponseHead {
     /// Status line, fields, interim responses and trailers together.
     static let maximumBytes = 16 * 1024
@@ -24,8 +26,9 @@ struct ResponseHead {
         self.wallClock = wallClock
     }
 
-    /// Takes one line with its line end. Returns the response when the line was the empty one that
-    /// ends the head of a final response; throws `protocolViolation`.
+    /// Consumes one line with its line end.
+    /// - Returns: the response after the empty line of a final head, else nil.
+    /// - Throws: `protocolViolation`.
     mutating func consume(_ line: Span<UInt8>) throws(FetchError) -> FetchResponse? {
         bytes += line.count
         guard bytes <= Self.maximumBytes, line.count > 0 else { throw .protocolViolation }
@@ -49,7 +52,9 @@ struct ResponseHead {
         // RFC 9110 §15.2: interim responses are not the answer. 101 was never asked for.
         guard status != 101 else { throw .protocolViolation }
         if status < 200 {
-            self = ResponseHead(wallClock: wallClock, counted: bytes)
+            let counted = bytes
+            self = ResponseHead(wallClock: wallClock)
+            bytes = counted
             return nil
         }
         // RFC 9112 §6.3: both together "ought to be handled as an error".
@@ -62,19 +67,14 @@ struct ResponseHead {
             date: date.flatMap(HTTPDate.seconds(of:)))
     }
 
-    private init(wallClock: Int64, counted bytes: Int) {
-        self.wallClock = wallClock
-        self.bytes = bytes
-    }
-
     // MARK: Lines
 
-    /// RFC 9112 §4: `HTTP/1.1 200 reason`; the reason is not looked at.
+    /// RFC 9112 §4: `HTTP/1.1 200 reason`; the reason is ignored.
     private mutating func readStatus(_ line: [UInt8]) throws(FetchError) {
         let parts = line.split(
             separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0].starts(with: "HTTP/".utf8), parts[1].count == 3,
-            let code = Self.number(parts[1][...]), (100...599).contains(code)
+            let code = Self.number(parts[1]), (100...599).contains(code)
         else { throw .protocolViolation }
         status = Int(code)
     }
@@ -84,7 +84,7 @@ struct ResponseHead {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { throw .protocolViolation }
-        let name = String(decoding: line[..<colon].map(Self.lower), as: UTF8.self)
+        let name = String(decoding: line[..<colon].map(\.lowercased), as: UTF8.self)
         let value = Self.trimmed(line[(colon + 1)...])
         switch name {
         case "content-length":
@@ -104,7 +104,7 @@ struct ResponseHead {
 
     /// RFC 9110 §14.4: `bytes 65536-99999/100000`, or `*` for an unknown length.
     private static func rangeStart(_ value: ArraySlice<UInt8>) -> UInt64? {
-        guard value.prefix(6).map(lower).elementsEqual("bytes ".utf8) else { return nil }
+        guard value.prefix(6).map(\.lowercased).elementsEqual("bytes ".utf8) else { return nil }
         let range = value.dropFirst(6)
         guard let dash = range.firstIndex(of: UInt8(ascii: "-")),
             let slash = range.firstIndex(of: UInt8(ascii: "/")), dash < slash,
@@ -117,10 +117,10 @@ struct ResponseHead {
         return first
     }
 
-    /// RFC 9110 §10.2.3: seconds, or a date. Against our own clock only if the server does not
-    /// tell its own: a wrong local clock must not become a wrong wait.
+    /// RFC 9110 §10.2.3: seconds, or a date. Our own clock counts only if the server does not send
+    /// its own: a wrong local clock must not become a wrong wait.
     private func seconds(ofRetryAfter value: [UInt8]) -> Int? {
-        if !value.isEmpty, value.allSatisfy(Self.isDigit) {
+        if !value.isEmpty, value.allSatisfy(\.isDigit) {
             return Int(min(Self.number(value[...]) ?? .max, UInt64(Int32.max)))
         }
         guard let then = HTTPDate.seconds(of: value) else { return nil }
@@ -130,44 +130,25 @@ struct ResponseHead {
 
     // MARK: Bytes
 
+    /// RFC 9112 §2.2: a recipient may accept a bare LF as line end.
     private static func trimmingLineEnd(_ line: Span<UInt8>) -> [UInt8] {
         var end = line.count
-        // RFC 9112 §2.2: a recipient may take a bare LF as line end.
         if end > 0, line[end - 1] == 0x0A { end -= 1 }
         if end > 0, line[end - 1] == 0x0D { end -= 1 }
-        var copy: [UInt8] = []
-        copy.reserveCapacity(end)
-        for index in 0..<end { copy.append(line[index]) }
-        return copy
+        return Array(copying: line.extracting(0..<end))
     }
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        var value = value
-        while let first = value.first, isSpace(first) { value.removeFirst() }
+        var value = value.drop(while: isSpace)
         while let last = value.last, isSpace(last) { value.removeLast() }
         return value
     }
 
-    /// Digits only, no sign, no overflow.
+    /// Digits only, no sign; nil on overflow.
     private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-        guard !digits.isEmpty, digits.allSatisfy(isDigit) else { return nil }
-        var value: UInt64 = 0
-        for digit in digits {
-            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
-            let (sum, carry) = product.addingReportingOverflow(UInt64(digit - UInt8(ascii: "0")))
-            guard !overflow, !carry else { return nil }
-            value = sum
-        }
-        return value
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
-    private static func lower(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+        guard digits.allSatisfy(\.isDigit) else { return nil }
+        return UInt64(String(decoding: digits, as: UTF8.self))
     }
 }
 

@@ -1,16 +1,18 @@
-/// An address that may be fetched: `https`, or `http` to a loopback host or an onion service;
-/// ASCII, no user, no fragment, no dot segments. What is accepted is written in one way only
-/// (scheme and host in lower case, no default port, a path), so that equal addresses are equal
-/// bytes and libcurl has nothing left to interpret.
-package struct FetchURL: Sendable, Hashable {
-    /// How the connection is protected.
+import WakeSystem
+
+/// A URL that may be fetched: `https`, or `http` to a loopback host or an onion service; ASCII, no
+/// user, no fragment, no dot segments. It is stored in one canonical form (scheme and host in lower
+/// case, no default port, a path), so that equal addresses are equal bytes and libcurl has nothing
+/// left to interpret.
+package struct FetchURL: Sendable, Hashable, Redacted {
+    /// The protection of the connection.
     package enum Scheme: Sendable, Hashable {
         case http, https
 
         var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
-    /// Where the host is, as far as its name tells.
+    /// The location of the host by its name.
     package enum Reach: Sendable, Hashable {
         case loopback, onion, network
     }
@@ -23,10 +25,10 @@ package struct FetchURL: Sendable, Hashable {
     package let port: UInt16
     /// The whole address.
     package let bytes: [UInt8]
-    /// Where the host ends in `bytes` and its port or path begins.
+    /// The end of the host in `bytes`.
     private let hostEnd: Int
 
-    /// Throws `invalidURL` for everything that is not as above.
+    /// - Throws: `invalidURL` for all other text.
     package init(_ text: [UInt8]) throws(FetchError) {
         guard text.count <= Self.maximumLength, let parts = FetchURLParts(text) else {
             throw .invalidURL
@@ -45,22 +47,19 @@ package struct FetchURL: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// Throws `invalidURL` for everything that is not as above.
+    /// The same from a string.
     package init(_ text: String) throws(FetchError) {
         try self.init(Array(text.utf8))
     }
 
     /// The address below this one: `https://host/feed` and `b/1` give `https://host/feed/b/1`.
-    /// Throws `invalidURL` if this one has a query or the result is not a valid address.
-    package func appending(_ path: [UInt8]) throws(FetchError) -> FetchURL {
-        let slash = UInt8(ascii: "/")
-        guard !bytes.contains(UInt8(ascii: "?")), path.first != slash else { throw .invalidURL }
-        return try FetchURL(bytes + (bytes.last == slash ? [] : [slash]) + path)
-    }
-
-    /// The address below this one, see ``appending(_:)-([UInt8])``.
+    /// - Throws: `invalidURL` if this one has a query or the result is not a valid address.
     package func appending(_ path: String) throws(FetchError) -> FetchURL {
-        try appending(Array(path.utf8))
+        let slash = UInt8(ascii: "/")
+        guard !bytes.contains(UInt8(ascii: "?")), path.utf8.first != slash else {
+            throw .invalidURL
+        }
+        return try FetchURL(bytes + (bytes.last == slash ? [] : [slash]) + path.utf8)
     }
 
     /// Whether scheme, host and port are the same (RFC 6454 §5).
@@ -71,17 +70,13 @@ package struct FetchURL: Sendable, Hashable {
 
     /// Scheme, host and port: equal for addresses of the same origin only.
     package var origin: [UInt8] {
-        bytes[..<hostEnd] + [UInt8(truncatingIfNeeded: port >> 8), UInt8(truncatingIfNeeded: port)]
+        var origin = Array(bytes[..<hostEnd])
+        origin.append(bigEndian: port)
+        return origin
     }
 
     /// Whether these bytes are a host name or an address (IPv6 in brackets) and nothing more.
     static func isHost(_ bytes: [UInt8]) -> Bool {
         FetchURLParts.reach(of: bytes[...]) != nil
     }
-}
-
-extension FetchURL: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "FetchURL(redacted)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }

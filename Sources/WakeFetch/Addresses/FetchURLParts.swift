@@ -1,7 +1,6 @@
-import Glibc
+import WakeSystem
 
-/// The parts of an address, taken from its bytes: a pure reader that refuses whatever two programs
-/// might read differently.
+/// The parts of an address: a parser that refuses what two programs might read differently.
 struct FetchURLParts {
     let scheme: FetchURL.Scheme
     let reach: FetchURL.Reach
@@ -18,7 +17,7 @@ struct FetchURLParts {
         let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
         let authority = rest[..<(end ?? rest.endIndex)]
         guard let (host, port) = Self.hostAndPort(of: authority) else { return nil }
-        let lowered = host.map(Self.lower)
+        let lowered = host.map(\.lowercased)
         guard let reach = Self.reach(of: lowered[...]) else { return nil }
         var target = Array(rest[(end ?? rest.endIndex)...])
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
@@ -35,7 +34,7 @@ struct FetchURLParts {
     private static func scheme(of text: [UInt8]) -> (FetchURL.Scheme, ArraySlice<UInt8>)? {
         for (name, scheme) in [("https://", FetchURL.Scheme.https), ("http://", .http)] {
             let name = Array(name.utf8)
-            if text.prefix(name.count).map(lower) == name {
+            if text.prefix(name.count).map(\.lowercased) == name {
                 return (scheme, text[name.count...])
             }
         }
@@ -55,14 +54,14 @@ struct FetchURLParts {
         }
         guard let hostEnd, hostEnd < authority.endIndex else { return (authority, nil) }
         guard authority[hostEnd] == UInt8(ascii: ":"),
-            let port = decimal(authority[(hostEnd + 1)...], upTo: 65535), port > 0
+            let port = authority[(hostEnd + 1)...].decimal(upTo: 65535), port > 0
         else { return nil }
         return (authority[..<hostEnd], UInt16(port))
     }
 
     // MARK: Host
 
-    /// Where `host` is, by its name; nil if it is no host.
+    /// The location of `host` by its name; nil if it is no host.
     static func reach(of host: ArraySlice<UInt8>) -> FetchURL.Reach? {
         if host.first == UInt8(ascii: "[") { return reachOfBracketed(host) }
         guard (1...253).contains(host.count) else { return nil }
@@ -73,8 +72,8 @@ struct FetchURLParts {
         // A last label that starts with a digit makes getaddrinfo(3) try inet_aton(3), which reads
         // `127.1`, `0177.0.0.1`, `2130706433` and `0x7f000001` as addresses. No top-level domain
         // starts with one (RFC 1123 §2.1), so only plain dotted decimals remain.
-        if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) {
-            let numbers = labels.compactMap { decimal($0, upTo: 255) }
+        if first.isDigit {
+            let numbers = labels.compactMap { $0.decimal(upTo: 255) }
             guard numbers.count == 4, labels.count == 4 else { return nil }
             return numbers[0] == 127 ? .loopback : .network
         }
@@ -86,21 +85,15 @@ struct FetchURLParts {
     static func isName(_ host: ArraySlice<UInt8>) -> Bool {
         guard host.first != UInt8(ascii: "["), reach(of: host) != nil else { return false }
         let last = host.split(separator: UInt8(ascii: ".")).last?.first ?? UInt8(ascii: "0")
-        return !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(last)
+        return !last.isDigit
     }
 
+    /// RFC 3986 §3.2.2, without zone and IPvFuture.
     private static func reachOfBracketed(_ host: ArraySlice<UInt8>) -> FetchURL.Reach? {
         guard host.count >= 4, host.last == UInt8(ascii: "]") else { return nil }
-        let address = host.dropFirst().dropLast()
-        // No zone, no IPvFuture: RFC 3986 §3.2.2.
-        let isPlain = address.allSatisfy { byte in
-            isHex(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
-        }
-        guard isPlain, address.count <= 45 else { return nil }
-        var binary = in6_addr()
-        let text = String(decoding: address, as: UTF8.self)
-        guard unsafe inet_pton(AF_INET6, text, &binary) == 1 else { return nil }
-        return address.elementsEqual("::1".utf8) ? .loopback : .network
+        let text = Array(host.dropFirst().dropLast())
+        guard IPAddress(text)?.family == .v6 else { return nil }
+        return text.elementsEqual("::1".utf8) ? .loopback : .network
     }
 
     private static func isLabel(_ label: ArraySlice<UInt8>) -> Bool {
@@ -119,7 +112,8 @@ struct FetchURLParts {
         while index < target.count {
             let byte = target[index]
             if byte == UInt8(ascii: "%") {
-                guard index + 2 < target.count, isHex(target[index + 1]), isHex(target[index + 2])
+                guard index + 2 < target.count, target[index + 1].isHexDigit,
+                    target[index + 2].isHexDigit
                 else { return false }
                 index += 3
                 continue
@@ -135,37 +129,13 @@ struct FetchURLParts {
         return !path.split(separator: UInt8(ascii: "/")).contains(where: isDotSegment)
     }
 
-    /// `.` and `..`, also when percent-encoded: whoever resolves them changes what was asked for.
+    /// `.` and `..`, also percent-encoded: resolving them would change the request.
     private static func isDotSegment(_ segment: ArraySlice<UInt8>) -> Bool {
-        let plain = String(decoding: segment.map(lower), as: UTF8.self)
+        let plain = String(decoding: segment.map(\.lowercased), as: UTF8.self)
         return [".", "..", "%2e", ".%2e", "%2e.", "%2e%2e"].contains(plain)
     }
 
-    // MARK: Bytes
-
-    private static func decimal(_ digits: ArraySlice<UInt8>, upTo limit: Int) -> Int? {
-        guard let first = digits.first, digits.count <= 5 else { return nil }
-        guard digits.count == 1 || first != UInt8(ascii: "0") else { return nil }
-        var value = 0
-        for digit in digits {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-            value = value * 10 + Int(digit - UInt8(ascii: "0"))
-        }
-        return value <= limit ? value : nil
-    }
-
-    private static func lower(_ byte: UInt8) -> UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-    }
-
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        let lowered = lower(byte)
-        return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowered)
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
-    private static func isHex(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(lower(byte))
-            || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        byte.isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte.lowercased)
     }
 }

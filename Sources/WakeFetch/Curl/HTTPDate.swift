@@ -1,11 +1,13 @@
+import WakeSystem
+
 /// The three date formats of HTTP that a recipient must understand (RFC 9110 §5.6.7).
 package enum HTTPDate {
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Seconds since 1970, or nil if it is none of the three. The name of the day is not checked:
-    /// it adds nothing.
+    /// Seconds since 1970; nil for any other text. The name of the day is not checked: it adds
+    /// nothing.
     package static func seconds(of text: [UInt8]) -> Int64? {
         guard (24...40).contains(text.count), text.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return nil
@@ -44,16 +46,12 @@ package enum HTTPDate {
     }
 
     private static func number(_ text: String) -> Int64? {
-        text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            ? Int64(text) : nil
-    }
-
-    private static func isLeap(_ year: Int64) -> Bool {
-        year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        text.utf8.allSatisfy(\.isDigit) ? Int64(text) : nil
     }
 
     private static func length(ofMonth month: Int, year: Int64) -> Int64 {
-        [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month]
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month]
     }
 
     private static func days(year: Int64, month: Int, day: Int64) -> Int64 {

@@ -1,49 +1,52 @@
-/// The work of a fetch thread: takes commands from its lane, drives libcurl, and tells whoever
-/// waits. Made, used and freed on that thread.
+import WakeSystem
+
+/// The loop of a fetch thread: takes commands from its worker, drives libcurl and reports results.
+/// Made, used and freed on that thread.
 final class FetchLoop {
     private let settings: FetchSettings
-    private let lane: FetchLane
-    private let clock = FetchClock()
+    private let worker: FetchWorker
+    private let clock = TransferClock()
     private var queue: FetchQueue<FetchJob>
     private var transfers: [UInt64: Transfer] = [:]
-    /// Of `transfers`, those that had no connection yet when they were last looked at.
+    /// Of `transfers`, those without a connection at the last check.
     private var unconnected: Set<UInt64> = []
     /// Of `transfers`, those whose answer others wait for.
     private var probes: Set<UInt64> = []
     private var failed = FailedAddresses()
-    private var stalls = StallWatch()
-    /// When the paces have to be looked at, in the clock's patience.
-    private var nextJudgement = Duration.zero
+    private var stalls = StallDetector()
+    /// When the throughput has to be checked next, in the clock's `transferTime`.
+    private var nextCheck = Duration.zero
 
-    init(settings: FetchSettings, lane: FetchLane) {
+    init(settings: FetchSettings, worker: FetchWorker) {
         self.settings = settings
-        self.lane = lane
+        self.worker = worker
         queue = FetchQueue(
             total: settings.configuration.maximumConnections,
             perHost: settings.configuration.connectionsPerHost)
     }
 
-    /// Returns when the lane was closed or nothing came for a while.
+    /// Returns when the worker was closed, or after `linger` without fetches.
     func run() {
         let kept = settings.configuration.idleConnections
         guard let multi = CurlMulti(settings.curl, keeping: kept) else {
             refuseAll()
             return
         }
-        lane.attach(multi.waker)
+        worker.attach(multi.waker)
         var idleSince = clock.now
         while true {
-            let (commands, isClosed) = lane.take()
-            for command in commands { obey(command, multi) }
+            let (commands, isClosed) = worker.takeCommands()
+            for command in commands { execute(command, multi) }
             if isClosed { endAll(.closed, multi) }
-            admit(multi)
-            for id in stalls.due(at: clock.now) { transfers[id]?.nudge() }
+            startAdmitted(multi)
+            for id in stalls.due(at: clock.now) { transfers[id]?.readAgain() }
             multi.perform()
             while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code, multi) }
-            lookForAnswers()
-            let wait = min(judge(multi), stalls.next.map { $0 - clock.now } ?? .seconds(60))
+            releaseProbes()
+            let wait = min(
+                checkThroughput(multi), stalls.next.map { $0 - clock.now } ?? .seconds(60))
             // Into the room that became free; libcurl then does not wait at all.
-            admit(multi)
+            startAdmitted(multi)
             if !transfers.isEmpty {
                 idleSince = clock.now
                 multi.wait(max(.zero, wait))
@@ -51,23 +54,23 @@ final class FetchLoop {
             }
             let left = idleSince + settings.configuration.linger - clock.now
             if isClosed || left <= .zero {
-                if lane.retire() { return }
+                if worker.detachIfIdle() { return }
             } else {
                 multi.wait(left)
             }
         }
     }
 
-    // MARK: Beginning
+    // MARK: Start
 
-    private func obey(_ command: FetchLane.Command, _ multi: CurlMulti) {
+    private func execute(_ command: FetchWorker.Command, _ multi: CurlMulti) {
         switch command {
         case .cancel(let id):
-            if let job = queue.remove(id) { return job.finish(.failure(.cancelled)) }
+            if let job = queue.remove(id) { return job.onEnd(.failure(.cancelled)) }
             end(id, multi) { $0.result(.cancelled) }
         case .start(let job):
             // The cancellation may have overtaken the job.
-            if job.ticket.isCancelled { return job.finish(.failure(.cancelled)) }
+            if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
             let request = job.request
             queue.add(
                 job, id: job.id, to: request.url.origin,
@@ -75,17 +78,16 @@ final class FetchLoop {
         }
     }
 
-    /// Starts what may run.
-    private func admit(_ multi: CurlMulti) {
-        while let turn = queue.next() {
-            let job = turn.element
+    private func startAdmitted(_ multi: CurlMulti) {
+        while let admission = queue.next() {
+            let job = admission.element
             let now = clock.now
             let addresses = failed.ordered(job.request.pin?.addresses ?? [], at: now)
             let attempt = FetchAttempt(job.request.timeout, addresses: addresses, at: now)
-            if let error = start(job, attempt, turn.host, multi) {
-                queue.ended(turn.host)
-                job.finish(.failure(error))
-            } else if turn.isProbe {
+            if let error = start(job, attempt, admission.host, multi) {
+                queue.ended(admission.host)
+                job.onEnd(.failure(error))
+            } else if admission.isProbe {
                 probes.insert(job.id)
             }
         }
@@ -109,10 +111,10 @@ final class FetchLoop {
         }
     }
 
-    // MARK: Watching
+    // MARK: Checks
 
-    /// Lets those run that waited for another's answer.
-    private func lookForAnswers() {
+    /// Admits the requests that waited for a probe's answer.
+    private func releaseProbes() {
         for id in probes {
             guard let transfer = transfers[id], transfer.isAnswered else { continue }
             probes.remove(id)
@@ -120,39 +122,40 @@ final class FetchLoop {
         }
     }
 
-    /// Ends the transfers that are too slow. Returns the time until the next has to be judged.
-    private func judge(_ multi: CurlMulti) -> Duration {
-        for id in unconnected { judge(id, multi) }
-        if clock.patience >= nextJudgement {
-            nextJudgement = clock.patience + .seconds(60)
-            for id in transfers.keys { judge(id, multi) }
+    /// Ends transfers that are too slow.
+    /// - Returns: the time until the next check.
+    private func checkThroughput(_ multi: CurlMulti) -> Duration {
+        for id in unconnected { checkThroughput(id, multi) }
+        if clock.transferTime >= nextCheck {
+            nextCheck = clock.transferTime + .seconds(60)
+            for id in transfers.keys { checkThroughput(id, multi) }
         }
-        return max(.zero, nextJudgement - clock.patience)
+        return max(.zero, nextCheck - clock.transferTime)
     }
 
-    private func judge(_ id: UInt64, _ multi: CurlMulti) {
+    private func checkThroughput(_ id: UInt64, _ multi: CurlMulti) {
         do throws(FetchError) {
-            guard let next = try transfers[id]?.judgePace() else { return }
+            guard let next = try transfers[id]?.checkThroughput() else { return }
             unconnected.remove(id)
-            nextJudgement = min(nextJudgement, clock.patience + next)
+            nextCheck = min(nextCheck, clock.transferTime + next)
         } catch {
             end(id, multi) { $0.result(error) }
         }
     }
 
-    // MARK: Ending
+    // MARK: End
 
-    /// By libcurl's code; a pinned request may have another address to try.
+    /// Ends a transfer by libcurl's code, or retries a pinned request at its next address.
     private func ended(_ id: UInt64, _ code: Int32, _ multi: CurlMulti) {
         guard let transfer = transfers[id] else { return }
         if let address = transfer.attempt.address {
             if transfer.failedToConnect(code: code) {
-                failed.note(address, at: clock.now)
+                failed.insert(address, at: clock.now)
                 if let next = transfer.attempt.next(at: clock.now) {
                     return retry(transfer, next, multi)
                 }
             } else if transfer.isAnswered {
-                failed.forget(address)
+                failed.remove(address)
             }
         }
         end(id, multi) { $0.result(code: code) }
@@ -166,13 +169,13 @@ final class FetchLoop {
     }
 
     private func endAll(_ error: FetchError, _ multi: CurlMulti) {
-        for job in queue.removeAll() { job.finish(.failure(error)) }
+        for job in queue.removeAll() { job.onEnd(.failure(error)) }
         for id in transfers.keys {
             end(id, multi) { $0.result(error) }
         }
     }
 
-    /// Nothing is left of the transfer when whoever waits hears of its end.
+    /// Frees the transfer before its end is reported.
     private func end(
         _ id: UInt64, _ multi: CurlMulti,
         _ result: (Transfer) -> Result<FetchResponse, FetchError>
@@ -183,15 +186,33 @@ final class FetchLoop {
         probes.remove(id)
         stalls.end(id)
         queue.ended(transfer.host)
-        transfer.job.finish(result(transfer))
+        transfer.job.onEnd(result(transfer))
     }
 
-    /// There is not even memory for a multi handle.
+    /// For lack of memory for a multi handle.
     private func refuseAll() {
         repeat {
-            for case .start(let job) in lane.take().commands {
-                job.finish(.failure(.outOfResources))
+            for case .start(let job) in worker.takeCommands().commands {
+                job.onEnd(.failure(.outOfResources))
             }
-        } while !lane.retire()
+        } while !worker.detachIfIdle()
+    }
+}
+
+/// The time of one fetch thread. `transferTime` stands still while a sink runs, because that time
+/// is ours and not the server's. Neither counts while the machine is suspended.
+final class TransferClock {
+    private let start = SystemClock.monotonicNanoseconds
+    private var spentInSinks = Duration.zero
+
+    var now: Duration { .nanoseconds(SystemClock.monotonicNanoseconds - start) }
+
+    /// `now` without the time spent in sinks.
+    var transferTime: Duration { now - spentInSinks }
+
+    func excluding(_ body: () -> FetchVerdict) -> FetchVerdict {
+        let before = now
+        defer { spentInSinks += now - before }
+        return body()
     }
 }

@@ -1,9 +1,8 @@
 extension IPAddress {
-    /// Whether the address is an ordinary one of the public Internet: what may be connected to on
-    /// behalf of somebody who is not trusted. False for everything that IANA's special-purpose
-    /// registries (RFC 6890) list as not globally reachable, for multicast, and for what only
-    /// stands for another address (mapped, translated and tunnelled IPv4), because whoever
-    /// translates it might do so behind our back.
+    /// Whether the address is an ordinary one of the public Internet, to which a connection may be
+    /// made for an untrusted party. False for everything that IANA's special-purpose registries
+    /// (RFC 6890) list as not globally reachable, for multicast, and for addresses that stand for
+    /// another one (mapped, translated and tunnelled IPv4), because the translator is unknown.
     package var isGlobal: Bool {
         switch family {
         case .v4: !Self.specialV4.contains { $0.contains(self) }

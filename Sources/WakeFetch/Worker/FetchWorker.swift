@@ -1,9 +1,10 @@
 import Synchronization
+import WakeSystem
 
-/// The mailbox between tasks and the fetch thread of one purpose. The thread is started by the
-/// first fetch and ends, with its connections, when there was none for a while.
-final class FetchLane: Sendable {
-    /// What a task asks of the thread.
+/// The command queue of one purpose's fetch thread. The first fetch starts the thread; it ends,
+/// with its connections, after a while without fetches.
+final class FetchWorker: Sendable {
+    /// A command of a task to the thread.
     enum Command: Sendable {
         case start(FetchJob)
         case cancel(UInt64)
@@ -11,14 +12,14 @@ final class FetchLane: Sendable {
 
     private struct State {
         var commands: [Command] = []
-        /// There while a thread can be woken.
+        /// Present while a thread can be woken.
         var waker: CurlWaker?
         /// Whether a thread takes commands.
         var isServed = false
-        /// Those that serve or still free what they had.
+        /// Threads that serve or still free their resources.
         var threads = 0
         var isClosed = false
-        var closers: [CheckedContinuation<Void, Never>] = []
+        var closeWaiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -41,7 +42,7 @@ final class FetchLane: Sendable {
             Self.post(.start(job), &state)
             return nil
         }
-        if let refusal { job.finish(.failure(refusal)) }
+        if let refusal { job.onEnd(.failure(refusal)) }
     }
 
     func cancel(_ id: UInt64) {
@@ -51,63 +52,59 @@ final class FetchLane: Sendable {
         }
     }
 
-    /// Fetches that run end as `closed`, later ones are refused as such.
+    /// Ends running fetches as `closed` and refuses later ones.
     func beginClosing() {
         state.withLock { state in
             state.isClosed = true
-            Self.wake(state)
+            state.waker?.wake()
         }
     }
 
-    /// Returns when the thread has let go of everything.
+    /// Returns when the thread has freed everything.
     func close() async {
         beginClosing()
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.threads > 0 { state.closers.append(continuation) }
+                if state.threads > 0 { state.closeWaiters.append(continuation) }
                 return state.threads == 0
             }
             if isOver { continuation.resume() }
         }
     }
 
+    /// - Returns: false when the system has no thread left.
     private func startThread() -> Bool {
-        FetchThread.start { [self] in
-            FetchLoop(settings: settings, lane: self).run()
+        let body: @Sendable () -> Void = { [self] in
+            FetchLoop(settings: settings, worker: self).run()
             threadEnded()
         }
+        return (try? SystemThread.start(body)) != nil
     }
 
+    /// The waker is called under the lock, so that the multi handle cannot be freed meanwhile.
     private static func post(_ command: Command, _ state: inout State) {
-        // Whoever posted the first of them has woken the thread.
-        let isFirst = state.commands.isEmpty
         state.commands.append(command)
-        if isFirst { wake(state) }
-    }
-
-    /// Under the lock, so that the multi handle cannot go away meanwhile.
-    private static func wake(_ state: State) {
-        guard let waker = state.waker else { return }
-        waker.wake()
+        // The first command after an empty queue has woken the thread.
+        if state.commands.count == 1 { state.waker?.wake() }
     }
 
     // MARK: From the thread
 
-    /// From now on, and until `retire`, the thread can be woken.
+    /// Makes the thread wakeable until `detachIfIdle`.
     func attach(_ waker: CurlWaker) {
         state.withLock { $0.waker = waker }
     }
 
-    func take() -> (commands: [Command], isClosed: Bool) {
+    func takeCommands() -> (commands: [Command], isClosed: Bool) {
         state.withLock { state in
             defer { state.commands = [] }
             return (state.commands, state.isClosed)
         }
     }
 
-    /// Whether the thread may end: nothing came meanwhile. After true nobody wakes it any more;
-    /// the next fetch gets a new thread, even while this one still frees its connections.
-    func retire() -> Bool {
+    /// Detaches the thread unless commands wait. After true nothing wakes it any more; the next
+    /// fetch gets a new thread, even while this one still frees its connections.
+    func detachIfIdle() -> Bool {
         state.withLock { state in
             guard state.commands.isEmpty else { return false }
             state.waker = nil
@@ -116,14 +113,14 @@ final class FetchLane: Sendable {
         }
     }
 
-    /// The thread has freed everything.
+    /// Called when the thread has freed everything.
     private func threadEnded() {
-        let closers = state.withLock { state in
+        let waiters = state.withLock { state in
             state.threads -= 1
             guard state.threads == 0 else { return [CheckedContinuation<Void, Never>]() }
-            defer { state.closers = [] }
-            return state.closers
+            defer { state.closeWaiters = [] }
+            return state.closeWaiters
         }
-        for closer in closers { closer.resume() }
+        for waiter in waiters { waiter.resume() }
     }
 }

@@ -1,0 +1,73 @@
+/// One attempt of a request at one address. A request without pin has a single attempt, at the
+/// address libcurl finds. A pinned request has one per address until a connection succeeds; the
+/// connect time is divided among the addresses left.
+struct FetchAttempt {
+    /// nil: by the URL's name.
+    let address: IPAddress?
+    let connect: Duration
+    let total: Duration?
+    private let rest: ArraySlice<IPAddress>
+    private let timeout: FetchTimeout
+    /// When the first attempt began.
+    private let began: Duration
+
+    /// The first attempt.
+    /// - Parameter addresses: those of the pin in the order to try them.
+    init(_ timeout: FetchTimeout, addresses: [IPAddress], at now: Duration) {
+        let tried = addresses.prefix(PinnedAddresses.maximumAddresses)
+        self.init(timeout, tried, began: now, at: now)
+    }
+
+    /// The attempt after this one failed to connect; nil if no address or no time is left.
+    func next(at now: Duration) -> FetchAttempt? {
+        // libcurl takes 0 for its defaults.
+        let least = now - began + .milliseconds(1)
+        guard !rest.isEmpty, timeout.connect >= least, timeout.total ?? least >= least else {
+            return nil
+        }
+        return FetchAttempt(timeout, rest, began: began, at: now)
+    }
+
+    private init(
+        _ timeout: FetchTimeout, _ addresses: ArraySlice<IPAddress>, began: Duration,
+        at now: Duration
+    ) {
+        self.timeout = timeout
+        self.began = began
+        address = addresses.first
+        rest = addresses.dropFirst()
+        let left = timeout.connect - (now - began)
+        connect = max(.milliseconds(1), left / max(1, addresses.count))
+        total = timeout.total.map { $0 - (now - began) }
+    }
+}
+
+/// Addresses that recently refused a connection: tried after the other addresses of a pin, so that
+/// one dead address does not cost every request its share of the connect time. A value; times are
+/// durations since any fixed moment.
+struct FailedAddresses {
+    static let remembered = Duration.seconds(60)
+    static let maximum = 1024
+
+    private var until: [IPAddress: Duration] = [:]
+
+    var count: Int { until.count }
+
+    mutating func insert(_ address: IPAddress, at now: Duration) {
+        if until.count >= Self.maximum {
+            until = until.filter { $0.value > now }
+            // Forgetting costs a few attempts, nothing else.
+            if until.count >= Self.maximum { until = [:] }
+        }
+        until[address] = now + Self.remembered
+    }
+
+    mutating func remove(_ address: IPAddress) { until[address] = nil }
+
+    /// The same addresses, failed ones last; otherwise in their order.
+    func ordered(_ addresses: [IPAddress], at now: Duration) -> [IPAddress] {
+        guard !until.isEmpty, addresses.count > 1 else { return addresses }
+        func failed(_ address: IPAddress) -> Bool { until[address].map { $0 > now } ?? false }
+        return addresses.filter { !failed($0) } + addresses.filter(failed)
+    }
+}

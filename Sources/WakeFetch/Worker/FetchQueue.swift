@@ -1,0 +1,172 @@
+import WakeSystem
+
+/// An admission queue with a bound in total and per host: round robin among hosts, first come
+/// first served within a host. A value without time or sockets.
+///
+/// With more hosts than room, a host keeps its place for `streak` requests before the next host
+/// gets it: every change of hosts costs a connection and a TLS handshake.
+///
+/// libcurl has such bounds as well (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others), but one queue
+/// for all hosts: requests to a host that hangs delay those to one that answers, are examined again
+/// with every connection that becomes free, and their timeouts run meanwhile (curl issues 2369,
+/// 13227, 21396).
+struct FetchQueue<Element> {
+    /// The origin of a request: scheme, host and port as bytes.
+    typealias Host = [UInt8]
+
+    /// A request that may be started.
+    struct Admission {
+        let element: Element
+        let host: Host
+        /// Whether the other requests to its host wait for its answer.
+        let isProbe: Bool
+    }
+
+    private struct HostState {
+        var waiting = Deque<UInt64>()
+        /// Of `waiting`, the removed ones.
+        var removed = 0
+        var running = 0
+        /// Whether the first of several requests is sent alone, so that the others can share its
+        /// connection if it is multiplexed.
+        var probes = false
+        var hasAnswered = false
+        /// Whether `hostQueue` holds the host.
+        var isQueued = false
+        /// Requests in the same place since its last turn in `hostQueue`.
+        var consecutive = 0
+
+        var isProbing: Bool { probes && !hasAnswered }
+    }
+
+    /// Requests of one host after each other in the same place.
+    static var streak: Int { 64 }
+
+    private let total: Int
+    private let perHost: Int
+    private var elements: [UInt64: (element: Element, host: Host)] = [:]
+    private var hosts: [Host: HostState] = [:]
+    private var hostQueue = Deque<Host>()
+    /// Hosts that keep a place which one of their requests has just left.
+    private var continuing: [Host] = []
+    private(set) var running = 0
+
+    init(total: Int, perHost: Int) {
+        self.total = total
+        self.perHost = perHost
+    }
+
+    var isEmpty: Bool { elements.isEmpty }
+
+    /// - Parameter probes: whether requests to this host may share a connection.
+    mutating func add(_ element: Element, id: UInt64, to host: Host, probes: Bool) {
+        elements[id] = (element, host)
+        hosts[host, default: HostState()].waiting.append(id)
+        if probes { hosts[host]?.probes = true }
+        enqueue(host)
+    }
+
+    /// Admits the next request, which counts as running until `ended`.
+    mutating func next() -> Admission? {
+        while running < total, let host = nextHost() {
+            guard hasRoom(host), let id = popWaiting(host),
+                let (element, _) = elements.removeValue(forKey: id)
+            else {
+                forget(host)
+                continue
+            }
+            running += 1
+            hosts[host]?.running += 1
+            let isProbe = hosts[host]?.isProbing ?? false
+            enqueue(host)
+            return Admission(element: element, host: host, isProbe: isProbe)
+        }
+        return nil
+    }
+
+    /// Removes a waiting request; nil when it does not wait.
+    mutating func remove(_ id: UInt64) -> Element? {
+        guard let (element, host) = elements.removeValue(forKey: id) else { return nil }
+        if var state = hosts[host] {
+            state.removed += 1
+            // Rebuilt when half of it is gone: constant cost per removal.
+            if state.removed >= 64, state.removed * 2 >= state.waiting.count {
+                state.waiting.filter { elements[$0] != nil }
+                state.removed = 0
+            }
+            hosts[host] = state
+        }
+        return element
+    }
+
+    /// Removes all waiting requests.
+    mutating func removeAll() -> [Element] {
+        defer {
+            elements = [:]
+            hostQueue.removeAll()
+            continuing = []
+            hosts = hosts.filter { $0.value.running > 0 }
+            for host in hosts.keys {
+                hosts[host]?.waiting.removeAll()
+                hosts[host]?.removed = 0
+                hosts[host]?.isQueued = false
+            }
+        }
+        return elements.values.map(\.element)
+    }
+
+    /// A request to `host` was answered: the others need not wait for it.
+    mutating func answered(_ host: Host) {
+        hosts[host]?.hasAnswered = true
+        enqueue(host)
+    }
+
+    /// A request to `host` ended, with or without success.
+    mutating func ended(_ host: Host) {
+        running -= 1
+        hosts[host]?.running -= 1
+        hosts[host]?.hasAnswered = true
+        if let state = hosts[host], !state.waiting.isEmpty, state.consecutive < Self.streak {
+            hosts[host]?.consecutive += 1
+            continuing.append(host)
+        }
+        enqueue(host)
+        forget(host)
+    }
+
+    // MARK: Hosts
+
+    private mutating func nextHost() -> Host? {
+        if let host = continuing.popLast() { return host }
+        guard let host = hostQueue.popFirst() else { return nil }
+        hosts[host]?.isQueued = false
+        hosts[host]?.consecutive = 0
+        return host
+    }
+
+    private func hasRoom(_ host: Host) -> Bool {
+        guard let state = hosts[host] else { return false }
+        return state.running < (state.isProbing ? 1 : perHost)
+    }
+
+    private mutating func enqueue(_ host: Host) {
+        guard let state = hosts[host], !state.isQueued, !state.waiting.isEmpty, hasRoom(host)
+        else { return }
+        hosts[host]?.isQueued = true
+        hostQueue.append(host)
+    }
+
+    private mutating func popWaiting(_ host: Host) -> UInt64? {
+        while let id = hosts[host]?.waiting.popFirst() {
+            // Removed requests stay in the deque until it is rebuilt.
+            if elements[id] != nil { return id }
+            hosts[host]?.removed -= 1
+        }
+        return nil
+    }
+
+    private mutating func forget(_ host: Host) {
+        guard let state = hosts[host], state.running == 0, state.waiting.isEmpty else { return }
+        hosts[host] = nil
+    }
+}
