@@ -1,18 +1,17 @@
 package import WakeModel
+import WakeSystem
 
-/// What a gateway says of one wake-up. Never about the gateway itself: that is ``GatewayFailure``.
+/// The result of one wake-up. Never about the gateway itself: that is ``GatewayFailure``.
 package enum Delivery: Sendable, Hashable {
     /// The push service took it.
     case accepted
-    /// The push service says that the push token is no longer valid: the registration may be
-    /// deleted, compared with what was read.
+    /// The push token is no longer valid: its registration may be deleted, if still the same.
     case gone
     /// Neither: try again later, give up for the round in the end, delete nothing.
     case retry(RetryCause)
 }
 
-/// Why a wake-up may be tried again. The cause decides how long to wait and whether the gateway's
-/// own credentials need something first.
+/// The reason why a wake-up may be tried again; it decides the wait.
 package enum RetryCause: Sendable, Hashable, CaseIterable {
     /// The push service has too much to do, or too many wake-ups for this push token.
     case throttled
@@ -29,8 +28,7 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
     /// The endpoint may not be sent to: its form, its host, or an address of that.
     case endpointRefused
 
-    /// For logs and scripts.
-    package var word: StaticString {
+    package var name: StaticString {
         switch self {
         case .throttled: "throttled"
         case .serviceFault: "service-fault"
@@ -43,7 +41,8 @@ package enum RetryCause: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// A gateway as a whole cannot work: stop it, delete nothing, tell the operator.
+/// A gateway as a whole cannot work: stop it, delete nothing, tell the operator. Here as in every
+/// fault below, `name` is for logs and metrics; `message` has two lines: what is wrong, and a hint.
 package enum GatewayFailure: Error, Sendable, Hashable {
     /// Stays so until the operator changes something.
     case misconfigured(Misconfiguration)
@@ -53,27 +52,27 @@ package enum GatewayFailure: Error, Sendable, Hashable {
     /// Two lines: what is wrong, and what to do. Holds constants and numbers only.
     package var message: String {
         switch self {
-        case .misconfigured(let what): what.message
-        case .unavailable(let what, let service): "\(service.word): \(what.words(of: service))"
+        case .misconfigured(let fault): fault.message
+        case .unavailable(let reason, let service):
+            "\(service.word): \(reason.message(for: service))"
         }
     }
 
-    /// A word for logs and metrics.
-    package var word: StaticString {
+    package var name: StaticString {
         switch self {
-        case .misconfigured(.apns(let fault)): fault.word
-        case .misconfigured(.fcm(let fault)): fault.word
-        case .misconfigured(.webPush(let fault)): fault.word
-        case .misconfigured(.relay(let fault, _)): fault.word
-        case .misconfigured(.connection(let fault, _)): fault.word
+        case .misconfigured(.apns(let fault)): fault.name
+        case .misconfigured(.fcm(let fault)): fault.name
+        case .misconfigured(.webPush(let fault)): fault.name
+        case .misconfigured(.relay(let fault, _)): fault.name
+        case .misconfigured(.connection(let fault, _)): fault.name
         case .misconfigured(.providerToken): "provider-token"
-        case .misconfigured(.engine(let error, _)): error.word
-        case .unavailable(let what, _): what.word
+        case .misconfigured(.engine(let error, _)): error.name
+        case .unavailable(let reason, _): reason.name
         }
     }
 }
 
-/// What the operator has to put right, by gateway.
+/// A fault that the operator has to correct, by gateway.
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
     case fcm(FCMFault)
@@ -92,22 +91,21 @@ package enum Misconfiguration: Sendable, Hashable {
         case .apns(let fault): fault.message
         case .fcm(let fault): fault.message
         case .webPush(let fault): fault.message
-        case .relay(let fault, let service): "\(service.word): \(fault.words)"
-        case .connection(let fault, let service): "\(service.word): \(fault.words)"
+        case .relay(let fault, let service): "\(service.word): \(fault.message)"
+        case .connection(let fault, let service): "\(service.word): \(fault.message)"
         case .providerToken(let error): error.message
-        case .engine(let error, let service): "\(service.word): \(error.words)"
+        case .engine(let error, let service): "\(service.word): \(error.message)"
         }
     }
 }
 
-/// Why a push service that is there is not talked to.
+/// The reason why a push service that is there is not connected to.
 package enum ConnectionFault: Sendable, Hashable {
     /// The number is OpenSSL's (X509_V_ERR_*, verify(1)).
     case certificate(Int)
-    case handshake
-    case noHTTP2
+    case handshake, noHTTP2
 
-    package var word: StaticString {
+    package var name: StaticString {
         switch self {
         case .certificate: "certificate"
         case .handshake: "handshake"
@@ -115,7 +113,7 @@ package enum ConnectionFault: Sendable, Hashable {
         }
     }
 
-    var words: String {
+    var message: String {
         switch self {
         case .certificate(let number):
             "the certificate of the push service was refused: \(Self.reason(number)) "
@@ -145,22 +143,11 @@ package enum ConnectionFault: Sendable, Hashable {
     }
 }
 
-/// Why a push service cannot be used now.
+/// The reason why a push service cannot be used now.
 package enum Unavailability: Sendable, Hashable, CaseIterable {
-    /// No connection for a minute.
-    case unreachable
-    /// The name of the push service does not resolve.
-    case unknownHost
-    /// It answers nothing but that it cannot, for minutes.
-    case pushback
-    /// Nothing gives out an access token, for minutes.
-    case noAccessToken
-    /// The relay's own gateway cannot be used now.
-    case relayStopped
-    /// A library of the system that it needs cannot be loaded.
-    case libraryMissing
+    case unreachable, unknownHost, pushback, noAccessToken, relayStopped, libraryMissing
 
-    package var word: StaticString {
+    package var name: StaticString {
         switch self {
         case .unreachable: "unreachable"
         case .unknownHost: "unknown-host"
@@ -171,61 +158,42 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         }
     }
 
-    func words(of service: PushService) -> StaticString {
+    func message(for service: PushService) -> String {
         switch self {
         // Web Push goes to many hosts, none of which its section names.
         case .unreachable where service == .webPush:
-            """
-            no push service can be reached
-            hint: check the network, and [webpush] connect, if set; the next round tries again
-            """
+            "no push service can be reached\nhint: check the network, and [webpush] connect, if "
+                + "set; the next round tries again"
         case .unknownHost where service == .webPush:
-            """
-            no host name of a push service resolves
-            hint: check this machine's name service; the next round tries again
-            """
+            "no host name of a push service resolves\n"
+                + "hint: check this machine's name service; the next round tries again"
         case .unreachable:
-            """
-            the push service or relay cannot be reached
-            hint: check the network, and host and port, or via, of this gateway; the next round \
-            tries again
-            """
+            "the push service or relay cannot be reached\nhint: check the network, and host and "
+                + "port, or via, of this gateway; the next round tries again"
         case .unknownHost:
-            """
-            the host name of the push service does not resolve
-            hint: check this machine's name service, and host, or via, of this gateway
-            """
+            "the host name of the push service does not resolve\n"
+                + "hint: check this machine's name service, and host, or via, of this gateway"
         case .pushback:
-            """
-            the push service refused everything as too much or broken for minutes
-            hint: nothing was deleted; the next round tries again
-            """
+            "the push service refused everything as too much or broken for minutes\n"
+                + "hint: nothing was deleted; the next round tries again"
         case .noAccessToken:
-            """
-            no access token could be had for minutes
-            hint: check the network, and token_uri in the file of key; the next round tries again
-            """
+            "no access token could be had for minutes\nhint: check the network, and token_uri in "
+                + "the file of key; the next round tries again"
         case .relayStopped:
-            """
-            the relay's own gateway to this push service cannot be used now
-            hint: nothing was deleted; the next round tries again; if it stays, ask the relay's \
-            owner
-            """
+            "the relay's own gateway to this push service cannot be used now\nhint: nothing was "
+                + "deleted; the next round tries again; if it stays, ask the relay's owner"
         case .libraryMissing:
-            """
-            a library of the system cannot be loaded
-            hint: reveille check names it and its package; then start the service anew
-            """
+            "a library of the system cannot be loaded\n"
+                + "hint: reveille check names it and its package; then start the service again"
         }
     }
 }
 
-/// How to read one answer of a push service: about the wake-up, about the gateway, or either.
+/// The reading of one answer of a push service: about the wake-up, the gateway, or either.
 package enum Verdict: Sendable, Hashable {
     case delivery(Delivery)
     case failure(GatewayFailure)
-    /// Blames the wake-up when the gateway may be what is wrong. It means `then` once the same
-    /// connection has accepted another wake-up of the round, and a failure if it never does;
-    /// ``ConnectionEvidence`` tells.
-    case unproven(then: Delivery, or: Misconfiguration)
+    /// Means `then` once the connection has accepted another wake-up of the round, and a failure if
+    /// it never does, see ``ProvisionalAnswers``.
+    case ambiguous(then: Delivery, or: Misconfiguration)
 }

@@ -1,4 +1,5 @@
-import WakeBus
+import WakeSystem
+import WakeUnifiedPush
 
 /// The reader of bus messages: the same whatever the cuts, bounded, and the inverse of the writer.
 enum BusProperty {

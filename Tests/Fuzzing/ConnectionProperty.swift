@@ -1,9 +1,10 @@
 import WakePush
+import WakeSystem
 
 /// A connection, whatever its peer writes: every push has exactly one outcome, it does not matter
 /// how the bytes are cut, and we ourselves write nothing but good frames.
 enum ConnectionProperty {
-    private static let shape = RequestShape(
+    private static let shape = RequestTemplate(
         authority: "push.example", path: "/3/device/",
         fields: [.init("apns-topic", "org.example.app"), .init("apns-priority", "5")],
         authorization: Array("bearer abc".utf8), body: Array("{\"aps\":{}}".utf8))
@@ -19,9 +20,9 @@ enum ConnectionProperty {
         try require(whole.outcomes.bodies == cut.outcomes.bodies, "bodies depend on cuts")
         try require(whole.written == cut.written, "what we write depends on cuts")
         try require(whole.end == cut.end, "the end depends on cuts")
-        let orders = whole.outcomes.results.map(\.order).sorted()
+        let references = whole.outcomes.results.map(\.reference).sorted()
         try require(
-            orders.elementsEqual(0..<UInt32(whole.pushed)), "not one outcome for each push")
+            references.elementsEqual(0..<UInt64(whole.pushed)), "not one outcome for each push")
         for result in whole.outcomes.results {
             guard case .answered(let status, _, let body) = result.outcome else { continue }
             try require((200...999).contains(status), "an answer without a status")

@@ -1,4 +1,5 @@
 import WakePush
+import WakeSystem
 
 /// The frame reader: it stays inside its bytes, says the same of every beginning of them, and reads
 /// back what the writer wrote.
@@ -64,7 +65,10 @@ enum FrameProperty {
             FrameWriter.reset(stream: stream, code: code, into: &bytes)
         case .settings(let range):
             let entries = stride(from: range.lowerBound, to: range.upperBound, by: 6).map {
-                (id: input.span.big16(at: $0), value: input.span.big32(at: $0 + 2))
+                (
+                    id: input.span.bigEndian(at: $0, as: UInt16.self),
+                    value: input.span.bigEndian(at: $0 + 2, as: UInt32.self)
+                )
             }
             FrameWriter.settings(entries, into: &bytes)
             moved = .settings(9..<9 + range.count)

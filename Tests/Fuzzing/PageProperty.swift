@@ -1,4 +1,5 @@
 import WakeAudit
+import WakeSystem
 
 /// A page of a database: whatever its bytes, each is accounted for exactly once, or it is no page.
 enum PageProperty {

@@ -17,23 +17,23 @@ struct ServiceTable {
         [
             Row(name: "apns", usage: Options.usage) { arguments in
                 guard let options = Options(arguments) else { return nil }
-                return Served(service: try Desk(options), report: options.report)
+                return Served(service: try APNsService(options), report: options.report)
             },
             Row(name: "fcm", usage: head("fcm", FCMOptions.about) + FCMOptions.usage) { arguments in
                 guard let options = FCMOptions(arguments) else { return nil }
-                return Served(service: try FCMDesk(options), report: options.common.report)
+                return Served(service: try FCMService(options), report: options.common.report)
             },
             Row(
                 name: "webpush", usage: head("webpush", WebPushOptions.about) + WebPushOptions.usage
             ) { arguments in
                 guard let options = WebPushOptions(arguments) else { return nil }
-                return Served(service: WebPushDesk(options), report: options.common.report)
+                return Served(service: WebPushService(options), report: options.common.report)
             },
             Row(
                 name: "relay", usage: head("relay", RelayOptions.about) + RelayOptions.usage
             ) { arguments in
                 guard let options = RelayOptions(arguments) else { return nil }
-                return Served(service: RelayDesk(options), report: options.common.report)
+                return Served(service: RelayService(options), report: options.common.report)
             },
         ]
     }

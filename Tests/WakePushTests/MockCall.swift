@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import WakeSystem
 
 /// One request to a mock by plain HTTP/1.1, written out.
 struct MockCall {

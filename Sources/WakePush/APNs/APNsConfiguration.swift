@@ -7,8 +7,7 @@ package struct APNsConfiguration: Sendable, Equatable {
     package var keyID: String
     package var teamID: String
     package var topic: String
-
-    package var reach = GatewayReach()
+    package var options = EndpointOptions()
 
     package init(key: String, keyID: String, teamID: String, topic: String) {
         self.key = key
@@ -24,27 +23,35 @@ package struct APNsConfiguration: Sendable, Equatable {
             ("key-id", "ten capital letters and digits"),
             ("team-id", "ten capital letters and digits"),
             ("topic", "the app's bundle identifier"),
-        ] + GatewayReach.words
+        ] + EndpointOptions.words
 
-    /// From the section's keys and values, paths made absolute already; no keys: nil.
-    /// - Throws: the first key that is missing or has no proper value.
+    /// From the section, with absolute paths; nil without keys. Throws the first fault.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
         if section.isEmpty { return nil }
-        func required(_ key: String) throws(GatewaySectionFault) -> String {
-            guard let value = section[key], !value.isEmpty else { throw .missing(key) }
-            return value
-        }
+        let values = SectionValues(section)
         self.init(
-            key: try required("key"), keyID: try required("key-id"),
-            teamID: try required("team-id"), topic: try required("topic"))
-        reach = try GatewayReach(section: section)
+            key: try values.required("key"), keyID: try values.required("key-id"),
+            teamID: try values.required("team-id"), topic: try values.required("topic"))
+        options = try EndpointOptions(section: section)
     }
 
-    /// Reads the key file.
     package func credentials() throws(APNsCredentialError) -> APNsCredentials {
         try APNsCredentials(teamID: teamID, keyID: keyID, topic: topic, keyFile: key)
     }
 
     /// nil for push tokens that are not of APNs.
-    package func endpoint(_ service: PushService) -> GatewayEndpoint? { .apns(service, reach) }
+    package func endpoint(_ service: PushService) -> GatewayEndpoint? { .apns(service, options) }
+}
+
+extension GatewayEndpoint {
+    /// Apple's address for the environment that is sealed with a push token; nil if not of APNs.
+    package static func apns(
+        _ service: PushService, _ options: EndpointOptions = EndpointOptions()
+    ) -> GatewayEndpoint? {
+        switch service {
+        case .apns: GatewayEndpoint(host: "api.push.apple.com", options)
+        case .apnsSandbox: GatewayEndpoint(host: "api.sandbox.push.apple.com", options)
+        case .fcm, .webPush: nil
+        }
+    }
 }

@@ -1,8 +1,7 @@
-package import WakeFiles
-private import WakeModel
+package import WakeSystem
 
-/// Who pushes: the key of the developer account, its names, and the app.
-package struct APNsCredentials: Sendable {
+/// The sender: the key of the developer account, its names, and the app.
+package struct APNsCredentials: Sendable, Redacted {
     /// `iss`: the developer account.
     package let teamID: String
     /// `kid`: the key within it.
@@ -24,73 +23,41 @@ package struct APNsCredentials: Sendable {
         self.key = key
     }
 
-    /// Reads the `.p8` file that the developer account gives out once.
-    /// - Throws: `keyFileNotPrivate` when others can read it: whoever has it pushes as the app.
+    /// Reads the `.p8` file of the developer account; one that others can read is refused.
     package init(
         teamID: String, keyID: String, topic: String, keyFile: String
     ) throws(APNsCredentialError) {
-        var pem = try Self.read(keyFile)
-        defer { wipe(&pem) }
-        let key: P256Key
-        do throws(SigningError) {
-            key = try P256Key(.privateKey, pem: pem.span)
-        } catch {
-            throw .key(error)
+        var pem = try Files.readSecret(
+            keyFile, limit: Self.keyFileLimit, APNsCredentialError.keyFile,
+            notPrivate: .keyFileNotPrivate)
+        defer { pem.wipe() }
+        let key = try mapError(APNsCredentialError.key) { () throws(SigningError) in
+            try P256Key(.privateKey, pem: pem.span)
         }
         try self.init(teamID: teamID, keyID: keyID, topic: topic, key: key)
-    }
-
-    private static func read(_ path: String) throws(APNsCredentialError) -> [UInt8] {
-        let isPrivate: Bool
-        do throws(FileError) {
-            isPrivate = try FileStatus(of: path).isPrivate
-        } catch {
-            throw .keyFile(error)
-        }
-        guard isPrivate else { throw .keyFileNotPrivate }
-        do throws(FileError) {
-            return try Files.read(path, limit: keyFileLimit)
-        } catch {
-            throw .keyFile(error)
-        }
     }
 
     /// Bytes of a key file at most; Apple's have 257.
     private static let keyFileLimit = 8192
 
-    /// Ten capital letters and digits, as Apple makes them.
     private static func isIdentifier(_ text: String) -> Bool {
-        text.utf8.count == 10
-            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+        text.utf8.count == 10 && text.utf8.allSatisfy { $0.isDigit || $0.isCapital }
     }
 
     /// A bundle identifier: letters, digits, hyphens and full stops (CFBundleIdentifier).
     private static func isTopic(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
-                    || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E
-            }
+            && text.utf8.allSatisfy { $0.isAlphanumeric || "-.".utf8.contains($0) }
     }
 }
 
-extension APNsCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
-{
-    package var description: String { "(apns credentials)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-/// Why the credentials in the configuration cannot be used.
+/// The reason why the credentials in the configuration cannot be used.
 package enum APNsCredentialError: Error, Equatable, Sendable {
-    case teamID
-    case keyID
-    case topic
+    case teamID, keyID, topic
     case keyFile(FileError)
     case keyFileNotPrivate
     case key(SigningError)
 
-    /// Two lines: what is wrong, and what to do.
     package var message: String {
         switch self {
         case .teamID:

@@ -1,7 +1,7 @@
-private import WakeModel
+import WakeModel
+import WakeSystem
 
-/// The one request of a round: constant but for the push token. Nothing in it is content, and
-/// nothing in it tells one wake-up from another.
+/// The one request of a round: the same for every wake-up but for the push token, without content.
 package struct APNsRequest: Sendable {
     /// Apple, "Pushing background updates to your app": nothing but this.
     package static let body = #"{"aps":{"content-available":1}}"#
@@ -12,10 +12,8 @@ package struct APNsRequest: Sendable {
     private let topic: String
     private let expiration: Int
 
-    /// - Parameters:
-    ///   - now: seconds since 1970.
-    ///   - lifetime: seconds APNs keeps the wake-up for a device that is off: about one interval,
-    ///     so that the next one follows where this one ends. Without, such devices never get it.
+    /// - Parameter lifetime: seconds APNs keeps the wake-up for a device that is off: about one
+    ///   interval; without, such devices never get it. `now` is in seconds since 1970.
     package init(_ endpoint: GatewayEndpoint, topic: String, now: Int, lifetime: Int) {
         precondition(lifetime > 0)
         self.endpoint = endpoint
@@ -23,10 +21,9 @@ package struct APNsRequest: Sendable {
         expiration = now + lifetime
     }
 
-    /// What the engine sends. `authorization` is a literal each time, as Apple advises.
-    /// - Parameter authorization: as ``authorization(_:)`` makes it.
-    package func shape(authorization: [UInt8]) -> RequestShape {
-        RequestShape(
+    /// The engine's template. `authorization` is a literal each time, as Apple advises.
+    package func template(authorization: [UInt8]) -> RequestTemplate {
+        RequestTemplate(
             scheme: endpoint.scheme, authority: endpoint.authority,
             path: Self.path, tokenPlace: .path,
             fields: [
@@ -40,17 +37,12 @@ package struct APNsRequest: Sendable {
             authorization: authorization, body: Array(Self.body.utf8))
     }
 
-    package func shape(_ token: ProviderToken) -> RequestShape {
-        shape(authorization: Self.authorization(token))
+    package func template(_ token: ProviderToken) -> RequestTemplate {
+        template(authorization: Self.authorization(token))
     }
 
     /// `bearer` and the token (RFC 6750 §2.1; Apple writes it in lower case).
     package static func authorization(_ token: ProviderToken) -> [UInt8] {
-        token.text.withSpan { text in
-            var value = Array("bearer ".utf8)
-            value.reserveCapacity(value.count + text.count)
-            for index in text.indices { value.append(text[index]) }
-            return value
-        }
+        token.text.withSpan { Array("bearer ".utf8) + $0.array }
     }
 }

@@ -1,37 +1,84 @@
+import WakeSystem
+
 /// Pushes as they are handed in: many at a time, their tokens in one arena.
-package struct PushBatch: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The caller's own number; comes back with every outcome.
-    package let id: UInt32
-    private(set) var tokens: [UInt8] = []
-    private(set) var ends: [UInt32] = []
+package struct PushBatch: Sendable, Redacted {
+    private struct Push {
+        /// The caller's own number; comes back with the outcome.
+        let reference: UInt64
+        /// Where the token ends, and the next one begins.
+        let end: UInt32
+    }
 
-    package init(id: UInt32, capacity: Int = 0, tokenBytes: Int = 0) {
-        self.id = id
+    private var tokens: [UInt8] = []
+    private var pushes: [Push] = []
+
+    /// Reserves memory for a number of pushes, with tokens of roughly that size.
+    package init(capacity: Int = 0, tokenBytes: Int = 0) {
         tokens.reserveCapacity(capacity * tokenBytes)
-        ends.reserveCapacity(capacity)
+        pushes.reserveCapacity(capacity)
     }
 
-    package var count: Int { ends.count }
+    package var count: Int { pushes.count }
 
-    /// Adds a push to `token`, the bytes that complete the request's path or body.
-    package mutating func append(_ token: [UInt8]) { append(token.span) }
-
-    package mutating func append(_ token: Span<UInt8>) {
-        precondition(token.count <= RequestShape.tokenBytes, "a push token longer than allowed")
+    /// Adds a push: the bytes that complete its path or body, and a number that is given back.
+    package mutating func append(_ token: Span<UInt8>, reference: UInt64) {
+        precondition(token.count <= RequestTemplate.tokenBytes, "a push token longer than allowed")
         tokens.append(span: token)
-        ends.append(UInt32(tokens.count))
+        pushes.append(Push(reference: reference, end: UInt32(tokens.count)))
     }
 
-    /// The token of the push at `order`.
-    package func token(_ order: Int) -> ArraySlice<UInt8> { tokens[place(order)] }
+    package mutating func append(_ token: [UInt8], reference: UInt64) {
+        append(token.span, reference: reference)
+    }
 
-    func place(_ order: Int) -> Range<Int> {
-        (order == 0 ? 0 : Int(ends[order - 1]))..<Int(ends[order])
+    func reference(_ index: Int) -> UInt64 { pushes[index].reference }
+
+    func withToken(_ index: Int, _ body: (Span<UInt8>) -> Void) {
+        let start = index == 0 ? 0 : Int(pushes[index - 1].end)
+        body(tokens.span.extracting(start..<Int(pushes[index].end)))
     }
 
     mutating func wipe() { tokens.wipe() }
+}
 
-    /// Push tokens are never shown.
-    package var description: String { "PushBatch(\(ends.count))" }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
+/// Batches that wait, first in, first out; each is wiped once its last push has left.
+struct PushQueue {
+    /// The batch whose pushes leave now, and which of them is next.
+    private var current = PushBatch()
+    private var next = 0
+    private var waiting = Deque<PushBatch>()
+    private(set) var count = 0
+
+    mutating func append(_ batch: PushBatch) {
+        guard batch.count > 0 else { return }
+        count += batch.count
+        if next == current.count {
+            current = batch
+            next = 0
+        } else {
+            waiting.append(batch)
+        }
+    }
+
+    mutating func push(to connection: inout PushConnection) {
+        current.withToken(next) { connection.push(current.reference(next), token: $0) }
+        advance()
+    }
+
+    mutating func fail(_ failure: PushFailure, into outcomes: inout PushOutcomes) {
+        while count > 0 {
+            outcomes.append(current.reference(next), .failed(failure))
+            advance()
+        }
+    }
+
+    private mutating func advance() {
+        next += 1
+        count -= 1
+        guard next == current.count else { return }
+        current.wipe()
+        guard let batch = waiting.popFirst() else { return }
+        current = batch
+        next = 0
+    }
 }

@@ -1,45 +1,128 @@
-/// Sends pushes to one service over its own HTTP/2 connections. Batches go in, batches of outcomes
-/// come out; one thread does everything in between.
-///
-/// Every push that was taken gets exactly one outcome. The engine itself sends nothing twice:
-/// whoever gets `retry` hands the push in again.
-package final class PushEngine: Sendable {
-    private let mailbox: EngineMailbox
+package import WakeSystem
 
-    /// - Parameter onOutcomes: is called on the engine's thread with many outcomes at a time, in no
-    ///   order, and must return soon. It may call `submit`.
+/// Sends pushes to one service over its own HTTP/2 connections, on one thread. Every push that was
+/// taken has exactly one outcome, which carries the caller's reference. The engine sends nothing
+/// twice: after `retry` the caller hands the push in again.
+package final class PushEngine: Sendable {
+    private let mailbox: Mailbox<EngineCommand>
+
+    /// - Parameter onOutcomes: called on the engine's thread; must return soon, may call `submit`.
     package init(
-        _ configuration: EngineConfiguration,
-        onOutcomes: @escaping @Sendable (PushOutcomes) -> Void
+        _ configuration: EngineConfiguration, onOutcomes: @escaping @Sendable (PushOutcomes) -> Void
     ) throws(PushEngineError) {
         precondition(configuration.connections > 0, "an engine without connections")
-        precondition(configuration.shape.fitsFrames, "a request shape larger than a frame")
+        precondition(configuration.template.fitsFrames, "a request larger than a frame")
         var context: TLSContext?
         if case .tls(let authorityFile) = configuration.transport {
             context = try TLSContext(authorityFile: authorityFile)
         }
-        let mailbox = try EngineMailbox()
-        self.mailbox = mailbox
         let shared = context
-        try EngineThread.start {
-            PushLoop(configuration, context: shared, mailbox: mailbox, deliver: onOutcomes).run()
+        mailbox = try mapError(PushEngineError.system) { () throws(SystemError) in
+            let poller = try Poller()
+            let mailbox = Mailbox<EngineCommand>(
+                capacity: EngineConfiguration.waitingPushes, notify: { poller.wake() })
+            try SystemThread.start {
+                PushLoop(configuration, shared, poller, mailbox, deliver: onOutcomes).run()
+            }
+            return mailbox
         }
     }
 
-    deinit { close() }
+    deinit { cancel() }
 
-    /// Takes a batch, from any thread.
-    /// - Returns: false when nothing was taken: too many pushes wait
-    ///   (`EngineConfiguration.waitingPushes`), or the engine is closed.
-    package func submit(_ batch: PushBatch) -> Bool { mailbox.post(.batch(batch)) }
+    /// Takes a batch, from any thread; false when nothing was taken: too many pushes wait
+    /// (`EngineConfiguration.waitingPushes`), or the engine was cancelled.
+    package func submit(_ batch: PushBatch) -> Bool {
+        mailbox.post(.batch(batch), weight: batch.count) == .posted
+    }
 
     /// Pushes whose outcome is still to come.
-    package var waiting: Int { mailbox.waiting }
+    package var waiting: Int { mailbox.weight }
 
     /// Replaces the value of `authorization` from the next push on, on open connections too.
-    package func updateAuthorization(_ value: [UInt8]) { _ = mailbox.post(.authorization(value)) }
+    package func updateAuthorization(_ value: [UInt8]) {
+        mailbox.post(.authorization(value), weight: 0)
+    }
 
-    /// Ends at once: what waits fails with `.closed`, what is in flight gets `retry`. The outcomes
-    /// still come.
-    package func close() { _ = mailbox.post(.close) }
+    /// Ends at once: what waits fails with `.cancelled`, what is in flight gets `retry`.
+    package func cancel() { mailbox.close() }
+}
+
+/// Where an engine sends, and how.
+package struct EngineConfiguration: Sendable {
+    package enum Transport: Sendable {
+        /// HTTP/2 with prior knowledge: behind a proxy that speaks TLS, and in tests.
+        case plain
+        /// - `authorityFile`: certificates (PEM) to trust instead of the system's.
+        case tls(authorityFile: String?)
+    }
+
+    package var host: String
+    package var port: UInt16
+    package var transport: Transport
+    package var template: RequestTemplate
+    package var connections = 1
+    package var limits = ConnectionLimits()
+    /// Milliseconds for a connection to be made, TLS included.
+    package var connectMilliseconds: UInt64 = 10_000
+    /// Milliseconds between attempts, doubled by each failure in a row (rapid ones look hostile).
+    package var reconnectMilliseconds: UInt64 = 1000
+    package var longestReconnectMilliseconds: UInt64 = 60_000
+    /// Milliseconds that pushes wait without any connection before they fail.
+    package var patienceMilliseconds: UInt64 = 60_000
+    package var time = TimeSource.system
+
+    package init(host: String, port: UInt16, transport: Transport, template: RequestTemplate) {
+        self.host = host
+        self.port = port
+        self.transport = transport
+        self.template = template
+    }
+
+    /// The most pushes that may wait for their outcome; `submit` refuses more.
+    package static let waitingPushes = 4_000_000
+}
+
+/// A message to the engine's thread.
+enum EngineCommand: Sendable {
+    case batch(PushBatch)
+    case authorization([UInt8])
+    case resolved(connection: Int, Result<[SocketAddress], PushFailure>)
+}
+
+/// The reason why an engine cannot be made.
+package enum PushEngineError: Error, Hashable, Sendable {
+    /// `package` is Debian's name for OpenSSL 3.
+    case libraryMissing(package: String, isIncomplete: Bool)
+    case authorityFile, noMemory
+    /// The kernel refused a thread, an epoll or an eventfd.
+    case system(Int32)
+
+    fileprivate static func system(_ error: SystemError) -> PushEngineError {
+        .system(error.number)
+    }
+
+    package var name: StaticString {
+        switch self {
+        case .libraryMissing: "library-missing"
+        case .authorityFile: "authority-file"
+        case .noMemory: "no-memory"
+        case .system: "system"
+        }
+    }
+
+    package var message: String {
+        switch self {
+        case .libraryMissing(let package, let isIncomplete):
+            "OpenSSL 3 is \(isIncomplete ? "incomplete" : "not installed")\n"
+                + "hint: apt install \(package)"
+        case .authorityFile:
+            "the file of ca cannot be read or holds no certificate\n"
+                + "hint: ca takes a PEM file; without it the system's authorities are trusted"
+        case .noMemory: "out of memory for TLS"
+        case .system(let number):
+            "the kernel refused a thread or a descriptor (errno \(number))\n"
+                + "hint: raise the limits of this service"
+        }
+    }
 }

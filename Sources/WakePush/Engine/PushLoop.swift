@@ -1,211 +1,134 @@
 import CLinux
+import WakeSystem
 
-/// The engine's thread: one poll loop over all lines. Never a closure or a task per push.
+/// The engine's thread: one poll loop over all connections. Never a closure or a task per push.
 final class PushLoop {
     private let configuration: EngineConfiguration
     private let context: TLSContext?
-    let mailbox: EngineMailbox
+    private let poller: Poller
+    private let mailbox: Mailbox<EngineCommand>
     private let deliver: @Sendable (PushOutcomes) -> Void
-
-    private var shape: RequestShape
+    private var template: RequestTemplate
     private var queue = PushQueue()
-    private var lines: [Line]
+    private let connections: [EngineConnection]
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
-    private var isClosing = false
-    /// Connections opened so far.
     private var opened: UInt32 = 0
     private var nextTick: UInt64 = 0
-    /// Since when outcomes have been held back.
     private var heldSince: UInt64?
     /// Since when pushes have waited without any connection; nil while there is one.
     private var waitsSince: UInt64?
 
     init(
-        _ configuration: EngineConfiguration, context: TLSContext?, mailbox: EngineMailbox,
-        deliver: @escaping @Sendable (PushOutcomes) -> Void
+        _ configuration: EngineConfiguration, _ context: TLSContext?, _ poller: Poller,
+        _ mailbox: Mailbox<EngineCommand>, deliver: @escaping @Sendable (PushOutcomes) -> Void
     ) {
         self.configuration = configuration
         self.context = context
+        self.poller = poller
         self.mailbox = mailbox
         self.deliver = deliver
-        shape = configuration.shape
-        lines = (0..<configuration.connections).map { index in
-            Line(
-                index: index,
-                backoff: Backoff(
-                    base: configuration.reconnectMilliseconds,
-                    longest: configuration.longestReconnectMilliseconds))
+        template = configuration.template
+        connections = (0..<configuration.connections).map {
+            EngineConnection(index: $0, configuration)
         }
     }
 
     func run() {
         var events = [linux_event](repeating: linux_event(), count: 256)
         var timeout: Int32 = -1
-        while !isClosing {
-            let count = mailbox.poller.wait(into: &events, milliseconds: timeout)
-            let now = configuration.clock.milliseconds()
-            for event in events[..<count] where event.token < UInt64(lines.count) {
-                lines[Int(event.token)].note(event.bits)
+        var isOver = false
+        while !isOver {
+            let count = poller.wait(into: &events, milliseconds: timeout)
+            let now = configuration.time.milliseconds()
+            for event in events[..<count] where event.token < UInt64(connections.count) {
+                connections[Int(event.token)].record(PollEvents(rawValue: event.bits))
             }
-            for command in mailbox.take() { obey(command, now) }
-            for line in lines { turn(line, now) }
+            // In this order: whatever was posted before the end is taken.
+            isOver = mailbox.isClosed
+            for command in mailbox.take() { execute(command, now) }
+            for connection in connections { serve(connection, now) }
             if now >= nextTick { tick(now) }
             if heldSince == nil, !outcomes.isEmpty { heldSince = now }
-            var rest = rest()
-            if rest.handsOver(outcomes.results.count, now: now) {
+            var pending = pending()
+            if pending.handsOver(outcomes.results.count, now: now) {
                 handOver()
-                rest.heldSince = nil
+                pending.heldSince = nil
             }
-            timeout = rest.timeout(now: now, tick: nextTick)
+            timeout = pending.timeout(now: now, tick: nextTick)
         }
         end()
     }
 
-    private func rest() -> LoopRest {
-        var rest = LoopRest(isQueued: queue.count > 0, heldSince: heldSince)
-        for line in lines {
-            if line.isRunnable(queue) { rest.isRunnable = true }
-            if line.awaits { rest.awaits = true }
-            if rest.isQueued, let attempt = line.nextAttempt {
-                rest.nextAttempt = min(rest.nextAttempt ?? attempt, attempt)
+    private func pending() -> PollTimeout {
+        var pending = PollTimeout(isQueued: queue.count > 0, heldSince: heldSince)
+        for connection in connections {
+            if connection.isRunnable(isQueued: pending.isQueued) { pending.isRunnable = true }
+            if connection.awaitsPeer { pending.awaitsPeer = true }
+            if pending.isQueued, let attempt = connection.nextAttempt {
+                pending.nextAttempt = min(pending.nextAttempt ?? attempt, attempt)
             }
         }
-        return rest
+        return pending
     }
 
-    private func obey(_ command: EngineCommand, _ now: UInt64) {
+    private func execute(_ command: EngineCommand, _ now: UInt64) {
         switch command {
         case .batch(let batch): queue.append(batch)
         case .authorization(let value):
-            shape.authorization = value
-            for line in lines { line.connection?.setAuthorization(value) }
-        case .resolved(let index, let result): connect(lines[index], result, now)
-        case .close: isClosing = true
+            template.authorization = value
+            for connection in connections { connection.setAuthorization(value) }
+        case .resolved(let index, let result):
+            handle(connections[index].connect(result, context, poller, now: now))
         }
     }
 
-    // MARK: One line
-
-    private func turn(_ line: Line, _ now: UInt64) {
-        switch line.stage {
-        case .idle:
-            guard queue.count > 0, now >= line.backoff.nextAttempt(chance: line.chance) else {
-                return
-            }
-            begin(line, now)
-        case .resolving: return
-        case .connecting(let stream, let since): open(line, stream, since, now)
-        case .open: break
+    private func serve(_ connection: EngineConnection, _ now: UInt64) {
+        if queue.count > 0, let attempt = connection.nextAttempt, now >= attempt {
+            resolve(connection, now)
         }
-        guard line.isOpen else { return }
-        line.read(into: &buffer, now: now)
-        line.write(from: &queue, now: now)
-        if let end = line.connection?.end { lose(line, end, now) }
-        line.connection?.takeOutcomes(into: &outcomes)
+        handle(connection.open(template, serial: opened + 1, now: now))
+        guard connection.isOpen else { return }
+        connection.read(into: &buffer, now: now)
+        connection.write(from: &queue, now: now)
+        connection.takeOutcomes(into: &outcomes, &queue, now: now)
     }
 
-    private func begin(_ line: Line, _ now: UInt64) {
-        line.backoff.attempted(now: now)
-        line.chance = configuration.clock.chance()
-        line.stage = .resolving
+    private func resolve(_ connection: EngineConnection, _ now: UInt64) {
+        connection.attempt(now: now)
         let (host, port) = (configuration.host, configuration.port)
-        let (mailbox, index) = (mailbox, line.index)
-        // getaddrinfo(3) blocks, and other lines must not wait for it.
+        let (mailbox, index) = (mailbox, connection.index)
+        // getaddrinfo(3) blocks, and other connections must not wait for it.
         do {
-            try EngineThread.start {
-                _ = mailbox.post(
-                    .resolved(line: index, SocketAddress.resolve(host, port: port)))
+            try SystemThread.start {
+                let result = SocketAddress.resolve(host, port: port)
+                mailbox.post(.resolved(connection: index, result), weight: 0)
             }
-        } catch {
-            line.stage = .idle
-            failed(line, nil)
-        }
+        } catch { handle(connection.fail(nil)) }
     }
 
-    private func connect(
-        _ line: Line, _ result: Result<[SocketAddress], PushFailure>, _ now: UInt64
-    ) {
-        line.stage = .idle
-        switch result {
-        case .failure(let failure): failed(line, failure == .unknownHost ? failure : nil)
-        case .success(let addresses):
-            // Lines spread over the addresses of a service, and a failed one moves on.
-            let address = addresses[(line.index + line.backoff.failures) % addresses.count]
-            let stream: (any ByteStream)? =
-                if let context {
-                    TLSStream(to: address, host: configuration.host, context: context)
-                } else {
-                    PlainStream(to: address)
-                }
-            guard let stream, mailbox.poller.watch(stream.descriptor, token: UInt64(line.index))
-            else { return failed(line, nil) }
-            line.stage = .connecting(stream, since: now)
-        }
-    }
-
-    private func open(_ line: Line, _ stream: any ByteStream, _ since: UInt64, _ now: UInt64) {
-        guard now - min(now, since) < configuration.connectMilliseconds else {
-            line.drop()
-            return failed(line, nil)
-        }
-        // Before the first event, a connecting socket looks like one without an error.
-        guard line.mayWrite else { return }
-        switch stream.open() {
-        case .waits: line.mayWrite = false
-        case .failed(let failure):
-            line.drop()
-            failed(line, failure)
-        case .open:
-            line.stage = .open(stream)
-            line.mayRead = true
+    private func handle(_ progress: EngineConnection.Progress) {
+        switch progress {
+        case .pending: break
+        case .opened:
             opened += 1
-            line.connection = PushConnection(
-                shape, limits: configuration.limits, serial: opened,
-                wallSeconds: configuration.clock.wallSeconds(), now: now)
             waitsSince = nil
+        case .failed(let failure):
+            guard let failure, !connections.contains(where: \.isOpen) else { return }
+            // A configuration that has worked is right: only the certificate is not waited for.
+            if case .certificate = failure {} else if opened > 0 { return }
+            queue.fail(failure, into: &outcomes)
         }
     }
-
-    /// A connection has ended; its outcomes are complete.
-    private func lose(_ line: Line, _ end: ConnectionEnd, _ now: UInt64) {
-        line.write(from: &queue, now: now)
-        takeLastOutcomes(line)
-        if line.connection?.isProven == true, end != .stalled {
-            line.backoff.succeeded()
-        } else {
-            line.backoff.failed()
-        }
-        line.drop()
-    }
-
-    private func takeLastOutcomes(_ line: Line) {
-        guard let serial = line.connection?.serial else { return }
-        line.connection?.takeOutcomes(into: &outcomes)
-        outcomes.ended.append(serial)
-    }
-
-    /// No connection came about.
-    /// - Parameter failure: what another attempt would not mend.
-    private func failed(_ line: Line, _ failure: PushFailure?) {
-        line.backoff.failed()
-        guard let failure, !lines.contains(where: \.isOpen) else { return }
-        // What has worked in this round is set up well: only the certificate is not waited for.
-        if case .certificate = failure {} else if opened > 0 { return }
-        queue.fail(failure, into: &outcomes)
-    }
-
-    // MARK: Time, and the end
 
     private func tick(_ now: UInt64) {
         nextTick = now + 500
-        for line in lines where line.isOpen {
-            line.connection?.tick(now: now)
-            line.write(from: &queue, now: now)
-            if let end = line.connection?.end { lose(line, end, now) }
-            line.connection?.takeOutcomes(into: &outcomes)
+        for connection in connections where connection.isOpen {
+            connection.tick(now: now)
+            connection.write(from: &queue, now: now)
+            connection.takeOutcomes(into: &outcomes, &queue, now: now)
         }
-        guard queue.count > 0, !lines.contains(where: \.isOpen) else {
+        guard queue.count > 0, !connections.contains(where: \.isOpen) else {
             waitsSince = nil
             return
         }
@@ -222,20 +145,52 @@ final class PushLoop {
         var all = PushOutcomes()
         swap(&all, &outcomes)
         outcomes.results.reserveCapacity(all.results.count)
-        mailbox.settled(all.results.count)
+        mailbox.release(all.results.count)
         deliver(all)
     }
 
     private func end() {
-        let now = configuration.clock.milliseconds()
-        for line in lines {
-            line.connection?.finish()
-            line.connection?.end(.finished)
-            line.write(from: &queue, now: now)
-            takeLastOutcomes(line)
-            line.drop()
+        let now = configuration.time.milliseconds()
+        for connection in connections {
+            connection.cancel()
+            connection.takeOutcomes(into: &outcomes, &queue, now: now)
         }
-        queue.fail(.closed, into: &outcomes)
+        queue.fail(.cancelled, into: &outcomes)
         handOver()
+    }
+}
+
+/// The work that is left after one pass of the engine's loop, and the time the thread may sleep.
+struct PollTimeout: Equatable {
+    /// The most outcomes that are held back, so that they are handed over by the thousand.
+    static let heldResults = 8192
+    static let heldMilliseconds: UInt64 = 4
+
+    /// Some connection can read or write at once.
+    var isRunnable = false
+    /// An answer, or the end of a handshake, is due.
+    var awaitsPeer = false
+    var isQueued = false
+    /// When the next connection may be attempted, while pushes wait.
+    var nextAttempt: UInt64?
+    var heldSince: UInt64?
+
+    /// True when outcomes are to be handed over now.
+    func handsOver(_ results: Int, now: UInt64) -> Bool {
+        guard let heldSince else { return false }
+        // Where nothing else is to come, nobody is kept waiting.
+        return results == 0 || results >= Self.heldResults || !(awaitsPeer || isQueued)
+            || now >= heldSince + Self.heldMilliseconds
+    }
+
+    /// Milliseconds to sleep; -1 for no end: an idle engine never wakes up by itself.
+    func timeout(now: UInt64, tick: UInt64) -> Int32 {
+        if isRunnable { return 0 }
+        var until = UInt64.max
+        if awaitsPeer || isQueued { until = tick }
+        if let nextAttempt { until = min(until, nextAttempt) }
+        if let heldSince { until = min(until, heldSince + Self.heldMilliseconds) }
+        guard until < UInt64.max else { return -1 }
+        return until > now ? Int32(min(until - now, 60_000)) : 0
     }
 }

@@ -1,10 +1,9 @@
 import WakeFetch
-private import WakeFiles
 private import WakeModel
+package import WakeSystem
 
-/// Who pushes: the service account of a Firebase project, from the JSON file that the console gives
-/// out once.
-package struct FCMCredentials: Sendable {
+/// The sender: the service account of a Firebase project, from the console's JSON file.
+package struct FCMCredentials: Sendable, Redacted {
     /// The project, which stands in the path of every request.
     package let projectID: String
     /// `iss`: the service account's e-mail address.
@@ -12,72 +11,67 @@ package struct FCMCredentials: Sendable {
     /// `kid`: the key within the account; files of old may lack it.
     let privateKeyID: String?
     let key: RSAKey
-    /// Where assertions are exchanged for access tokens, and their `aud`: the characters of the
-    /// file, which is what the far end compares with.
+    /// The address for exchanging assertions, and their `aud`: exactly as in the file.
     let audience: String
     /// The same as an address.
     let tokenURL: FetchURL
 
-    /// Reads the file.
-    /// - Throws: `fileNotPrivate` when others can read it: whoever has it pushes as the app.
+    /// Reads the file; one that others can read is refused.
     package init(file path: String) throws(FCMCredentialError) {
-        var text = try Self.read(path)
-        defer { wipe(&text) }
+        var text = try Files.readSecret(
+            path, limit: Self.fileLimit, FCMCredentialError.file, notPrivate: .fileNotPrivate)
+        defer { text.wipe() }
         try self.init(json: text)
     }
 
     /// - Throws: the first member that is missing or not of the form Google gives.
     init(json: [UInt8]) throws(FCMCredentialError) {
-        var members = try Members(json)
-        defer { members.wipe() }
-        let type = members["type"] ?? []
-        guard type.span.equals("service_account") else { throw .type }
-        guard let project = members.text("project_id", Self.isProject) else { throw .projectID }
-        guard let email = members.text("client_email", Self.isEmail) else { throw .clientEmail }
-        guard let address = members.text("token_uri", { $0.count <= FetchURL.maximumLength }),
-            let url = Self.url(address)
-        else { throw .tokenURI }
-        if members["private_key_id"] != nil {
-            guard let id = members.text("private_key_id", Self.isKeyID) else {
-                throw .privateKeyID
-            }
-            privateKeyID = id
-        } else {
-            privateKeyID = nil
+        var members = try Self.members(json)
+        defer { for name in members.keys { members[name]?.wipe() } }
+        func text(
+            _ name: String, _ fault: FCMCredentialError, _ isGood: ([UInt8]) -> Bool
+        ) throws(FCMCredentialError) -> String {
+            guard let value = members[name], isGood(value) else { throw fault }
+            return String(decoding: value, as: UTF8.self)
         }
-        guard let pem = members["private_key"] else { throw .key(.keyMalformed) }
-        do throws(SigningError) {
-            key = try RSAKey(pem: pem.span)
-        } catch {
-            throw .key(error)
-        }
-        projectID = project
-        clientEmail = email
-        audience = address
+        guard let type = members["type"], type.span.equals("service_account") else { throw .type }
+        projectID = try text("project_id", .projectID, Self.isProject)
+        clientEmail = try text("client_email", .clientEmail, Self.isEmail)
+        audience = try text("token_uri", .tokenURI) { $0.count <= FetchURL.maximumLength }
+        guard let url = Self.url(audience) else { throw .tokenURI }
         tokenURL = url
+        privateKeyID =
+            members["private_key_id"] == nil
+            ? nil : try text("private_key_id", .privateKeyID, Self.isKeyID)
+        guard let pem = members["private_key"] else { throw .key(.keyMalformed) }
+        key = try mapError(FCMCredentialError.key) { () throws(SigningError) in
+            try RSAKey(pem: pem.span)
+        }
     }
 
-    private static func read(_ path: String) throws(FCMCredentialError) -> [UInt8] {
-        do throws(FileError) {
-            if try FileStatus(of: path).isPrivate {
-                return try Files.read(path, limit: fileLimit)
+    /// The text members of the file, by name. Google adds members; those are passed over.
+    private static func members(_ json: [UInt8]) throws(FCMCredentialError) -> [String: [UInt8]] {
+        let wanted = [
+            "type", "project_id", "private_key_id", "private_key", "client_email", "token_uri",
+        ]
+        var members: [String: [UInt8]] = [:]
+        try mapError({ _ in FCMCredentialError.fileMalformed }) { () throws(JSONError) in
+            try JSONScanner.readObject(json) { scanner, name throws(JSONError) in
+                let name = String(decoding: name, as: UTF8.self)
+                guard wanted.contains(name) else { return try scanner.skip() }
+                members[name] = try scanner.string()
             }
-        } catch {
-            throw .file(error)
         }
-        throw .fileNotPrivate
+        return members
     }
 
     /// Bytes of a file at most: one with 2048 bits has about 2400.
     private static let fileLimit = 16_384
 
-    // MARK: Forms
-
-    /// Letters, digits, hyphens, and in old projects of a domain full stops and a colon
-    /// (cloud.google.com, "Creating and managing projects"). It goes into the path.
+    /// Letters, digits, hyphens; in old projects full stops and a colon. It goes into the path.
     private static func isProject(_ text: [UInt8]) -> Bool {
         (1...128).contains(text.count)
-            && text.allSatisfy { isAlphanumeric($0) || "-.:".utf8.contains($0) }
+            && text.allSatisfy { $0.isAlphanumeric || "-.:".utf8.contains($0) }
             && !text.elementsEqual(".".utf8) && !text.elementsEqual("..".utf8)
     }
 
@@ -92,64 +86,42 @@ package struct FCMCredentials: Sendable {
 
     /// `https`, or `http` on this machine for tests: an assertion is worth an access token.
     private static func url(_ text: String) -> FetchURL? {
-        do throws(FetchError) {
-            let url = try FetchURL(text)
-            return url.scheme == .https || url.reach == .loopback ? url : nil
-        } catch {
-            return nil
-        }
-    }
-
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
-            || (0x61...0x7A).contains(byte)
+        guard let url = try? FetchURL(text) else { return nil }
+        return url.scheme == .https || url.reach == .loopback ? url : nil
     }
 }
 
-/// The text members of the file, by name. Google adds members; those are passed over.
-private struct Members {
-    private var texts: [(name: [UInt8], value: [UInt8])] = []
+/// The reason why the service-account file cannot be used, without any of its content.
+package enum FCMCredentialError: Error, Equatable, Sendable {
+    case file(FileError)
+    case fileNotPrivate, fileMalformed, type, projectID, clientEmail, privateKeyID, tokenURI
+    case key(SigningError)
 
-    private static let wanted: [StaticString] = [
-        "type", "project_id", "private_key_id", "private_key", "client_email", "token_uri",
-    ]
+    package var message: String { "[fcm] key: \(description)" }
 
-    init(_ json: [UInt8]) throws(FCMCredentialError) {
-        var texts: [(name: [UInt8], value: [UInt8])] = []
-        do throws(JSONError) {
-            var scanner = try JSONScanner(json)
-            try scanner.document { scanner throws(JSONError) in
-                try scanner.object { scanner, name throws(JSONError) in
-                    if Self.wanted.contains(where: { name.span.equals($0) }) {
-                        texts.append((name, try scanner.string()))
-                    } else {
-                        try scanner.skip()
-                    }
-                }
-            }
-        } catch {
-            throw .fileMalformed
+    private static let fresh = "use the JSON file of a service account as downloaded"
+
+    private var description: String {
+        switch self {
+        case .file(let error):
+            "cannot read the file: \(error.reason)\n"
+                + "hint: name the JSON file as downloaded, owned by the user of this service"
+        case .fileNotPrivate:
+            "the file can be read by others, or is not this user's\n"
+                + "hint: chown it to the user of this service and chmod 600 it"
+        case .fileMalformed: "the file is not JSON as Google gives it out\nhint: " + Self.fresh
+        case .type:
+            "the file is not of a service account\nhint: in the Firebase console: Project "
+                + "settings, Service accounts, Generate new private key"
+        case .projectID: "project_id is missing or not a project's\nhint: " + Self.fresh
+        case .clientEmail: "client_email is missing or no address\nhint: " + Self.fresh
+        case .privateKeyID: "private_key_id is not of the form Google gives\nhint: " + Self.fresh
+        case .tokenURI: "token_uri is missing or not an https address\nhint: " + Self.fresh
+        case .key(.keyMalformed): "private_key holds no readable private key\nhint: " + Self.fresh
+        case .key(.keyOfOtherKind): "private_key is not an RSA key\nhint: " + Self.fresh
+        case .key(.keyOfOtherSize):
+            "private_key has fewer than 2048 bits, or more than 8192\nhint: " + Self.fresh
+        case .key(let error): error.message
         }
-        self.texts = texts
     }
-
-    subscript(name: StaticString) -> [UInt8]? {
-        texts.first { $0.name.span.equals(name) }?.value
-    }
-
-    /// A member as text when it is of the form that `isGood` tells.
-    func text(_ name: StaticString, _ isGood: ([UInt8]) -> Bool) -> String? {
-        guard let value = self[name], isGood(value) else { return nil }
-        return String(decoding: value, as: UTF8.self)
-    }
-
-    mutating func wipe() {
-        for index in texts.indices { WakeModel.wipe(&texts[index].value) }
-    }
-}
-
-extension FCMCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "(fcm credentials)" }
-    package var debugDescription: String { description }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,65 +1,38 @@
 package import WakeModel
+import WakeSystem
 
 /// Wakes push tokens of FCM.
 package struct FCMGateway: Gateway, EngineService {
     package let connections: Int
     package let perMinute: Int?
     private let endpoint: GatewayEndpoint
-    private let account: FCMAccount
+    let tokens: FCMTokenProvider
 
-    package init(_ configuration: FCMConfiguration, account: FCMAccount) {
+    package init(_ configuration: FCMConfiguration, tokens: FCMTokenProvider) {
         endpoint = configuration.endpoint
-        connections = configuration.reach.connections
+        connections = configuration.options.connections
         perMinute = configuration.perMinute
-        self.account = account
+        self.tokens = tokens
     }
 
     package var service: PushService { .fcm }
-
-    package var window: Int { 2 * connections * ConnectionLimits().streams }
-
-    package func open(
-        lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
-    ) -> any GatewayRound {
-        EngineRound(self, lifetime: lifetime, report: report)
-    }
-
-    // MARK: For the engine
 
     /// Those of today have 140 to 170.
     static var tokenBytes: Int { 168 }
 
     static func leastWait(after cause: RetryCause) -> Int {
-        cause == .throttled ? FCMAnswers.throttledSeconds : 0
+        cause == .throttled ? FCMResponses.throttledSeconds : 0
     }
 
-    func credential(
-        at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
-    ) throws(GatewayFailure) -> Credential {
-        try account.credential(at: now, whenChanged: whenChanged)
-    }
-
-    func note(_ news: CredentialNews, at now: ClockReading) throws(GatewayFailure) {
-        try account.note(news, at: now)
-    }
-
-    func engine(
-        authorization: [UInt8], lifetime: Int, now: ClockReading
-    ) -> EngineConfiguration {
-        let request = FCMRequest(endpoint, projectID: account.projectID, lifetime: lifetime)
+    func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration {
+        let request = FCMRequest(endpoint, projectID: tokens.projectID, lifetime: lifetime)
         return endpoint.engine(
-            request.shape(authorization: authorization), connections: connections)
+            request.template(authorization: authorization), connections: connections)
     }
 
-    func append(_ token: PushToken, to batch: inout PushBatch) {
-        token.bytes.withSpan { bytes in
-            var text = FCMRequest.escaped(bytes)
-            batch.append(text)
-            wipe(&text)
-        }
-    }
+    static func form(_ token: Span<UInt8>) -> [UInt8] { FCMRequest.escaped(token) }
 
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
-        FCMAnswers.verdict(status: status, body: body)
+        FCMResponses.verdict(status: status, body: body)
     }
 }

@@ -1,7 +1,7 @@
 package import WakeModel
+import WakeSystem
 
-/// The one request of a round: constant but for the push token. Nothing in it is content, and
-/// nothing in it tells one wake-up from another.
+/// The one request of a round: the same for every wake-up but for the push token, without content.
 package struct FCMRequest: Sendable {
     /// `ttl` at most: four weeks (firebase.google.com, AndroidConfig).
     package static let longestLifetime = 2_419_200
@@ -10,8 +10,7 @@ package struct FCMRequest: Sendable {
     private let projectID: String
     private let lifetime: Int
 
-    /// - Parameter lifetime: seconds FCM keeps the wake-up for a device that is off: about one
-    ///   interval, so that the next one follows where this one ends.
+    /// - Parameter lifetime: seconds FCM keeps the wake-up for a device that is off.
     package init(_ endpoint: GatewayEndpoint, projectID: String, lifetime: Int) {
         precondition(lifetime > 0)
         self.endpoint = endpoint
@@ -19,15 +18,14 @@ package struct FCMRequest: Sendable {
         self.lifetime = min(lifetime, Self.longestLifetime)
     }
 
-    /// What the engine sends (firebase.google.com, projects.messages.send): data only, so that the
-    /// app is woken and nothing is shown. NORMAL: HIGH without something to show is put back by
-    /// FCM after a while. One `collapse_key`: a device that was off gets the last one only.
-    /// - Parameter authorization: as ``authorization(_:)`` makes it.
-    package func shape(authorization: [UInt8]) -> RequestShape {
+    /// The engine's template (firebase.google.com, projects.messages.send): data only, so nothing
+    /// is shown; FCM puts back HIGH without something to show; of one `collapse_key` the last is
+    /// kept.
+    package func template(authorization: [UInt8]) -> RequestTemplate {
         let head =
             #"{"message":{"data":{"wake":"1"},"android":{"priority":"NORMAL","ttl":""#
             + #"\#(lifetime)s","collapse_key":"wake"},"token":""#
-        return RequestShape(
+        return RequestTemplate(
             scheme: endpoint.scheme, authority: endpoint.authority,
             path: "/v1/projects/\(projectID)/messages:send", tokenPlace: .body,
             fields: [.init("content-type", "application/json")],
@@ -39,8 +37,7 @@ package struct FCMRequest: Sendable {
         token.withSpan { Array("Bearer ".utf8) + $0.array }
     }
 
-    /// A push token as it stands within a JSON string. It is visible ASCII whoever registered it:
-    /// a quotation mark in it must not end the string (RFC 8259 §7).
+    /// A push token within a JSON string: visible ASCII, which may hold quotes (RFC 8259 §7).
     package static func escaped(_ token: Span<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(token.count)

@@ -1,15 +1,14 @@
 package import WakeFetch
 package import WakeModel
+import WakeSystem
 
 /// One exchange of an assertion for an access token (RFC 7523 §2.1).
 package struct FCMTokenExchange: Sendable {
-    /// What came of it.
     package enum Outcome: Sendable, Equatable {
         /// - `lifetime`: seconds.
         case token(SecretBytes, lifetime: Int)
         case refused(FCMFault)
-        /// May pass by itself.
-        /// - `retryAfter`: seconds the far end asked to wait, 0 when it did not.
+        /// May pass by itself. `retryAfter`: seconds the far end asked to wait, 0 when it did not.
         case failed(retryAfter: Int)
     }
 
@@ -36,12 +35,10 @@ package struct FCMTokenExchange: Sendable {
         do throws(FetchError) {
             let (response, body) = try await fetcher.collect(request(assertion))
             var answer = body
-            defer { wipe(&answer) }
+            defer { answer.wipe() }
             return Self.outcome(
                 status: response.status, retryAfter: response.retryAfter, body: answer.span)
-        } catch {
-            return Self.outcome(of: error)
-        }
+        } catch { return Self.outcome(of: error) }
     }
 
     private func request(_ assertion: FCMAssertion) -> FetchRequest {
@@ -55,27 +52,22 @@ package struct FCMTokenExchange: Sendable {
             purpose: .gateway)
     }
 
-    /// RFC 7523 §2.1, as a form: the colons of the grant type are escaped, an assertion has nothing
-    /// to escape.
+    /// RFC 7523 §2.1, as a form; an assertion has nothing to escape.
     static func form(_ assertion: FCMAssertion) -> [UInt8] {
         let grant = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion="
         return assertion.text.withSpan { Array(grant.utf8) + $0.array }
     }
 
-    // MARK: Answers
-
-    /// What an answer means (RFC 6749 §5.1 and §5.2).
-    package static func outcome(
-        status: Int, retryAfter: Int?, body: Span<UInt8>
-    ) -> Outcome {
+    /// The meaning of an answer (RFC 6749 §5.1 and §5.2).
+    package static func outcome(status: Int, retryAfter: Int?, body: Span<UInt8>) -> Outcome {
         switch status {
         case 200:
             // Not understood: most likely something on the way that answers for others.
-            return FCMTokenAnswer(body).map { .token($0.token, lifetime: $0.lifetime) }
+            return FCMTokenResponse(body).map { .token($0.token, lifetime: $0.lifetime) }
                 ?? .failed(retryAfter: 0)
         case 408, 429, 500...599: return .failed(retryAfter: retryAfter ?? 0)
         case 400, 401:
-            let isGrant = FCMTokenAnswer.error(in: body).map {
+            let isGrant = FCMTokenResponse.error(in: body).map {
                 $0.elementsEqual("invalid_grant".utf8)
             }
             return .refused(isGrant == true ? .grantRefused : .exchangeRefused(status: status))
@@ -84,12 +76,88 @@ package struct FCMTokenExchange: Sendable {
     }
 
     private static func outcome(of error: FetchError) -> Outcome {
-        switch error {
-        case .tls: .refused(.exchangeUntrusted)
-        case .libraryMissing, .invalidURL, .onionWithoutProxy, .invalidField, .addressRefused,
-            .network, .timeout, .tooLarge, .truncated, .stopped, .cancelled, .closed,
-            .outOfResources, .protocolViolation:
-            .failed(retryAfter: 0)
+        if case .tls = error { return .refused(.exchangeUntrusted) }
+        return .failed(retryAfter: 0)
+    }
+}
+
+/// A signed statement of identity, good for an access token for an hour (RFC 7523 §2.1; Google,
+/// "Using OAuth 2.0 for server to server applications").
+package struct FCMAssertion: Sendable, Redacted {
+    /// The only use of the access token.
+    package static let scope: StaticString =
+        "https://www.googleapis.com/auth/firebase.messaging"
+    /// Seconds from `iat` to `exp`: the most Google takes.
+    package static let lifetime = 3600
+
+    package let text: SecretBytes
+
+    /// Signs one at `now`, seconds since 1970; nil when libcrypto is out of memory.
+    package init?(_ credentials: FCMCredentials, now: Int) {
+        let text = JSONWebToken.text(Self.signedPart(credentials, now: now)) {
+            credentials.key.sign($0)
         }
+        guard let text else { return nil }
+        self.text = text
+    }
+
+    private static func signedPart(_ credentials: FCMCredentials, now: Int) -> [UInt8] {
+        JSONWebToken.signedPart {
+            $0.member("alg", string: "RS256" as StaticString)
+            $0.member("typ", string: "JWT" as StaticString)
+            if let id = credentials.privateKeyID { $0.member("kid", string: id) }
+        } claims: {
+            $0.member("iss", string: credentials.clientEmail)
+            $0.member("scope", string: Self.scope)
+            $0.member("aud", string: credentials.audience)
+            $0.member("iat", number: now)
+            $0.member("exp", number: now + Self.lifetime)
+        }
+    }
+}
+
+/// The answer to an exchange: `{"access_token":"ya29.…","expires_in":3599,"token_type":"Bearer"}`.
+struct FCMTokenResponse {
+    let token: SecretBytes
+    let lifetime: Int
+
+    /// nil for anything else. Members that are not needed are passed over.
+    init?(_ body: Span<UInt8>) {
+        var token: [UInt8] = []
+        defer { token.wipe() }
+        var kind: [UInt8] = []
+        var lifetime = 0
+        let isRead: Void? = try? JSONScanner.readObject(body.array) {
+            scanner, name throws(JSONError) in
+            switch String(decoding: name, as: UTF8.self) {
+            case "access_token": token = try scanner.string()
+            case "token_type": kind = try scanner.string()
+            case "expires_in": lifetime = try scanner.integer()
+            default: try scanner.skip()
+            }
+        }
+        // RFC 6749 §5.1: token_type in any case.
+        guard isRead != nil, kind.span.equalsIgnoringCase("bearer"), Self.isToken(token),
+            lifetime >= FCMTokenExchange.lifetimes.lowerBound
+        else { return nil }
+        self.token = SecretBytes(token)
+        self.lifetime = min(lifetime, FCMTokenExchange.lifetimes.upperBound)
+    }
+
+    /// The error code of a refusal (RFC 6749 §5.2).
+    static func error(in body: Span<UInt8>) -> [UInt8]? {
+        var error: [UInt8]?
+        let isRead: Void? = try? JSONScanner.readObject(body.array) {
+            scanner, name throws(JSONError) in
+            guard name.span.equals("error") else { return try scanner.skip() }
+            error = try scanner.string()
+        }
+        return isRead == nil ? nil : error
+    }
+
+    /// RFC 6750 §2.1: b64token.
+    private static func isToken(_ text: [UInt8]) -> Bool {
+        (1...FCMTokenExchange.tokenLimit).contains(text.count)
+            && text.allSatisfy { $0.isAlphanumeric || "-._~+/=".utf8.contains($0) }
     }
 }

@@ -3,9 +3,9 @@ package enum HPACKWriter {
     package enum Indexing {
         /// Both sides remember the field (§6.2.1).
         case incremental
-        /// Nobody remembers it (§6.2.2).
+        /// Neither side remembers it (§6.2.2).
         case without
-        /// Nobody ever may, not even on a further hop: secrets (§6.2.3, §7.1.3).
+        /// No side may remember it, not even on a further hop: secrets (§6.2.3, §7.1.3).
         case never
     }
 
@@ -18,8 +18,7 @@ package enum HPACKWriter {
         HPACKInteger.write(size, prefix: 5, pattern: 0x20, into: &block)
     }
 
-    /// The first byte or bytes of a literal, up to its value.
-    /// - Parameter staticName: index of the name in the static table; nil writes it out.
+    /// A literal up to its value, its name by index in the static table or, nil, written out.
     static func literalName(
         _ name: [UInt8], staticName: Int?, _ indexing: Indexing, into block: inout [UInt8]
     ) {
@@ -53,9 +52,7 @@ package enum HPACKWriter {
             block.append(contentsOf: bytes)
         }
     }
-}
 
-extension HPACKWriter {
     /// The index of a field that the static table holds, or a literal.
     static func literalOrIndex(_ name: String, _ value: String, into block: inout [UInt8]) {
         let name = Array(name.utf8)
@@ -65,5 +62,46 @@ extension HPACKWriter {
         } else {
             literal(name: name, value: value, .without, into: &block)
         }
+    }
+}
+
+/// Integers with a prefix of 1 to 8 bits (RFC 7541 §5.1).
+enum HPACKInteger {
+    static func read(
+        _ bytes: Span<UInt8>, at position: inout Int, prefix: Int
+    ) throws(HPACKError) -> Int {
+        guard position < bytes.count else { throw .truncated }
+        let mask = (1 << prefix) - 1
+        var value = Int(bytes[position]) & mask
+        position += 1
+        if value < mask { return value }
+        var shift = 0
+        while true {
+            guard position < bytes.count else { throw .truncated }
+            let byte = bytes[position]
+            position += 1
+            value += Int(byte & 0x7f) << shift
+            if byte & 0x80 == 0 { return value }
+            shift += 7
+            // 4 bytes hold more than any length we accept.
+            guard shift <= 21 else { throw .integerTooLarge }
+        }
+    }
+
+    /// Appends `value`; `pattern` holds the bits above the prefix.
+    static func write(_ value: Int, prefix: Int, pattern: UInt8 = 0, into bytes: inout [UInt8]) {
+        precondition(value >= 0, "lengths and indices are not negative")
+        let mask = (1 << prefix) - 1
+        guard value >= mask else {
+            bytes.append(pattern | UInt8(value))
+            return
+        }
+        bytes.append(pattern | UInt8(mask))
+        var rest = value - mask
+        while rest >= 0x80 {
+            bytes.append(UInt8(rest & 0x7f) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
     }
 }

@@ -1,5 +1,7 @@
-/// The fields of one decoded header block, in one arena that is used again for the next.
-package struct HeaderList: Sendable, CustomStringConvertible, CustomReflectable {
+import WakeSystem
+
+/// The fields of one header block, in an arena that is used again. Holds secrets: never shown.
+package struct HeaderList: Sendable, Redacted {
     /// Most bytes of names, values and 32 a field (RFC 9113 §6.5.2): far above any honest answer.
     package static let limit = 65_536
 
@@ -44,12 +46,6 @@ package struct HeaderList: Sendable, CustomStringConvertible, CustomReflectable 
 
     package func isSensitive(_ index: Int) -> Bool { fields[index].isSensitive }
 
-    /// Fields hold tokens and tickets of a push service: none is ever shown.
-    package var description: String { "HeaderList(\(fields.count) fields)" }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
-
-    // MARK: Filled by the decoder
-
     mutating func appendStatic(_ index: Int) throws(HPACKError) {
         fields.append(
             Field(
@@ -67,7 +63,6 @@ package struct HeaderList: Sendable, CustomStringConvertible, CustomReflectable 
     }
 
     mutating func append(_ span: Span<UInt8>) { bytes.append(span: span) }
-
     mutating func append(_ slice: ArraySlice<UInt8>) { bytes.append(contentsOf: slice) }
 
     mutating func append(huffman coded: Span<UInt8>) throws(HPACKError) {

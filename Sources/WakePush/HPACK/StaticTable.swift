@@ -1,25 +1,11 @@
 /// The fields that both sides know from the start (RFC 7541 appendix A), from index 1 to 61.
 enum StaticTable {
     static let count = 61
-    /// Index of the first of the `:status` fields, which end at `lastStatus`.
+    /// Index of the first of the `:status` fields.
     static let firstStatus = 8
-    static let lastStatus = 14
+    /// The values of the `:status` fields.
+    static let statuses: [UInt16] = [200, 204, 206, 304, 400, 404, 500]
     static let path = 4
-    static let authority = 1
-    static let authorization = 23
-
-    /// The value of a `:status` field.
-    static func status(_ index: Int) -> UInt16 {
-        switch index {
-        case 8: 200
-        case 9: 204
-        case 10: 206
-        case 11: 304
-        case 12: 400
-        case 13: 404
-        default: 500
-        }
-    }
 
     /// Element 0 is not used.
     static let names: [[UInt8]] = [[]] + fields.map { Array($0.0.utf8) }
@@ -36,66 +22,21 @@ enum StaticTable {
     }
 
     private static let fields: [(String, String)] = [
-        (":authority", ""),
-        (":method", "GET"),
-        (":method", "POST"),
-        (":path", "/"),
-        (":path", "/index.html"),
-        (":scheme", "http"),
-        (":scheme", "https"),
-        (":status", "200"),
-        (":status", "204"),
-        (":status", "206"),
-        (":status", "304"),
-        (":status", "400"),
-        (":status", "404"),
-        (":status", "500"),
-        ("accept-charset", ""),
-        ("accept-encoding", "gzip, deflate"),
-        ("accept-language", ""),
-        ("accept-ranges", ""),
-        ("accept", ""),
-        ("access-control-allow-origin", ""),
-        ("age", ""),
-        ("allow", ""),
-        ("authorization", ""),
-        ("cache-control", ""),
-        ("content-disposition", ""),
-        ("content-encoding", ""),
-        ("content-language", ""),
-        ("content-length", ""),
-        ("content-location", ""),
-        ("content-range", ""),
-        ("content-type", ""),
-        ("cookie", ""),
-        ("date", ""),
-        ("etag", ""),
-        ("expect", ""),
-        ("expires", ""),
-        ("from", ""),
-        ("host", ""),
-        ("if-match", ""),
-        ("if-modified-since", ""),
-        ("if-none-match", ""),
-        ("if-range", ""),
-        ("if-unmodified-since", ""),
-        ("last-modified", ""),
-        ("link", ""),
-        ("location", ""),
-        ("max-forwards", ""),
-        ("proxy-authenticate", ""),
-        ("proxy-authorization", ""),
-        ("range", ""),
-        ("referer", ""),
-        ("refresh", ""),
-        ("retry-after", ""),
-        ("server", ""),
-        ("set-cookie", ""),
-        ("strict-transport-security", ""),
-        ("transfer-encoding", ""),
-        ("user-agent", ""),
-        ("vary", ""),
-        ("via", ""),
-        ("www-authenticate", ""),
+        (":authority", ""), (":method", "GET"), (":method", "POST"), (":path", "/"),
+        (":path", "/index.html"), (":scheme", "http"), (":scheme", "https"), (":status", "200"),
+        (":status", "204"), (":status", "206"), (":status", "304"), (":status", "400"),
+        (":status", "404"), (":status", "500"), ("accept-charset", ""),
+        ("accept-encoding", "gzip, deflate"), ("accept-language", ""), ("accept-ranges", ""),
+        ("accept", ""), ("access-control-allow-origin", ""), ("age", ""), ("allow", ""),
+        ("authorization", ""), ("cache-control", ""), ("content-disposition", ""),
+        ("content-encoding", ""), ("content-language", ""), ("content-length", ""),
+        ("content-location", ""), ("content-range", ""), ("content-type", ""), ("cookie", ""),
+        ("date", ""), ("etag", ""), ("expect", ""), ("expires", ""), ("from", ""), ("host", ""),
+        ("if-match", ""), ("if-modified-since", ""), ("if-none-match", ""), ("if-range", ""),
+        ("if-unmodified-since", ""), ("last-modified", ""), ("link", ""), ("location", ""),
+        ("max-forwards", ""), ("proxy-authenticate", ""), ("proxy-authorization", ""),
+        ("range", ""), ("referer", ""), ("refresh", ""), ("retry-after", ""), ("server", ""),
+        ("set-cookie", ""), ("strict-transport-security", ""), ("transfer-encoding", ""),
+        ("user-agent", ""), ("vary", ""), ("via", ""), ("www-authenticate", ""),
     ]
 }

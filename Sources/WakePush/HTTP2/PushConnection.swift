@@ -1,97 +1,63 @@
+import WakeSystem
+
 /// One HTTP/2 connection that sends pushes, as a value: bytes and pushes go in; bytes to send and
 /// outcomes come out. It reads no clock and owns no socket.
 package struct PushConnection: Sendable {
-    /// Which of its engine's connections this is; comes back with every outcome.
-    let serial: UInt32
     private let limits: ConnectionLimits
-    var encoder: RequestEncoder
-    var decoder = HPACKDecoder()
-    var peer = PeerSettings()
-    var streams: StreamTable
-    var nextStream: UInt32
-
-    /// Bytes to send; those before `sent` have been.
-    private(set) var output: [UInt8] = []
-    private(set) var sent = 0
-    /// Bytes of a frame that is not complete.
+    private var encoder: RequestEncoder
+    private var pushes: PendingPushes
+    private(set) var nextStream: UInt32
+    private var peer = PeerSettings()
+    private var hasSettings = false
+    private var sendWindow = SendWindow()
+    private var output = OutputBuffer()
+    private var receiveWindow = ReceiveWindow()
     private var partial: [UInt8] = []
-
-    package internal(set) var outcomes = PushOutcomes()
+    private var decoder = HPACKDecoder()
+    private var list = HeaderList()
+    private var openBlock: HeaderBlock?
+    /// The code of the peer's GOAWAY.
+    private var goAwayCode: UInt32?
     package private(set) var end: ConnectionEnd?
-
-    var hasSettings = false
-    /// The service has accepted our credential: Apple allows one stream until then.
-    var isProven = false
-    var goAwayCode: UInt32?
-    var isFinishing = false
-
-    /// What we may still send: on all streams together (RFC 9113 §6.9).
-    var sendWindow = 65_535
-    var blocked: [BlockedBody] = []
-    var receiveWindow = ConnectionLimits.window
-
-    /// A header block whose CONTINUATION is awaited.
-    var openBlock: OpenBlock?
-    var list = HeaderList()
-    /// Bodies of answers that are not complete.
-    var bodies: [UInt32: [UInt8]] = [:]
-
-    /// Seconds since 1970 when `now` was 0.
-    private let wallOrigin: Int64
-    var now: UInt64
+    private var now: UInt64
     private var lastReceived: UInt64
     private var lastPing: UInt64 = 0
+    /// Seconds since 1970 when `now` was 0.
+    private let wallOrigin: Int64
 
-    struct BlockedBody: Sendable {
-        var stream: UInt32
-        var body: [UInt8]
-        var sent = 0
-        var window: Int
-    }
+    private static let lastStream: UInt32 = 0x7fff_ffff
 
-    struct OpenBlock: Sendable {
-        var stream: UInt32
-        var bytes: [UInt8]
-        var ends: Bool
-        var frames = 0
-    }
-
-    /// - Parameter firstStream: odd.
-    /// - Parameter wallSeconds: seconds since 1970 at `now`.
-    /// - Parameter now: milliseconds of a clock that never goes back.
+    /// Begins with an odd stream at `now`, milliseconds of a clock that never goes back, which is
+    /// `wallSeconds` since 1970.
     package init(
-        _ shape: RequestShape, limits: ConnectionLimits = ConnectionLimits(),
+        _ template: RequestTemplate, limits: ConnectionLimits = ConnectionLimits(),
         firstStream: UInt32 = 1, serial: UInt32 = 0, wallSeconds: Int64 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
-        self.serial = serial
         self.limits = limits
-        encoder = RequestEncoder(shape)
-        streams = StreamTable(capacity: limits.streams)
+        encoder = RequestEncoder(template)
+        pushes = PendingPushes(serial: serial, capacity: limits.streams)
         nextStream = firstStream
         lastReceived = now
         wallOrigin = wallSeconds - Int64(now / 1000)
         self.now = now
-        output.append(contentsOf: FrameWriter.preface)
+        output.bytes.append(contentsOf: FrameWriter.preface)
         // We ask for an empty table and no server push; the rest are the protocol's own values.
         FrameWriter.settings(
-            [(PeerSettings.ID.tableSize, 0), (PeerSettings.ID.enablePush, 0)], into: &output)
+            [(PeerSettings.ID.tableSize, 0), (PeerSettings.ID.enablePush, 0)], into: &output.bytes)
         FrameWriter.windowUpdate(
-            stream: 0, increment: UInt32(ConnectionLimits.window - 65_535), into: &output)
+            stream: 0, increment: UInt32(ConnectionLimits.window - 65_535), into: &output.bytes)
     }
 
-    // MARK: Pushing
-
-    /// How many pushes may be given right now.
+    /// The number of pushes that may be given right now.
     package var room: Int {
-        guard end == nil, hasSettings, goAwayCode == nil, !isFinishing,
-            nextStream <= 0x7fff_ffff, blocked.count < ConnectionLimits.blockedStreams,
-            sendWindow > 0
+        guard end == nil, hasSettings, goAwayCode == nil, nextStream <= Self.lastStream,
+            sendWindow.hasRoom
         else { return 0 }
         // Apple: one stream until a request with a valid token was answered.
         let limit = min(isProven ? limits.streams : 1, peer.concurrentStreams)
-        return max(0, limit - streams.count)
+        return max(0, limit - pushes.count)
     }
 
     /// Opens a stream for one push; only while there is room.
@@ -99,63 +65,45 @@ package struct PushConnection: Sendable {
         let stream = nextStream
         nextStream += 2
         // Silence counts from when an answer is due.
-        if streams.count == 0 { lastReceived = max(lastReceived, now) }
-        streams.insert(stream, reference: reference, openedAt: now)
+        if pushes.count == 0 { lastReceived = max(lastReceived, now) }
+        pushes.insert(stream, reference: reference, openedAt: now)
         let count = encoder.bodyCount(token: token.count)
-        guard count > min(sendWindow, peer.initialWindow) else {
-            sendWindow -= count
-            encoder.append(stream: stream, token: token, into: &output)
-            return
-        }
-        encoder.appendHeaders(stream: stream, token: token, into: &output)
-        blocked.append(
-            BlockedBody(
-                stream: stream, body: encoder.body(token: token), window: peer.initialWindow))
-        sendBlocked()
-    }
-
-    /// Pushes in flight.
-    package var inFlight: Int { streams.count }
-
-    /// The peer owes us something: an answer, or its first words.
-    var awaits: Bool { end == nil && (!hasSettings || streams.count > 0) }
-
-    package mutating func setAuthorization(_ value: [UInt8]) {
-        encoder.setAuthorization(value)
-    }
-
-    /// Takes no more pushes; ends once the last answer is in.
-    package mutating func finish() {
-        isFinishing = true
-        endIfDrained()
-    }
-
-    // MARK: Sending
-
-    package var outputCount: Int { output.count - sent }
-
-    /// What is to be sent, from `offset` on.
-    package var outputBytes: (bytes: [UInt8], offset: Int) { (output, sent) }
-
-    /// Sent bytes that stay in front of unsent ones at most.
-    private static let keptBytes = 65_536
-
-    /// `count` bytes have left.
-    package mutating func didSend(_ count: Int) {
-        precondition(count <= outputCount, "more sent than there was")
-        sent += count
-        if sent == output.count {
-            output.removeAll(keepingCapacity: true)
-        } else if sent >= Self.keptBytes {
-            // A peer that always leaves a little would else make this grow for ever.
-            output.removeFirst(sent)
+        if sendWindow.take(count, window: peer.initialWindow) {
+            encoder.append(stream: stream, token: token, into: &output.bytes)
         } else {
-            return
+            encoder.appendHeaders(stream: stream, token: token, into: &output.bytes)
+            sendWindow.block(encoder.body(token: token), of: stream, window: peer.initialWindow)
+            sendBlocked()
         }
-        sent = 0
     }
 
-    mutating func send(_ write: (inout [UInt8]) -> Void) { write(&output) }
+    /// The number of the connection within its engine; comes back with every outcome.
+    var serial: UInt32 { pushes.serial }
+    var isProven: Bool { pushes.provesCredential }
+    /// The peer owes us something: an answer, or its first frame.
+    var awaitsPeer: Bool { end == nil && (!hasSettings || pushes.count > 0) }
+
+    package mutating func setAuthorization(_ value: [UInt8]) { encoder.setAuthorization(value) }
+
+    package mutating func takeOutcomes(into all: inout PushOutcomes) {
+        pushes.takeOutcomes(into: &all)
+    }
+
+    package var outputCount: Int { output.count }
+    /// The bytes to be sent, from `offset` on.
+    package var outputBytes: (bytes: [UInt8], offset: Int) { (output.bytes, output.sent) }
+
+    package mutating func didSend(_ count: Int) { output.didSend(count) }
+    /// Overwrites what held push tokens.
+    package mutating func wipe() { output.bytes.wipe() }
+
+    private mutating func sendBlocked() {
+        sendWindow.sendBlocked(frameSize: peer.frameSize, into: &output.bytes)
+    }
+
+    private mutating func sendReset(_ stream: UInt32, _ code: UInt32) {
+        FrameWriter.reset(stream: stream, code: code, into: &output.bytes)
+    }
 
     // MARK: Receiving
 
@@ -180,9 +128,6 @@ package struct PushConnection: Sendable {
         }
     }
 
-    /// The peer closed the transport, or it failed.
-    package mutating func transportEnded() { end(.lost) }
-
     private mutating func readFrames(_ bytes: Span<UInt8>) -> Int {
         var position = 0
         while end == nil {
@@ -199,101 +144,224 @@ package struct PushConnection: Sendable {
         return bytes.count
     }
 
-    // MARK: Ending
-
-    /// Tells the peer why, and ends.
-    mutating func violate(_ code: UInt32) {
-        guard end == nil else { return }
-        FrameWriter.goAway(lastStream: 0, code: code, into: &output)
-        end(.violation(code))
+    /// Passes over whole answers that are `:status: 200` and nothing else, faster than `handle`.
+    /// - Returns: where the first other frame begins.
+    private mutating func readAccepted(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        // An ending connection, an open block and unsent bodies ask for more than this does.
+        guard hasSettings, isProven, openBlock == nil, !sendWindow.hasBlocked,
+            goAwayCode == nil, nextStream <= Self.lastStream
+        else { return start }
+        var position = start
+        // RFC 9113 §6.2: 1 byte of HEADERS with END_STREAM and END_HEADERS; RFC 7541 §6.1: 8.
+        while bytes.count - position >= 10,
+            bytes.bigEndian(at: position, as: UInt32.self) == 0x0000_0101,
+            bytes[position + 4] == FrameFlag.endStream | FrameFlag.endHeaders,
+            bytes[position + 9] == 0x88,
+            pushes.accept(bytes.bigEndian(at: position + 5))
+        { position += 10 }
+        return position
     }
 
-    mutating func end(_ reason: ConnectionEnd) {
-        guard end == nil else { return }
-        end = reason
-        for stream in streams.ids(where: { _ in true }) { giveUp(stream, isSafe: false) }
-        blocked = []
-        bodies = [:]
+    /// Handles one frame (RFC 9113 §6).
+    private mutating func handle(_ frame: Frame, _ bytes: Span<UInt8>) {
+        if let open = openBlock {
+            // RFC 9113 §6.2: nothing may come between the parts of a header block.
+            guard case .continuation(let stream, let fragment, let isWhole) = frame,
+                stream == open.stream
+            else { return violate(ErrorCode.protocolError) }
+            return continueBlock(bytes.extracting(fragment), isWhole: isWhole)
+        }
+        if !hasSettings {
+            // RFC 9113 §3.4: a server begins with SETTINGS.
+            guard case .settings = frame else { return violate(ErrorCode.protocolError) }
+        }
+        switch frame {
+        case .headers(let stream, let fragment, let isWhole, let ends):
+            guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
+            let fragment = bytes.extracting(fragment)
+            if isWhole { return readBlock(fragment, stream, ends: ends) }
+            openBlock = HeaderBlock(fragment, of: stream, ends: ends)
+        case .data(let stream, let body, let flow, let ends):
+            receiveData(stream, bytes.extracting(body), flow: flow, ends: ends)
+        case .reset(let stream, let code):
+            guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
+            // RFC 9113 §8.7: a refused stream was not processed.
+            giveUp(stream, isSafe: code == ErrorCode.refusedStream)
+        case .settings(let range): receiveSettings(bytes.extracting(range))
+        case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &output.bytes)
+        case .goAway(let last, let code):
+            goAwayCode = code
+            // RFC 9113 §6.8: streams above `last` were not and will not be processed.
+            for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, isSafe: true) }
+            endIfDrained()
+        case .windowUpdate(let stream, let increment): receiveWindow(stream, Int(increment))
+        case .pushPromise, .continuation: violate(ErrorCode.protocolError)
+        case .priority, .settingsAcknowledged, .pingAcknowledged, .unknown: break
+        }
     }
 
-    mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
-        guard let place = streams.find(stream) else { return }
-        outcomes.append(
-            streams[place].reference, .retry(isSafe: isSafe), connection: serial)
-        close(stream, at: place)
+    private func wasOpened(_ stream: UInt32) -> Bool { stream % 2 == 1 && stream < nextStream }
+
+    private mutating func receiveSettings(_ entries: Span<UInt8>) {
+        let before = peer
+        for position in stride(from: 0, to: entries.count, by: 6) {
+            let id: UInt16 = entries.bigEndian(at: position)
+            if let code = peer.apply(id: id, value: entries.bigEndian(at: position + 2)) {
+                return violate(code)
+            }
+            if id == PeerSettings.ID.tableSize { encoder.setTableSize(peer.tableSize) }
+        }
+        hasSettings = true
+        FrameWriter.settingsAcknowledgement(into: &output.bytes)
+        let change = peer.initialWindow - before.initialWindow
+        guard change != 0 else { return }
+        if let code = sendWindow.changeInitial(by: change) { return violate(code) }
+        sendBlocked()
     }
 
-    /// Forgets a stream whose outcome is known.
-    mutating func close(_ stream: UInt32, at place: Int) {
-        if !blocked.isEmpty { blocked.removeAll { $0.stream == stream } }
-        if !bodies.isEmpty { bodies[stream] = nil }
-        streams.remove(at: place)
+    private mutating func receiveWindow(_ stream: UInt32, _ increment: Int) {
+        if stream == 0 {
+            if let code = sendWindow.grow(by: increment) { return violate(code) }
+        } else {
+            guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
+            if let code = sendWindow.grow(stream, by: increment) {
+                sendReset(stream, code)
+                return giveUp(stream, isSafe: false)
+            }
+        }
+        sendBlocked()
+    }
+
+    private mutating func continueBlock(_ fragment: Span<UInt8>, isWhole: Bool) {
+        guard var block = openBlock.take() else { return }
+        guard block.append(fragment) else { return violate(ErrorCode.enhanceYourCalm) }
+        guard isWhole else { return openBlock = block }
+        readBlock(block.bytes.span, block.stream, ends: block.ends)
+    }
+
+    private mutating func readBlock(_ block: Span<UInt8>, _ stream: UInt32, ends: Bool) {
+        do {
+            // Of a closed stream, too: the tables must agree (RFC 9113 §4.3).
+            try decoder.decode(block, into: &list)
+        } catch { return violate(ErrorCode.compression) }
+        let wallSeconds = wallOrigin + Int64(now / 1000)
+        finish(stream, pushes.receive(list, of: stream, ends: ends, wallSeconds: wallSeconds))
+    }
+
+    private mutating func receiveData(
+        _ stream: UInt32, _ body: Span<UInt8>, flow: Int, ends: Bool
+    ) {
+        guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
+        guard let increment = receiveWindow.receive(flow) else {
+            return violate(ErrorCode.flowControl)
+        }
+        if increment > 0 {
+            FrameWriter.windowUpdate(stream: 0, increment: increment, into: &output.bytes)
+        }
+        finish(stream, pushes.receive(body, of: stream, ends: ends))
+    }
+
+    /// Acts on a part of an answer.
+    private mutating func finish(_ stream: UInt32, _ part: PendingPushes.Part) {
+        switch part {
+        case .more: return
+        case .whole:
+            // RFC 9113 §8.1: answered before the request was sent whole.
+            if sendWindow.isBlocked(stream) { sendReset(stream, ErrorCode.cancel) }
+        case .enough: sendReset(stream, ErrorCode.cancel)
+        case .malformed:
+            // RFC 9113 §8.1.1: an error of its stream alone.
+            sendReset(stream, ErrorCode.protocolError)
+            pushes.giveUp(stream, isSafe: false)
+        }
+        close(stream)
+    }
+
+    private mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
+        pushes.giveUp(stream, isSafe: isSafe)
+        close(stream)
+    }
+
+    private mutating func close(_ stream: UInt32) {
+        sendWindow.drop(stream)
         endIfDrained()
     }
 
-    mutating func endIfDrained() {
-        guard end == nil, streams.count == 0 else { return }
+    package mutating func transportEnded() { end(.lost) }
+
+    /// Ends at once; a connection with nothing in flight says goodbye first.
+    package mutating func cancel() {
+        guard end == nil else { return }
+        if pushes.count == 0 {
+            FrameWriter.goAway(lastStream: 0, code: ErrorCode.none, into: &output.bytes)
+        }
+        end(.cancelled)
+    }
+
+    /// Tells the peer the code, and ends.
+    private mutating func violate(_ code: UInt32) {
+        guard end == nil else { return }
+        FrameWriter.goAway(lastStream: 0, code: code, into: &output.bytes)
+        end(.violation(code))
+    }
+
+    private mutating func end(_ reason: ConnectionEnd) {
+        guard end == nil else { return }
+        end = reason
+        for stream in pushes.streams(where: { _ in true }) { giveUp(stream, isSafe: false) }
+    }
+
+    private mutating func endIfDrained() {
+        guard end == nil, pushes.count == 0 else { return }
         if let code = goAwayCode {
             end(.goAway(code))
-        } else if isFinishing {
-            FrameWriter.goAway(lastStream: 0, code: ErrorCode.none, into: &output)
-            end(.finished)
-        } else if nextStream > 0x7fff_ffff {
+        } else if nextStream > Self.lastStream {
             end(.exhausted)
         }
     }
 
-    /// Hands over the outcomes so far.
-    package mutating func takeOutcomes(into all: inout PushOutcomes) {
-        guard !outcomes.results.isEmpty else { return }
-        if all.results.isEmpty, all.bodies.isEmpty {
-            swap(&all.results, &outcomes.results)
-            swap(&all.bodies, &outcomes.bodies)
-            return
-        }
-        let shift = UInt32(all.bodies.count)
-        if outcomes.bodies.isEmpty {
-            all.results.append(contentsOf: outcomes.results)
-            outcomes.results.removeAll(keepingCapacity: true)
-            return
-        }
-        for var result in outcomes.results {
-            if case .answered(let status, let retryAfter, var body) = result.outcome {
-                body.start += body.count > 0 ? shift : 0
-                result.outcome = .answered(status: status, retryAfter: retryAfter, body: body)
-            }
-            all.results.append(result)
-        }
-        all.bodies.append(contentsOf: outcomes.bodies)
-        outcomes.results.removeAll(keepingCapacity: true)
-        outcomes.bodies.removeAll(keepingCapacity: true)
-    }
-
-    /// Overwrites what held push tokens.
-    package mutating func wipe() { output.wipe() }
-
-    // MARK: Time
-
-    /// Seconds since 1970, as reckoned from the start of the connection.
-    var wallSeconds: Int64 { wallOrigin + Int64(now / 1000) }
-
     mutating func advance(to now: UInt64) { self.now = max(self.now, now) }
 
-    /// Looks for streams and connections that have waited too long; about once a second.
+    /// Ends streams, or the connection, that have waited too long; about once a second.
     package mutating func tick(now: UInt64) {
         advance(to: now)
         let silence = self.now - lastReceived
-        guard awaits else { return lastReceived = self.now }
-        if silence >= limits.answerMilliseconds { return end(.stalled) }
-        if hasSettings, silence >= limits.answerMilliseconds / 2, lastPing <= lastReceived {
-            lastPing = self.now
-            FrameWriter.ping(0x7265_7665_696c_6c65, acknowledges: false, into: &output)
-        }
+        guard awaitsPeer else { return lastReceived = self.now }
         let limit = limits.answerMilliseconds
+        if silence >= limit { return end(.stalled) }
+        if hasSettings, silence >= limit / 2, lastPing <= lastReceived {
+            lastPing = self.now
+            FrameWriter.ping(0x7265_7665_696c_6c65, acknowledges: false, into: &output.bytes)
+        }
         let time = self.now
-        for stream in streams.ids(where: { $0.age(now: time) >= limit }) {
-            FrameWriter.reset(stream: stream, code: ErrorCode.cancel, into: &output)
+        for stream in pushes.streams(where: { $0.age(now: time) >= limit }) {
+            sendReset(stream, ErrorCode.cancel)
             giveUp(stream, isSafe: false)
+        }
+    }
+}
+
+/// Bytes on their way out.
+private struct OutputBuffer: Sendable {
+    /// Bytes to send; those before `sent` have been.
+    var bytes: [UInt8] = []
+    private(set) var sent = 0
+
+    /// The most sent bytes that stay in front of unsent ones.
+    private static let keptBytes = 65_536
+
+    var count: Int { bytes.count - sent }
+
+    mutating func didSend(_ count: Int) {
+        precondition(count <= self.count, "more sent than there was")
+        sent += count
+        if sent == bytes.count {
+            bytes.removeAll(keepingCapacity: true)
+            sent = 0
+        } else if sent >= Self.keptBytes {
+            // A peer that always leaves a little would else make this grow for ever.
+            bytes.removeFirst(sent)
+            sent = 0
         }
     }
 }

@@ -1,44 +1,43 @@
-/// Turns push tokens into requests by copying: the header block of the shape is encoded once for
-/// each state of the peer's table, and a request is that block with a token in its hole.
+import WakeSystem
+
+/// Turns push tokens into requests by copying: the header block is encoded once for each state of
+/// the peer's table, and a request is that block with a token in its hole.
 struct RequestEncoder: Sendable {
-    private(set) var shape: RequestShape
+    private(set) var template: RequestTemplate
     /// Size of the peer's table that we use, at most the 4096 bytes it begins with (RFC 7541 §4.2).
     private var tableSize = 4096
     /// The peer must be told that its table changed.
     private var mustResize = false
     /// The peer remembers our fields.
     private var isPrimed = false
-
     /// Block up to the token, block after it, for a token of `tokenCount` bytes.
     private var head: [UInt8] = []
     private var tail: [UInt8] = []
     private var tokenCount = -1
-    /// The whole request with a hole for the token, once the peer remembers our fields; empty where
-    /// the body depends on the token.
-    private var template: [UInt8] = []
-    /// Bytes of the shape's body without a token.
+    /// The whole request with a hole for the token, once primed; empty where its body varies.
+    private var wholeRequest: [UInt8] = []
+    /// Bytes of the template's body without the token.
     private let bodyBytes: Int
 
-    init(_ shape: RequestShape) {
-        precondition(shape.fitsFrames, "a request shape larger than a frame")
-        self.shape = shape
-        bodyBytes = shape.body.count + shape.bodyTail.count
+    init(_ template: RequestTemplate) {
+        precondition(template.fitsFrames, "a request larger than a frame")
+        self.template = template
+        bodyBytes = template.body.count + template.bodyTail.count
     }
 
     /// Bytes of a request's body with a token of `count` bytes.
     func bodyCount(token count: Int) -> Int {
-        shape.tokenPlace == .body ? bodyBytes + count : bodyBytes
+        template.tokenPlace == .body ? bodyBytes + count : bodyBytes
     }
 
     mutating func setAuthorization(_ value: [UInt8]) {
-        shape.authorization = value
-        precondition(shape.fitsFrames, "a request shape larger than a frame")
+        template.authorization = value
+        precondition(template.fitsFrames, "a request larger than a frame")
         tokenCount = -1
-        // An indexed value is one of those the peer remembers: they are all sent anew.
-        if shape.indexesAuthorization { isPrimed = false }
+        // An indexed value is one of those the peer remembers: they are all sent again.
+        if template.indexesAuthorization { isPrimed = false }
     }
 
-    /// SETTINGS_HEADER_TABLE_SIZE has changed.
     mutating func setTableSize(_ size: Int) {
         let usable = min(size, 4096)
         guard usable != tableSize else { return }
@@ -49,10 +48,8 @@ struct RequestEncoder: Sendable {
     }
 
     /// Appends the whole next request.
-    mutating func append(
-        stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]
-    ) {
-        guard isPrimed, token.count == tokenCount, !template.isEmpty else {
+    mutating func append(stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]) {
+        guard isPrimed, token.count == tokenCount, !wholeRequest.isEmpty else {
             appendHeaders(stream: stream, token: token, into: &bytes)
             if bodyCount(token: token.count) > 0 {
                 appendBody(stream: stream, token: token, into: &bytes)
@@ -60,21 +57,18 @@ struct RequestEncoder: Sendable {
             return
         }
         bytes.append(
-            template: template, hole: token, at: head.count, stream: stream, at: 5,
+            wholeRequest, hole: token, at: head.count, stream: stream, at: 5,
             and: head.count + token.count + tail.count + 5)
     }
 
-    /// Appends the HEADERS frame of the next request.
-    mutating func appendHeaders(
-        stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]
-    ) {
-        precondition(token.count <= RequestShape.tokenBytes, "a push token longer than allowed")
-        let inPath = shape.tokenPlace == .path
+    mutating func appendHeaders(stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]) {
+        precondition(token.count <= RequestTemplate.tokenBytes, "a push token longer than allowed")
+        let inPath = template.tokenPlace == .path
         let wasPrimed = isPrimed
         if !wasPrimed || token.count != tokenCount { prepare(token.count) }
         let start = bytes.count
         bytes.append(contentsOf: head)
-        bytes.put(big: stream, at: start + 5)
+        bytes.put(bigEndian: stream, at: start + 5)
         if inPath { bytes.append(span: token) }
         bytes.append(contentsOf: tail)
         if !wasPrimed {
@@ -87,28 +81,25 @@ struct RequestEncoder: Sendable {
 
     /// The whole body; for those that cannot leave at once.
     func body(token: Span<UInt8>) -> [UInt8] {
-        var bytes = shape.body
-        if shape.tokenPlace == .body { bytes.append(span: token) }
-        return bytes + shape.bodyTail
+        var bytes = template.body
+        if template.tokenPlace == .body { bytes.append(span: token) }
+        return bytes + template.bodyTail
     }
 
-    /// Appends the body as one DATA frame.
     func appendBody(stream: UInt32, token: Span<UInt8>, into bytes: inout [UInt8]) {
         FrameWriter.head(
-            length: bodyCount(token: token.count), kind: FrameKind.data,
+            length: bodyCount(token: token.count), kind: .data,
             flags: FrameFlag.endStream, stream: stream, into: &bytes)
-        bytes.append(contentsOf: shape.body)
-        if shape.tokenPlace == .body { bytes.append(span: token) }
-        bytes.append(contentsOf: shape.bodyTail)
+        bytes.append(contentsOf: template.body)
+        if template.tokenPlace == .body { bytes.append(span: token) }
+        bytes.append(contentsOf: template.bodyTail)
     }
 
-    // MARK: The block
-
-    private var indexedFields: [RequestShape.Field] {
-        var fields = [RequestShape.Field(":authority", shape.authority)] + shape.fields
-        if shape.indexesAuthorization, !shape.authorization.isEmpty {
-            var field = RequestShape.Field("authorization", "")
-            field.value = shape.authorization
+    private var indexedFields: [RequestTemplate.Field] {
+        var fields = [RequestTemplate.Field(":authority", template.authority)] + template.fields
+        if template.indexesAuthorization, !template.authorization.isEmpty {
+            var field = RequestTemplate.Field("authorization", "")
+            field.value = template.authorization
             fields.append(field)
         }
         return fields.filter { StaticTable.find(name: $0.name, value: $0.value).whole == nil }
@@ -122,10 +113,10 @@ struct RequestEncoder: Sendable {
             if tableSize > 0 { HPACKWriter.tableSize(tableSize, into: &block) }
         }
         HPACKWriter.indexed(3, into: &block)  // :method: POST
-        HPACKWriter.literalOrIndex(":scheme", shape.scheme, into: &block)
+        HPACKWriter.literalOrIndex(":scheme", template.scheme, into: &block)
         HPACKWriter.literalName([], staticName: StaticTable.path, .without, into: &block)
-        let path = Array(shape.path.utf8)
-        let hole = shape.tokenPlace == .path ? count : 0
+        let path = Array(template.path.utf8)
+        let hole = template.tokenPlace == .path ? count : 0
         HPACKInteger.write(path.count + hole, prefix: 7, into: &block)
         block.append(contentsOf: path)
         let rest = fieldsBlock()
@@ -133,28 +124,26 @@ struct RequestEncoder: Sendable {
         head.removeAll(keepingCapacity: true)
         let ends = bodyCount(token: count) == 0
         FrameWriter.head(
-            length: length, kind: FrameKind.headers,
-            flags: FrameFlag.endHeaders | (ends ? FrameFlag.endStream : 0), stream: 0,
-            into: &head)
+            length: length, kind: .headers,
+            flags: FrameFlag.endHeaders | (ends ? FrameFlag.endStream : 0), stream: 0, into: &head)
         head.append(contentsOf: block)
         tail = rest
-        template = []
-        if shape.tokenPlace == .path, !ends {
-            template = head + [UInt8](repeating: 0, count: count) + rest
+        wholeRequest = []
+        if template.tokenPlace == .path, !ends {
+            wholeRequest = head + [UInt8](repeating: 0, count: count) + rest
             let none: [UInt8] = []
-            appendBody(stream: 0, token: none.span, into: &template)
+            appendBody(stream: 0, token: none.span, into: &wholeRequest)
         }
         tokenCount = count
     }
 
-    /// Everything after the path.
     private func fieldsBlock() -> [UInt8] {
         var block: [UInt8] = []
         let remembered = indexedFields
         // Eviction would shift indices: either all fit the peer's table, or none is remembered.
         let fits = remembered.reduce(0) { $0 + $1.name.count + $1.value.count + 32 } <= tableSize
         var next = StaticTable.count + remembered.count
-        for field in [RequestShape.Field(":authority", shape.authority)] + shape.fields {
+        for field in [RequestTemplate.Field(":authority", template.authority)] + template.fields {
             if let whole = StaticTable.find(name: field.name, value: field.value).whole {
                 HPACKWriter.indexed(whole, into: &block)
                 continue
@@ -162,12 +151,12 @@ struct RequestEncoder: Sendable {
             append(field, fits, index: next, into: &block)
             next -= 1
         }
-        guard !shape.authorization.isEmpty else { return block }
-        if shape.indexesAuthorization, let field = remembered.last {
+        guard !template.authorization.isEmpty else { return block }
+        if template.indexesAuthorization, let field = remembered.last {
             append(field, fits, index: next, into: &block)
         } else {
             HPACKWriter.literal(
-                name: Array("authorization".utf8), value: shape.authorization, .never,
+                name: Array("authorization".utf8), value: template.authorization, .never,
                 into: &block)
         }
         return block
@@ -175,7 +164,7 @@ struct RequestEncoder: Sendable {
 
     /// - Parameter index: of the field once all are remembered: the first sent has the highest.
     private func append(
-        _ field: RequestShape.Field, _ fits: Bool, index: Int, into block: inout [UInt8]
+        _ field: RequestTemplate.Field, _ fits: Bool, index: Int, into block: inout [UInt8]
     ) {
         if !fits {
             HPACKWriter.literal(name: field.name, value: field.value, .without, into: &block)
@@ -183,6 +172,31 @@ struct RequestEncoder: Sendable {
             HPACKWriter.indexed(index, into: &block)
         } else {
             HPACKWriter.literal(name: field.name, value: field.value, .incremental, into: &block)
+        }
+    }
+}
+
+extension Array where Element == UInt8 {
+    /// Appends `request` with a token at `place` and the stream id at both frames' heads.
+    fileprivate mutating func append(
+        _ request: [UInt8], hole token: Span<UInt8>, at place: Int, stream: UInt32,
+        at first: Int, and second: Int
+    ) {
+        precondition(
+            place >= 0 && place <= request.count - token.count
+                && (0...request.count - 4).contains(first)
+                && (0...request.count - 4).contains(second),
+            "a hole beyond the request")
+        let start = count
+        append(span: request.span)
+        unsafe withUnsafeMutableBytes { bytes in
+            let copy = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+            unsafe token.withUnsafeBytes { token in
+                unsafe UnsafeMutableRawBufferPointer(rebasing: copy[place...])
+                    .copyMemory(from: token)
+            }
+            unsafe copy.storeBytes(of: stream.bigEndian, toByteOffset: first, as: UInt32.self)
+            unsafe copy.storeBytes(of: stream.bigEndian, toByteOffset: second, as: UInt32.self)
         }
     }
 }

@@ -8,12 +8,7 @@ struct CryptoLibrary: Sendable {
     /// Throws `libraryMissing`. `name` is a file name for the loader; nil looks for the usual one.
     init(named name: String? = nil) throws(SigningError) {
         var library = unsafe crt_crypto(table: nil)
-        let status =
-            if let name {
-                unsafe name.withCString { unsafe crt_crypto_load($0, &library) }
-            } else {
-                unsafe crt_crypto_load(nil, &library)
-            }
+        let status = unsafe crt_crypto_load(name, &library)
         unsafe self.library = unsafe library
         switch status {
         case CRT_LOADED: return
@@ -24,23 +19,17 @@ struct CryptoLibrary: Sendable {
     }
 }
 
-/// Why a key cannot sign or verify.
+/// The reason why a key cannot sign or verify.
 package enum SigningError: Error, Sendable, Hashable {
-    /// What is wrong with libcrypto.
     package enum LibraryFault: Sendable, Hashable {
         case notFound, functionMissing, notInitialised
     }
 
     case libraryMissing(LibraryFault)
-    /// Not a PEM key of the half that is needed, or protected by a password.
-    case keyMalformed
-    /// A key, but not one on the curve P-256, or not one of RSA, whichever is needed.
-    case keyOfOtherKind
-    /// An RSA key of fewer than 2048 bits (RFC 7518 §3.3), or of more than 8192.
-    case keyOfOtherSize
-    case outOfMemory
+    /// Malformed: not a PEM key of the half that is needed, or protected by a password; other size:
+    /// RSA of fewer than 2048 bits (RFC 7518 §3.3), or of more than 8192.
+    case keyMalformed, keyOfOtherKind, keyOfOtherSize, outOfMemory
 
-    /// Two lines: what is wrong, and what to do.
     package var message: String {
         switch self {
         case .libraryMissing(.notFound):
@@ -60,7 +49,7 @@ package enum SigningError: Error, Sendable, Hashable {
         case .keyOfOtherSize:
             "the key has fewer than 2048 bits, or more than 8192\n"
                 + "hint: use the key file as downloaded from the push service"
-        case .outOfMemory: "out of memory for a key"
+        case .outOfMemory: "out of memory for a key\nhint: free some memory and start again"
         }
     }
 }

@@ -1,23 +1,21 @@
-/// An ordered stream of bytes to one peer that never blocks. Two exist: plain TCP, and TLS over it.
-/// Used by one thread.
+import CLinux
+private import Glibc
+import WakeSystem
+
+/// An ordered stream of bytes to one peer that never blocks; used by one thread.
 protocol ByteStream: AnyObject {
-    /// The socket, for whoever waits for events.
+    /// The socket, to wait for its events.
     var descriptor: Int32 { get }
 
-    /// Whether bytes can be moved; to be asked again after an event until it says so.
+    /// Goes on with opening; to be called again after each event until it returns `.open`.
     func open() -> StreamOpening
-
     /// Fills the front of `bytes`.
     func read(into bytes: inout [UInt8]) -> StreamTransfer
-
     /// Sends `bytes` from `offset` on, or some of them.
     func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer
-
-    /// Sends what `write` took and the socket did not.
-    /// - Returns: `.waits` or `.ended`; nil when nothing is left.
+    /// Sends what `write` took and the socket did not: `.waits`, `.ended`, or nil when done.
     func flush() -> StreamTransfer?
-
-    /// Says goodbye where the transport has a word for it, and closes the socket.
+    /// Sends the transport's own end, if it has one, and closes the socket.
     func close()
 }
 
@@ -25,15 +23,89 @@ enum StreamOpening: Equatable {
     case open
     /// Not before the next event.
     case waits
-    /// Not at all; nil: worth another attempt.
+    /// For good; nil: another attempt may succeed.
     case failed(PushFailure?)
 }
 
 enum StreamTransfer: Equatable {
-    /// At least one byte.
     case moved(Int)
-    /// Not before the next event.
     case waits
     /// The peer closed, or the transport failed: either way it is over.
     case ended
+}
+
+/// TCP alone: for tests, and behind a proxy that speaks TLS.
+final class PlainStream: ByteStream {
+    let descriptor: Int32
+    private var isConnected = false
+    private var isClosed = false
+
+    /// Begins to connect. Nil when the address is unusable.
+    init?(to address: SocketAddress) {
+        descriptor = address.connect()
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { close() }
+
+    func open() -> StreamOpening {
+        if isConnected { return .open }
+        guard linux_connect_result(descriptor) == 0 else { return .failed(nil) }
+        isConnected = true
+        return .open
+    }
+
+    func read(into bytes: inout [UInt8]) -> StreamTransfer {
+        Self.transfer(unsafe linux_receive(descriptor, &bytes, bytes.count), zero: .ended)
+    }
+
+    func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer {
+        let result = unsafe bytes.withUnsafeBytes { buffer in
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[offset...])
+            return unsafe linux_send(descriptor, rest.baseAddress, rest.count, false)
+        }
+        return Self.transfer(result, zero: .waits)
+    }
+
+    func flush() -> StreamTransfer? { nil }
+
+    private static func transfer(_ result: Int, zero: StreamTransfer) -> StreamTransfer {
+        if result > 0 { return .moved(result) }
+        if result == 0 { return zero }
+        let number = Int32(-result)
+        return number == EAGAIN || number == EINTR ? .waits : .ended
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        _ = Glibc.close(descriptor)
+    }
+}
+
+/// One address of a host, ready for connect(2).
+struct SocketAddress: Sendable, Redacted {
+    private let address: linux_address
+
+    /// The addresses of `host`, a name or a numeric address. Blocks on the name service.
+    static func resolve(_ host: String, port: UInt16) -> Result<[SocketAddress], PushFailure> {
+        var found = [linux_address](repeating: linux_address(), count: 16)
+        let count = unsafe found.withUnsafeMutableBufferPointer { buffer -> Int32 in
+            guard let base = buffer.baseAddress else { return 0 }
+            return unsafe linux_resolve(host, port, base, Int32(buffer.count))
+        }
+        guard count > 0 else {
+            // getaddrinfo(3): EAI_NONAME (2), EAI_NODATA (5); others may pass.
+            return .failure(count == -2 || count == -5 ? .unknownHost : .unreachable)
+        }
+        return .success(found[..<Int(count)].map(SocketAddress.init(address:)))
+    }
+
+    private init(address: linux_address) { self.address = address }
+
+    /// A socket that is connecting, or a number below 0.
+    func connect() -> Int32 {
+        var copy = address
+        return unsafe linux_connect_begin(&copy)
+    }
 }

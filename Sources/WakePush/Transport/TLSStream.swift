@@ -12,9 +12,8 @@ final class TLSStream: ByteStream {
     /// Begins to connect. Nil when the address or the name is unusable.
     init?(to address: SocketAddress, host: String, context: TLSContext) {
         guard let tcp = PlainStream(to: address),
-            let connection = unsafe host.withCString({
-                unsafe crt_ssl_new(context.library, context.context, tcp.descriptor, false, $0)
-            })
+            let connection = unsafe crt_ssl_new(
+                context.library, context.context, tcp.descriptor, false, host)
         else { return nil }
         self.tcp = tcp
         self.context = context
@@ -30,12 +29,10 @@ final class TLSStream: ByteStream {
         let below = tcp.open()
         guard below == .open else { return below }
         let result = unsafe crt_ssl_handshake(context.library, connection)
-        if result == CRT_SSL_WANTS_READ.number || result == CRT_SSL_WANTS_WRITE.number {
-            return .waits
-        }
+        if Self.waits(result) { return .waits }
         guard result == 1 else {
-            let verdict = unsafe crt_ssl_verify_result(context.library, connection)
-            if verdict != 0 { return .failed(.certificate(verdict)) }
+            let error = unsafe crt_ssl_verify_result(context.library, connection)
+            if error != 0 { return .failed(.certificate(error)) }
             // A peer that hung up may be restarting; one that answered wrongly will again.
             return .failed(result == CRT_SSL_CLOSED.number ? nil : .handshake)
         }
@@ -46,11 +43,7 @@ final class TLSStream: ByteStream {
     }
 
     func read(into bytes: inout [UInt8]) -> StreamTransfer {
-        let result = unsafe bytes.withUnsafeMutableBytes { buffer -> Int32 in
-            guard let base = buffer.baseAddress else { return 0 }
-            return unsafe crt_ssl_read(context.library, connection, base, buffer.count)
-        }
-        return Self.transfer(result)
+        Self.transfer(unsafe crt_ssl_read(context.library, connection, &bytes, bytes.count))
     }
 
     func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer {
@@ -68,10 +61,11 @@ final class TLSStream: ByteStream {
     }
 
     private static func transfer(_ result: Int32) -> StreamTransfer {
-        if result > 0 { return .moved(Int(result)) }
-        let waits =
-            result == CRT_SSL_WANTS_READ.number || result == CRT_SSL_WANTS_WRITE.number
-        return waits ? .waits : .ended
+        result > 0 ? .moved(Int(result)) : waits(result) ? .waits : .ended
+    }
+
+    private static func waits(_ result: Int32) -> Bool {
+        result == CRT_SSL_WANTS_READ.number || result == CRT_SSL_WANTS_WRITE.number
     }
 
     func close() {
@@ -80,6 +74,37 @@ final class TLSStream: ByteStream {
         // SSL_shutdown(3): not on a connection that never was.
         if isHandshaken { unsafe crt_ssl_shutdown(context.library, connection) }
         tcp.close()
+    }
+}
+
+/// OpenSSL and the trusted authorities, shared by the TLS connections of an engine.
+@safe
+final class TLSContext: Sendable {
+    let library: crt_ssl
+    /// The address as a number: pointers are not `Sendable`; set up, it is for every thread.
+    private let address: UInt
+
+    /// - Parameter authorityFile: certificates (PEM) to trust instead of the system's.
+    init(authorityFile: String?, libraryName: String? = nil) throws(PushEngineError) {
+        var library = unsafe crt_ssl(table: nil)
+        let status = unsafe crt_ssl_load(libraryName, &library)
+        guard status == CRT_LOADED else {
+            throw .libraryMissing(package: "libssl3", isIncomplete: status == CRT_FUNCTION_MISSING)
+        }
+        guard let context = unsafe crt_ssl_context_new(library, false) else { throw .noMemory }
+        let isTrusting = unsafe crt_ssl_context_trust(library, context, authorityFile)
+        unsafe self.library = unsafe library
+        address = UInt(bitPattern: context)
+        guard isTrusting else { throw .authorityFile }
+    }
+
+    deinit { unsafe crt_ssl_context_free(library, context) }
+
+    var context: UnsafeMutableRawPointer {
+        guard let context = unsafe UnsafeMutableRawPointer(bitPattern: address) else {
+            preconditionFailure("memory is never at address 0")
+        }
+        return unsafe context
     }
 }
 

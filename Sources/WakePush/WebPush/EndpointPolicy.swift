@@ -1,8 +1,8 @@
 import WakeFetch
 import WakeModel
+import WakeSystem
 
-/// Where wake-ups may go, whatever was registered: the form of the endpoint, its host, and the
-/// addresses of that. Asked when an endpoint is registered and again whenever one is sent to.
+/// The rules for endpoints: their form, host and addresses. Asked at registration and when sending.
 struct EndpointPolicy: Sendable {
     let rules: PushHostRules
     /// Addresses inside are taken although they are not global.
@@ -22,20 +22,108 @@ struct EndpointPolicy: Sendable {
     }
 
     /// What is fetched: whatever passes as ``PushEndpoint`` is an address that can be.
-    static func url(_ endpoint: Span<UInt8>) -> FetchURL? {
-        do throws(FetchError) {
-            return try FetchURL(endpoint.array)
-        } catch {
-            return nil
-        }
-    }
+    static func url(_ endpoint: Span<UInt8>) -> FetchURL? { try? FetchURL(endpoint.array) }
 
-    /// Whether a host with these addresses may be connected to: all of them must be fit, or it
-    /// would depend on which one is taken.
+    /// Whether a host may be connected to: all of its addresses must be fit.
     func admits(_ addresses: [IPAddress]) -> Bool {
         !addresses.isEmpty
             && addresses.allSatisfy { address in
                 address.isGlobal || networks.contains { $0.contains(address) }
             }
     }
+}
+
+/// The hosts that wake-ups may be sent to, compared with the parsed host of an endpoint.
+package struct PushHostRules: Sendable, Equatable {
+    /// Any host with a proper name; its addresses are still checked when sending.
+    package private(set) var isAny = false
+    /// Whether the known push services are among the hosts.
+    package private(set) var isKnown = false
+    /// Hosts named beside them.
+    package private(set) var named = 0
+    private var names: Set<[UInt8]> = []
+    /// `.example.org` for every name below example.org.
+    private var suffixes: Set<[UInt8]> = []
+
+    /// The known push services.
+    package static let known = PushHostRules(list: "known") ?? PushHostRules([])
+
+    private init(_ patterns: [String]) { add(patterns) }
+
+    /// `known`, `any`, host names, or `*.` and one for all names below; commas or spaces between.
+    /// Nil when one of them is no host name, or there are none.
+    package init?(list: String) {
+        let words = list.split { $0 == "," || $0 == " " || $0 == "\t" }
+        guard !words.isEmpty else { return nil }
+        for word in words {
+            switch word {
+            case "any": isAny = true
+            case "known":
+                isKnown = true
+                add(KnownPushHosts.browsers + KnownPushHosts.unifiedPush)
+            default:
+                let pattern = word.utf8.map(\.lowercased)
+                guard Self.isPattern(pattern) else { return nil }
+                add(pattern)
+                named += 1
+            }
+        }
+    }
+
+    /// - Parameter host: of a ``PushEndpoint``.
+    package func admits(_ host: Span<UInt8>) -> Bool {
+        if isAny { return true }
+        let name = Self.lowered(host)
+        if names.contains(name) { return true }
+        guard !suffixes.isEmpty else { return false }
+        return name.indices.contains { index in
+            index > 0 && name[index] == UInt8(ascii: ".")
+                && suffixes.contains(Array(name[index...]))
+        }
+    }
+
+    /// The push services of browsers among the known ones.
+    static let browsers = PushHostRules(KnownPushHosts.browsers)
+
+    static func lowered(_ host: Span<UInt8>) -> [UInt8] { host.array.map(\.lowercased) }
+
+    private mutating func add(_ patterns: [String]) {
+        for pattern in patterns { add(Array(pattern.utf8)) }
+    }
+
+    private mutating func add(_ pattern: [UInt8]) {
+        if pattern.first == UInt8(ascii: "*") {
+            suffixes.insert(Array(pattern.dropFirst()))
+        } else {
+            names.insert(pattern)
+        }
+    }
+
+    /// A name that a ``PushEndpoint`` may have: others would never be asked for.
+    private static func isPattern(_ pattern: [UInt8]) -> Bool {
+        let isWild = pattern.starts(with: "*.".utf8)
+        let name = isWild ? Array(pattern.dropFirst(2)) : pattern
+        let endpoint = Array("https://".utf8) + name + [UInt8(ascii: "/")]
+        // Without a port: names only.
+        guard !name.contains(UInt8(ascii: ":")), !name.contains(UInt8(ascii: "/")) else {
+            return false
+        }
+        return PushEndpoint(endpoint.span) != nil
+    }
+}
+
+/// The hosts of public push services: what `hosts = known` stands for. In lower case; `*.`
+/// is before one for every name below it.
+enum KnownPushHosts {
+    /// Those of browsers, where a body must be encrypted (RFC 8291).
+    static let browsers = [
+        // Chrome and what is built on it; Chromium without Google's keys.
+        "fcm.googleapis.com", "jmt17.google.com",
+        // Firefox, and Sunup of UnifiedPush.
+        "updates.push.services.mozilla.com", "*.push.services.mozilla.com",
+        // Safari, and Edge.
+        "web.push.apple.com", "*.push.apple.com", "*.notify.windows.com",
+    ]
+    /// Those of UnifiedPush, where a body is anything of 1 to 4096 bytes: ntfy, and Conversations.
+    static let unifiedPush = ["ntfy.sh", "up.conversations.im"]
 }

@@ -4,8 +4,7 @@ package import WakeFetch
 package struct WebPushConfiguration: Sendable, Equatable {
     /// What is sent besides fields.
     package enum Body: Sendable, Equatable {
-        case empty
-        case byte
+        case empty, byte
     }
 
     /// Where every connection goes instead of the push service's address.
@@ -20,7 +19,6 @@ package struct WebPushConfiguration: Sendable, Equatable {
     package var subject: String?
     package var hosts = PushHostRules.known
     package var body = Body.empty
-    /// Authorities to trust instead of the system's.
     package var authorityFile: String?
     package var connect: Detour?
     /// Addresses inside are taken although they are not global.
@@ -28,9 +26,7 @@ package struct WebPushConfiguration: Sendable, Equatable {
     /// Requests on their way to one host.
     package var perHost = 16
 
-    package init(key: String) {
-        self.key = key
-    }
+    package init(key: String) { self.key = key }
 
     /// The keys of the section, with what they take; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] = [
@@ -44,49 +40,25 @@ package struct WebPushConfiguration: Sendable, Equatable {
         ("per-host", "a whole number from 1 to 256"),
     ]
 
-    /// From the section's keys and values, paths made absolute already; no keys: nil.
-    /// - Throws: the first key that is missing or has no proper value.
+    /// From the section, with absolute paths; nil without keys. Throws the first fault.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
         if section.isEmpty { return nil }
-        guard let key = section["key"], !key.isEmpty else { throw .missing("key") }
-        self.init(key: key)
+        let values = SectionValues(section)
+        self.init(key: try values.required("key"))
         authorityFile = section["ca"]
-        if let text = section["subject"] {
-            guard Self.isSubject(text) else { throw .badValue("subject") }
-            subject = text
-        }
-        if let text = section["hosts"] {
-            guard let rules = PushHostRules(list: text) else { throw .badValue("hosts") }
-            hosts = rules
-        }
-        switch section["body"] {
-        case nil, "empty": body = .empty
-        case "byte": body = .byte
-        default: throw .badValue("body")
-        }
-        if let text = section["connect"] {
-            guard let detour = Detour(text) else { throw .badValue("connect") }
-            connect = detour
-        }
-        if let text = section["networks"] {
-            networks = try Self.networks(text)
-        }
-        if let text = section["per-host"] {
-            guard let count = Int(text), (1...256).contains(count) else {
-                throw .badValue("per-host")
-            }
-            perHost = count
-        }
+        subject = try values.value("subject") { Self.isSubject($0) ? $0 : nil }
+        hosts = try values.value("hosts") { PushHostRules(list: $0) } ?? hosts
+        body = try values.choice("body", ["empty": .empty, "byte": .byte]) ?? .empty
+        connect = try values.value("connect") { Detour($0) }
+        networks = try values.value("networks") { Self.networks($0) } ?? networks
+        perHost = try values.number("per-host", in: 1...256) ?? perHost
     }
 
-    private static func networks(_ text: String) throws(GatewaySectionFault) -> [IPNetwork] {
-        var networks: [IPNetwork] = []
-        for word in text.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }) {
-            guard let network = IPNetwork(String(word)) else { throw .badValue("networks") }
-            networks.append(network)
-        }
-        guard !networks.isEmpty else { throw .badValue("networks") }
-        return networks
+    /// nil when one of them is no network, or there are none.
+    private static func networks(_ text: String) -> [IPNetwork]? {
+        let words = text.split { $0 == "," || $0 == " " || $0 == "\t" }
+        let networks = words.compactMap { IPNetwork(String($0)) }
+        return networks.isEmpty || networks.count < words.count ? nil : networks
     }
 
     /// RFC 8292 §2.1: `mailto:` (RFC 6068) or `https:`. Visible ASCII.
@@ -110,19 +82,11 @@ package struct WebPushConfiguration: Sendable, Equatable {
         _ = try TLSContext(authorityFile: authorityFile)
     }
 
-    /// Reads the key file.
     package func vapidKey() throws(VAPIDKeyError) -> VAPIDKey { try VAPIDKey(file: key) }
 
     var policy: EndpointPolicy {
         EndpointPolicy(
             rules: hosts, networks: networks, fixedAddresses: connect.map { [$0.address] })
-    }
-}
-
-extension WebPushConfiguration {
-    /// Words a mistake in the section for the operator.
-    package static func message(_ fault: GatewaySectionFault) -> String {
-        fault.message(section: "webpush", words: words)
     }
 }
 

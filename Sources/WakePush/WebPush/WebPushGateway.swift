@@ -1,45 +1,34 @@
 package import WakeFetch
 package import WakeModel
+import WakeSystem
 
-/// Wakes Web Push and UnifiedPush endpoints, on whatever hosts they are.
+/// Wakes Web Push and UnifiedPush endpoints, on any host.
 package struct WebPushGateway: Gateway {
     private let sender: WebPushSender
-    private let bounds: WebPushFlow.Bounds
-    /// What apps subscribe with (`applicationServerKey`), base64url.
+    private let limits: WebPushLimits
+    /// The key that apps subscribe with (`applicationServerKey`), base64url.
     package let publicKey: String
 
     /// Reads the key; sends nothing.
+    /// - Parameter port: that is connected to, whatever the endpoint says: tests have no 443.
     package init(
-        _ configuration: WebPushConfiguration, resolver: any HostResolver = SystemResolver()
+        _ configuration: WebPushConfiguration, resolver: any HostResolver = SystemResolver(),
+        limits: WebPushLimits = WebPushLimits(), port: UInt16 = 443,
+        timeout: Duration = .seconds(10)
     ) throws(WebPushGatewayError) {
-        try self.init(configuration, resolver: resolver, bounds: WebPushFlow.Bounds())
-    }
-
-    /// - Parameters:
-    ///   - port: that is connected to, whatever the endpoint says: tests have no 443.
-    ///   - timeout: of one request.
-    init(
-        _ configuration: WebPushConfiguration, resolver: any HostResolver,
-        bounds: WebPushFlow.Bounds, port: UInt16 = 443, timeout: Duration = .seconds(10)
-    ) throws(WebPushGatewayError) {
-        let key: VAPIDKey
-        do throws(VAPIDKeyError) {
-            key = try configuration.vapidKey()
-        } catch {
-            throw .key(error)
+        let key = try mapError(WebPushGatewayError.key) { () throws(VAPIDKeyError) in
+            try configuration.vapidKey()
         }
-        do throws(PushEngineError) {
+        try mapError(WebPushGatewayError.authorities) { () throws(PushEngineError) in
             try configuration.checkAuthorities()
-        } catch {
-            throw .authorities(error)
         }
         publicKey = key.publicText
-        var bounds = bounds
-        bounds.perHost = configuration.perHost
-        self.bounds = bounds
+        var limits = limits
+        limits.perHost = configuration.perHost
+        self.limits = limits
         do throws(FetchError) {
             sender = try WebPushSender(
-                configuration, key, resolver, bounds: bounds, port: port, timeout: timeout)
+                configuration, key, resolver, limits: limits, port: port, timeout: timeout)
         } catch {
             guard case .libraryMissing(let library) = error else { throw .library(nil) }
             throw .library(library)
@@ -47,29 +36,28 @@ package struct WebPushGateway: Gateway {
     }
 
     package var service: PushService { .webPush }
-
-    /// To all push services together; where HTTP/2 carries several, still so many at once.
-    package var connections: Int { bounds.total }
-
+    /// The requests in flight to all hosts, also where HTTP/2 carries several on one connection.
+    package var connections: Int { limits.total }
     package var streams: Int { 1 }
 
-    /// Requests at once of any configuration: for plans on paper.
-    package static var requestsAtOnce: Int { WebPushFlow.Bounds().total }
+    /// The requests in flight of any configuration: for the planner.
+    package static var requestsAtOnce: Int { WebPushLimits().total }
 
-    /// With 5,000 wake-ups a second, a tenth of them to hosts that hang, it takes 16 seconds to
-    /// fill; after 10 those hosts are known, and may not take more than half of it.
-    package var window: Int { bounds.window }
+    /// Fills in 16 seconds when a tenth of 5,000 wake-ups a second hang; after 10 they are known.
+    package var window: Int { limits.window }
 
     package func admits(_ token: PushToken) -> Bool { sender.policy.host(of: token) != nil }
 
     package func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
-    ) -> any GatewayRound {
-        WebPushRound(sender, bounds: bounds, lifetime: lifetime, report: report)
+    ) -> any GatewaySession {
+        DeliverySession(
+            WebPushDelivery(sender.policy, limits),
+            WebPushTransport(sender, lifetime: lifetime), report: report)
     }
 }
 
-/// Why there is no Web Push gateway.
+/// The reason why there is no Web Push gateway.
 package enum WebPushGatewayError: Error, Equatable, Sendable {
     case key(VAPIDKeyError)
     /// libcurl; nil when it is there but cannot be used.
@@ -86,7 +74,6 @@ package enum WebPushGatewayError: Error, Equatable, Sendable {
         }
     }
 
-    /// Two lines: what is wrong, and what to do.
     package var message: String {
         switch self {
         case .key(let error): error.message
@@ -94,7 +81,7 @@ package enum WebPushGatewayError: Error, Equatable, Sendable {
         case .library(nil):
             "webpush: libcurl.so.4 cannot be used\n"
                 + "hint: reinstall the package libcurl4: apt-get install --reinstall libcurl4"
-        case .authorities(let error): "[webpush] ca: " + error.words
+        case .authorities(let error): "[webpush] ca: " + error.message
         }
     }
 }

@@ -1,15 +1,11 @@
 package import WakeFetch
 package import WakeModel
+import WakeSystem
 
-/// The one request of a round (RFC 8030 §5): constant but for the endpoint and the token that is
-/// good for its origin. Nothing in it is content, and nothing tells one wake-up from another.
-///
-/// What services do with a body that is not encrypted (RFC 8291): Mozilla answers 400 unless
-/// `Content-Encoding` is one it knows, and browsers drop what does not decrypt; therefore the push
-/// services of browsers always get an empty body, which all of them take ("a push message without
-/// payload"), and Windows too as long as `Content-Length` says so. UnifiedPush asks for 1 to 4096
-/// bytes and hands over what it gets: there `byte` sends one. ntfy shows an empty body to people
-/// who look as the word "triggered".
+/// The one request of a round (RFC 8030 §5): the same for every wake-up but for the endpoint and
+/// the token of its origin. A body that is not encrypted (RFC 8291) is refused by Mozilla and
+/// dropped by browsers: their push services get an empty one. UnifiedPush asks for 1 to 4096 bytes:
+/// `byte` sends one (ntfy shows an empty body as the word "triggered").
 package struct WebPushRequest: Sendable {
     /// `TTL` at most: four weeks, as FCM has it; Mozilla cuts at 60 days by itself.
     package static let longestLifetime = 2_419_200
@@ -26,7 +22,6 @@ package struct WebPushRequest: Sendable {
     /// - Parameters:
     ///   - lifetime: seconds the push service keeps the wake-up for a device that is off.
     ///   - port: that is connected to; in the URL and all that follows from it, it is 443.
-    ///   - seconds: a request may take.
     package init(
         lifetime: Int, body: WebPushConfiguration.Body, port: UInt16 = 443,
         timeout: Duration = .seconds(10)
@@ -38,14 +33,10 @@ package struct WebPushRequest: Sendable {
         self.timeout = FetchTimeout(connect: timeout, total: timeout, pace: .idle(timeout))
     }
 
-    /// - Parameters:
-    ///   - host: of the endpoint, in lower case.
-    ///   - authorization: as ``VAPIDTokens`` gives it.
-    ///   - addresses: checked ones; the connection goes to one of them and nowhere else.
+    /// - Parameter addresses: checked; the connection goes to one of them and nowhere else.
     /// - Returns: nil when the endpoint may not be sent to.
     package func fetch(
-        _ endpoint: PushToken, host: [UInt8], authorization: SecretBytes,
-        addresses: [IPAddress]
+        _ endpoint: PushToken, host: [UInt8], authorization: SecretBytes, addresses: [IPAddress]
     ) -> FetchRequest? {
         let url = endpoint.bytes.withSpan { EndpointPolicy.url($0) }
         guard let url, url.scheme == .https, url.port == 443 else { return nil }
@@ -61,7 +52,7 @@ package struct WebPushRequest: Sendable {
         return FetchRequest(
             url, method: .post, fields: fields, body: content, limit: Self.answerLimit,
             timeout: timeout, purpose: .gateway,
-            pin: FetchPin(addresses: addresses, port: port), allowsHTTP2: true)
+            pin: PinnedAddresses(addresses: addresses, port: port), allowsHTTP2: true)
     }
 
     private func content(host: [UInt8]) -> [UInt8]? {

@@ -1,3 +1,4 @@
+import Glibc
 import WakePush
 
 /// The server's side of one HTTP/2 connection to APNs: made for a million requests a second, of one
@@ -11,7 +12,7 @@ final class MockConnection: Conversation {
         var answer: Int
     }
 
-    private let desk: Desk
+    private let service: APNsService
     private var hasPreface = false
     private var decoder: HPACKDecoder
     private var list = HeaderList()
@@ -30,14 +31,14 @@ final class MockConnection: Conversation {
     /// What we may still send in DATA.
     private var sendWindow = 65_535
 
-    init(_ desk: Desk) {
-        self.desk = desk
-        decoder = HPACKDecoder(limit: max(4096, desk.options.tableSize ?? 0))
-        dynamic = DynamicHeaders(isOn: desk.options.dynamicHeaders)
+    init(_ service: APNsService) {
+        self.service = service
+        decoder = HPACKDecoder(limit: max(4096, service.options.tableSize ?? 0))
+        dynamic = DynamicHeaders(isOn: service.options.dynamicHeaders)
         limits = StreamLimits()
-        credit = ConnectionCredit(size: desk.options.connectionWindow)
+        credit = ConnectionCredit(size: service.options.connectionWindow)
         super.init()
-        desk.report.connections += 1
+        service.report.connections += 1
         greet()
     }
 
@@ -46,7 +47,10 @@ final class MockConnection: Conversation {
     }
 
     override var nextDue: UInt64? {
-        firstWaiting < waiting.count ? waiting[firstWaiting].due : nil
+        guard firstWaiting < waiting.count else { return nil }
+        let due = waiting[firstWaiting].due
+        // The file is looked for fifty times a second.
+        return isHeld ? max(due, clock.microseconds + 20_000) : due
     }
 
     // MARK: In
@@ -116,7 +120,7 @@ final class MockConnection: Conversation {
             sendWindow += Int(increment)
             flush()
         case .reset(let stream, _): _ = remove(stream)
-        case .goAway: desk.report.faults["goaway received", default: 0] += 1
+        case .goAway: service.report.faults["goaway received", default: 0] += 1
         case .pushPromise: fail("push promise", 0x1)
         case .windowUpdate, .pingAcknowledged, .priority, .unknown: break
         }
@@ -146,19 +150,19 @@ final class MockConnection: Conversation {
         guard let request = request(block) else { return fail("compression", 0x9) }
         if case .leaving(let last) = state, stream > last { return }
         if openStreams >= limits.streams {
-            desk.violation("too many streams")
+            service.violation("too many streams")
             return FrameWriter.reset(stream: stream, code: 0x7, into: &output)
         }
         if let newest { requests[newest.stream] = newest.request }
         newest = (stream, request)
-        desk.report.mostStreams = max(desk.report.mostStreams, openStreams)
+        service.report.mostStreams = max(service.report.mostStreams, openStreams)
         if ends { end(stream, request) }
     }
 
     /// What a header block asks for; nil when it cannot be decoded.
     private func request(_ block: Span<UInt8>) -> OpenRequest? {
         if let known, let token = known.token(of: block, second: clock.seconds) {
-            return desk.check.openAgain(known.profile, token, window: limits.window)
+            return service.check.openAgain(known.profile, token, window: limits.window)
         }
         known = nil
         do {
@@ -167,7 +171,7 @@ final class MockConnection: Conversation {
         } catch {
             return nil
         }
-        let request = desk.check.open(list, now: clock.seconds, window: limits.window)
+        let request = service.check.open(list, now: clock.seconds, window: limits.window)
         if request.refusal == nil, let token = request.token, token.rest == nil {
             known = KnownBlock(
                 block, token: token.words, second: clock.seconds, profile: request.profile)
@@ -179,7 +183,7 @@ final class MockConnection: Conversation {
         guard var request = remove(stream) else { return }
         request.receiveWindow -= flow
         guard request.receiveWindow >= 0 else { return fail("flow control", 0x3) }
-        desk.check.take(body, into: &request)
+        service.check.take(body, into: &request)
         if ends { return end(stream, request) }
         // A tiny window opens by as much as was used, so that it stays tiny.
         if flow > 0 {
@@ -208,29 +212,33 @@ final class MockConnection: Conversation {
 
     private func end(_ stream: UInt32, _ request: OpenRequest) {
         _ = remove(stream)
-        switch desk.decide(request) {
+        switch service.decide(request) {
         case .answer(let answer):
-            desk.book.give(answer)
+            service.book.give(answer)
             waiting.append(Waiting(due: due, stream: stream, answer: answer))
             flush()
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &output)
         case .goAway: leave(before: stream)
         case .stall:
-            let time = UInt64(desk.options.stallSeconds) * 1_000_000
+            let time = UInt64(service.options.stallSeconds) * 1_000_000
             state = .silent(until: clock.microseconds + time)
         case .garbage:
             output += [UInt8](repeating: 0xFF, count: 100)
             state = .ended
         }
-        if desk.streams != limits.announced { announce(desk.streams) }
+        if service.streams != limits.announced { announce(service.streams) }
     }
 
     /// When an answer that is decided now may leave: together with others, four times a
     /// millisecond.
     private var due: UInt64 {
-        if desk.options.latency == 0 { return clock.microseconds }
-        let time = clock.microseconds + UInt64(desk.options.latency) * 1000
+        if service.options.latency == 0 { return clock.microseconds }
+        let time = clock.microseconds + UInt64(service.options.latency) * 1000
         return (time + 249) / 250 * 250
+    }
+
+    private var isHeld: Bool {
+        service.options.hold.map { unsafe access($0, F_OK) == 0 } ?? false
     }
 
     /// This request was not looked at either: safe to send again (RFC 9113 §6.8).
@@ -256,11 +264,12 @@ final class MockConnection: Conversation {
 
     /// Writes the answers that are due, as far as the window reaches.
     private func flush() {
+        guard !isHeld else { return }
         while firstWaiting < waiting.count, waiting[firstWaiting].due <= clock.microseconds {
             let next = waiting[firstWaiting]
-            let count = desk.book.bodyCount(next.answer)
+            let count = service.book.bodyCount(next.answer)
             guard count <= sendWindow else { break }
-            desk.book.write(next.answer, on: next.stream, &dynamic, into: &output)
+            service.book.write(next.answer, on: next.stream, &dynamic, into: &output)
             sendWindow -= count
             firstWaiting += 1
         }
@@ -280,10 +289,10 @@ final class MockConnection: Conversation {
 
     private func greet() {
         var entries: [(id: UInt16, value: UInt32)] = []
-        if let size = desk.options.tableSize { entries.append((0x1, UInt32(size))) }
-        entries.append((0x3, UInt32(desk.streams)))
-        if let window = desk.options.window { entries.append((0x4, UInt32(window))) }
-        limits.announce(streams: desk.streams, window: desk.options.window)
+        if let size = service.options.tableSize { entries.append((0x1, UInt32(size))) }
+        entries.append((0x3, UInt32(service.streams)))
+        if let window = service.options.window { entries.append((0x4, UInt32(window))) }
+        limits.announce(streams: service.streams, window: service.options.window)
         FrameWriter.settings(entries, into: &output)
         credit.open(into: &output)
     }
@@ -294,7 +303,7 @@ final class MockConnection: Conversation {
     }
 
     private func fail(_ what: String, _ code: UInt32) {
-        desk.violation(what)
+        service.violation(what)
         FrameWriter.goAway(lastStream: highestStream, code: code, into: &output)
         state = .ended
     }

@@ -33,6 +33,7 @@ extension Options {
         [
             "--certificate": \.certificate, "--key": \.key, "--public-key": \.publicKey,
             "--key-id": \.keyID, "--team-id": \.teamID, "--topic": \.topic, "--report": \.report,
+            "--hold": \.hold,
         ]
     }
 

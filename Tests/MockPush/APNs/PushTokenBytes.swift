@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// A push token of 32 bytes as four words, or a longer one, up to 100 bytes, with the rest behind.
 struct PushTokenBytes: Hashable {
     let words: TokenWords

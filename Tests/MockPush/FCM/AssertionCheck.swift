@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Holds the request for an access token against what Google documents.
 struct AssertionCheck {
     struct Fault: Error {

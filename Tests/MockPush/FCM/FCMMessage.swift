@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// A body of `messages:send`, held against what FCM documents (firebase.google.com,
 /// projects.messages) and what this project promises: data only, always the same.
 struct FCMMessage {

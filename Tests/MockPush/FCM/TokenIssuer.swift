@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Gives out access tokens for assertions (RFC 7523 §2.1; Google, "Using OAuth 2.0 for server to
 /// server applications"), and knows them again.
 struct TokenIssuer {

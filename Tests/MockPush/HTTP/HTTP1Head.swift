@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Heads of HTTP/1.1, read strictly.
 enum HTTP1Head {
     /// How long the body is (RFC 9112 §6.3).

@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// HTTP/1.1 (RFC 9112), one request at a time.
 final class HTTP1Speech: Speech {
     private enum Phase {
@@ -11,7 +13,7 @@ final class HTTP1Speech: Speech {
         case answering
     }
 
-    private let desk: HTTPDesk
+    private let service: HTTPService
     /// What every request here has in common.
     private let blank: HTTPRequest
     private var phase = Phase.head
@@ -21,8 +23,8 @@ final class HTTP1Speech: Speech {
     private var held: Ticket?
     private var closes = false
 
-    init(_ desk: HTTPDesk, _ blank: HTTPRequest) {
-        self.desk = desk
+    init(_ service: HTTPService, _ blank: HTTPRequest) {
+        self.service = service
         self.blank = blank
     }
 
@@ -78,7 +80,7 @@ final class HTTP1Speech: Speech {
             line.output += "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".utf8
             line.state = .ended
             line.isPolite = true
-            desk.tally.violations["head", default: 0] += 1
+            service.tally.violations["head", default: 0] += 1
             return end
         }
         closes = framing.closes
@@ -119,7 +121,7 @@ final class HTTP1Speech: Speech {
         {
             phase = length == 0 ? .trailer : .chunkData(left: length)
         } else {
-            desk.tally.violations["chunk", default: 0] += 1
+            service.tally.violations["chunk", default: 0] += 1
             line.state = .ended
         }
         return index + 1
@@ -133,10 +135,10 @@ final class HTTP1Speech: Speech {
 
     private func finish(_ line: Conversation) {
         phase = .answering
-        switch desk.react(request, line.clock) {
+        switch service.react(request, line.clock) {
         case .answer(let answer, let ticket):
             outgoing = Outgoing(
-                answer, ticket, latency: desk.common.latency, now: line.clock.microseconds)
+                answer, ticket, latency: service.common.latency, now: line.clock.microseconds)
         case .hang(let ticket): held = ticket
         case .stall(let seconds):
             line.state = .silent(
@@ -157,7 +159,7 @@ final class HTTP1Speech: Speech {
             case .wait: return
             case .head:
                 HTTP1Head.write(sending.answer, closes: closes, into: &line.output)
-                desk.tally.answers[sending.answer.status, default: 0] += 1
+                service.tally.answers[sending.answer.status, default: 0] += 1
                 sending.sentHead(now: now)
                 outgoing = sending
                 if !sending.answer.hasBody { end(line) }

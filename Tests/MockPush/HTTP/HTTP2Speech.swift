@@ -1,4 +1,5 @@
 import WakePush
+import WakeSystem
 
 /// HTTP/2 (RFC 9113) for requests of any kind and answers that take their time.
 final class HTTP2Speech: Speech {
@@ -14,7 +15,7 @@ final class HTTP2Speech: Speech {
         var held: Ticket?
     }
 
-    private let desk: HTTPDesk
+    private let service: HTTPService
     /// What every request here has in common.
     private let blank: HTTPRequest
     private var position = 0
@@ -35,13 +36,13 @@ final class HTTP2Speech: Speech {
     private static let frameBytes = 16_384
     private static let window = 1 << 20
 
-    init(_ desk: HTTPDesk, _ blank: HTTPRequest, _ line: Conversation) {
-        self.desk = desk
+    init(_ service: HTTPService, _ blank: HTTPRequest, _ line: Conversation) {
+        self.service = service
         self.blank = blank
         credit = ConnectionCredit(size: 1 << 24)
-        limits.announce(streams: desk.common.streams, window: Self.window)
+        limits.announce(streams: service.common.streams, window: Self.window)
         FrameWriter.settings(
-            [(0x3, UInt32(desk.common.streams)), (0x4, UInt32(Self.window))], into: &line.output)
+            [(0x3, UInt32(service.common.streams)), (0x4, UInt32(Self.window))], into: &line.output)
         credit.open(into: &line.output)
     }
 
@@ -118,10 +119,10 @@ final class HTTP2Speech: Speech {
             streams[stream]?.sendWindow += Int(increment)
         case .reset(let stream, _):
             if let gone = streams.removeValue(forKey: stream), gone.isWhole {
-                desk.tally.faults["cancelled", default: 0] += 1
+                service.tally.faults["cancelled", default: 0] += 1
             }
             answering.remove(stream)
-        case .goAway: desk.tally.faults["goaway received", default: 0] += 1
+        case .goAway: service.tally.faults["goaway received", default: 0] += 1
         case .pushPromise: fail("push promise", 0x1, line)
         case .pingAcknowledged, .priority, .unknown: break
         }
@@ -154,12 +155,12 @@ final class HTTP2Speech: Speech {
         }
         if case .leaving(let last) = line.state, begun.stream > last { return }
         if streams.count >= limits.streams {
-            desk.tally.violations["too many streams", default: 0] += 1
+            service.tally.violations["too many streams", default: 0] += 1
             return FrameWriter.reset(stream: begun.stream, code: 0x7, into: &line.output)
         }
         streams[begun.stream] = Stream(
             request: request(), receiveWindow: limits.window, sendWindow: firstSendWindow)
-        desk.tally.mostStreams = max(desk.tally.mostStreams, streams.count)
+        service.tally.mostStreams = max(service.tally.mostStreams, streams.count)
         if begun.ends { end(begun.stream, line) }
     }
 
@@ -175,7 +176,7 @@ final class HTTP2Speech: Speech {
             case ":authority": request.authority = value
             case ":scheme":
                 if value != (request.isSecure ? "https" : "http") {
-                    desk.tally.violations["scheme", default: 0] += 1
+                    service.tally.violations["scheme", default: 0] += 1
                 }
             default: request.fields.append((name, value))
             }
@@ -206,10 +207,10 @@ final class HTTP2Speech: Speech {
     private func end(_ number: UInt32, _ line: Conversation) {
         guard let request = streams[number]?.request else { return }
         streams[number]?.isWhole = true
-        switch desk.react(request, line.clock) {
+        switch service.react(request, line.clock) {
         case .answer(let answer, let ticket):
             streams[number]?.outgoing = Outgoing(
-                answer, ticket, latency: desk.common.latency, now: line.clock.microseconds)
+                answer, ticket, latency: service.common.latency, now: line.clock.microseconds)
             answering.insert(number)
             write(number, line)
         case .hang(let ticket): streams[number]?.held = ticket
@@ -239,7 +240,7 @@ final class HTTP2Speech: Speech {
     }
 
     private func fail(_ what: String, _ code: UInt32, _ line: Conversation) {
-        desk.tally.violations[what, default: 0] += 1
+        service.tally.violations[what, default: 0] += 1
         FrameWriter.goAway(lastStream: highestStream, code: code, into: &line.output)
         line.state = .ended
     }
@@ -273,7 +274,7 @@ final class HTTP2Speech: Speech {
                 let block = Self.block(outgoing.answer)
                 FrameWriter.headers(
                     stream: number, block: block, ends: ends, into: &line.output)
-                desk.tally.answers[outgoing.answer.status, default: 0] += 1
+                service.tally.answers[outgoing.answer.status, default: 0] += 1
                 outgoing.sentHead(now: now)
                 streams[number]?.outgoing = outgoing
                 if ends { finish(number) }

@@ -17,18 +17,18 @@ final class HTTPConversation: Conversation {
     /// Output beyond which nothing is added: memory stays bounded whoever does not read.
     static let outputLimit = 131_072
 
-    private let desk: HTTPDesk
+    private let service: HTTPService
     /// What every request here has in common.
     private var blank = HTTPRequest()
     private var speech: (any Speech)?
 
-    init(_ desk: HTTPDesk, place: Int) {
-        self.desk = desk
+    init(_ service: HTTPService, place: Int) {
+        self.service = service
         super.init()
-        desk.tally.connections += 1
+        service.tally.connections += 1
         blank.place = place
-        blank.connection = desk.tally.connections
-        blank.isSecure = desk.places[place].identity != nil
+        blank.connection = service.tally.connections
+        blank.isSecure = service.places[place].identity != nil
     }
 
     override var openStreams: Int { speech?.openStreams ?? 0 }
@@ -67,7 +67,7 @@ final class HTTPConversation: Conversation {
     }
 
     func fail(_ what: String) {
-        desk.tally.violations[what, default: 0] += 1
+        service.tally.violations[what, default: 0] += 1
         state = .ended
     }
 
@@ -75,9 +75,9 @@ final class HTTPConversation: Conversation {
         let preface = FrameWriter.preface
         let count = min(filled, preface.count)
         guard bytes[..<count].elementsEqual(preface[..<count]) else {
-            return HTTP1Speech(desk, blank)
+            return HTTP1Speech(service, blank)
         }
         if filled < preface.count { return nil }
-        return HTTP2Speech(desk, blank, self)
+        return HTTP2Speech(service, blank, self)
     }
 }

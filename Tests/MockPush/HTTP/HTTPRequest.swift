@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// One request as it came, by HTTP/1.1 or HTTP/2. Names of fields are in lower case.
 struct HTTPRequest {
     var method = ""

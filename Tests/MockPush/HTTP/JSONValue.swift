@@ -1,4 +1,5 @@
 import WakeModel
+import WakeSystem
 
 /// A JSON document as a whole, for checks that look at every member.
 indirect enum JSONValue {

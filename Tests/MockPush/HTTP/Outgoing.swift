@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// How far an answer has left.
 struct Outgoing {
     enum Step {

@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Reads the body of a batch strictly.
 struct RelayBatchCheck {
     struct Wake {

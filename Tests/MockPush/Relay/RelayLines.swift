@@ -1,86 +1,39 @@
-/// The lines of an answer, and what becomes of them on the way.
+/// The lines of a response.
 struct RelayLines {
     private let options: RelayOptions
 
     init(_ options: RelayOptions) { self.options = options }
 
     struct Made {
-        var lines: [String]
+        var lines: [String] = []
         /// Push tokens that were accepted.
-        var accepted: [String]
-        var gone = 0
-        var retried = 0
-        /// Wake-ups without a line.
-        var silent = 0
+        var accepted: [String] = []
     }
 
-    /// - Parameter number: wake-ups before these.
-    func make(_ wakes: [RelayBatchCheck.Wake], after number: Int) -> Made {
-        var made = Made(lines: [], accepted: [])
-        var left: [String: Int] = [:]
-        for stop in options.stops { left[stop.service] = options.stopAfter }
+    func make(_ wakes: [RelayBatchCheck.Wake]) -> Made {
+        var made = Made()
         var stopped: Set<String> = []
-        for (place, wake) in wakes.enumerated() {
-            if let rest = left[wake.service] {
-                if rest == 0 {
-                    stop(wake.service, &stopped, &made)
-                    made.silent += 1
-                    continue
-                }
-                left[wake.service] = rest - 1
+        for (position, wake) in wakes.enumerated() {
+            if let stop = options.stops.first(where: { $0.service == wake.service }) {
+                guard stopped.insert(wake.service).inserted else { continue }
+                made.lines.append(
+                    "{\"service\":\"\(stop.service)\",\"stopped\":\"\(stop.word)\","
+                        + "\"cause\":\"\(stop.cause)\"}\n")
+                continue
             }
-            let delivery = delivery(wake, number + place + 1)
-            switch delivery?.word {
-            case "gone": made.gone += 1
-            case "retry": made.retried += 1
-            default: made.accepted.append(wake.token)
-            }
-            let cause = delivery?.cause.map { ",\"cause\":\"\($0)\"" } ?? ""
-            made.lines.append(
-                "{\"wake\":\(place),\"delivery\":\"\(delivery?.word ?? "accepted")\"\(cause)}\n")
+            let isGone = options.gone.contains { wake.token.hasPrefix($0) }
+            if !isGone { made.accepted.append(wake.token) }
+            let delivery = isGone ? "gone" : "accepted"
+            made.lines.append("{\"wake\":\(position),\"delivery\":\"\(delivery)\"}\n")
         }
-        finish(&made, wakes.count)
+        if options.manglings.contains(.reversed) { made.lines.reverse() }
+        if !options.manglings.contains(.withoutDone) {
+            made.lines.append("{\"done\":\(wakes.count)}\n")
+        }
         return made
     }
 
-    private func stop(_ service: String, _ stopped: inout Set<String>, _ made: inout Made) {
-        guard stopped.insert(service).inserted,
-            let stop = options.stops.first(where: { $0.service == service })
-        else { return }
-        made.lines.append(
-            "{\"service\":\"\(service)\",\"stopped\":\"\(stop.word)\","
-                + "\"cause\":\"\(stop.cause)\"}\n"
-        )
-    }
-
-    private func delivery(
-        _ wake: RelayBatchCheck.Wake, _ number: Int
-    ) -> RelayOptions.Delivery? {
-        options.tokenDeliveries.first { wake.token.hasPrefix($0.prefix) }?.delivery
-            ?? options.deliveries.first { number.isMultiple(of: $0.every) }?.delivery
-            ?? options.deliverAll
-    }
-
-    private func finish(_ made: inout Made, _ count: Int) {
-        if options.manglings.contains(.reversed) { made.lines.reverse() }
-        if options.manglings.contains(.duplicate) {
-            made.lines = made.lines.flatMap { [$0, $0] }
-        }
-        if options.manglings.contains(.foreign) {
-            made.lines.append("{\"wake\":\(count),\"delivery\":\"gone\"}\n")
-        }
-        if options.manglings.contains(.unknown) {
-            made.lines.append("{\"wake\":0,\"delivery\":\"perhaps\"}\n")
-        }
-        if options.manglings.contains(.long) {
-            made.lines.append(String(repeating: "x", count: 1 << 20))
-        }
-        if options.manglings.contains(.withoutDone) { return }
-        let told = options.manglings.contains(.wrongDone) ? count + 1 : count
-        made.lines.append("{\"done\":\(told)}\n")
-    }
-
-    /// - Parameter isCut: whether the answer breaks off where it is told to.
+    /// - Parameter isCut: whether the response breaks off.
     func answer(_ lines: [String], isCut: Bool) -> HTTPAnswer {
         var answer = HTTPAnswer(200, [("content-type", "application/jsonl")])
         answer.isStreamed = true
@@ -90,7 +43,7 @@ struct RelayLines {
             answer.end = .cut
         }
         if options.manglings.contains(.split) {
-            // No piece ends where a line does.
+            // No part ends where a line does.
             let text = Array(lines.joined().utf8)
             answer.parts = stride(from: 0, to: text.count, by: 7).map { start in
                 HTTPAnswer.Part(bytes: Array(text[start..<min(start + 7, text.count)]))

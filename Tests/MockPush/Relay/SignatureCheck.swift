@@ -1,5 +1,6 @@
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// Verifies who a request is from (RFC 9421), from the text of its fields: written apart from what
 /// the project itself has for it.

@@ -1,5 +1,6 @@
 import WakeModel
 import WakePush
+import WakeSystem
 
 /// Verifies what an application server says of itself (RFC 8292), each distinct header once.
 final class VAPIDCheck {

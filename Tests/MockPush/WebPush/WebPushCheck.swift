@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// Holds requests against RFC 8030, RFC 8292 and what this project promises: one constant request.
 struct WebPushCheck {
     /// What a request deserves for what it does wrong.

@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// What the mock of Web Push is told by flags.
 struct WebPushOptions: ServiceOptions {
     enum Body: String {

@@ -1,4 +1,5 @@
 import Glibc
+import WakeSystem
 
 /// The name that a client of TLS asks for, read before anything is answered (RFC 8446 §4.1.2 and
 /// RFC 6066 §3).

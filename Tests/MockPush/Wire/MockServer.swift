@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import WakeSystem
 
 /// One thread, one epoll loop: accepts, feeds connections, writes what they say.
 final class MockServer {
@@ -38,21 +39,21 @@ final class MockServer {
     private let service: any Service
     private let epoll: Int32
     private let doors: [Door]
-    private let signals: Int32
+    private let ending: Int32
     private var peers: [Int32: Peer] = [:]
     private var clock = MockServer.now()
     private var isEnding = false
 
     init(_ service: any Service) throws {
         self.service = service
-        var ending = sigset_t()
-        unsafe sigemptyset(&ending)
-        unsafe sigaddset(&ending, SIGTERM)
-        unsafe sigaddset(&ending, SIGINT)
-        unsafe sigprocmask(SIG_BLOCK, &ending, nil)
-        // OpenSSL writes without MSG_NOSIGNAL.
-        signal(SIGPIPE, SIG_IGN)
-        signals = unsafe linux_signalfd_create(&ending)
+        // SIGPIPE is ignored as well: OpenSSL writes without MSG_NOSIGNAL.
+        _ = linux_catch_termination()
+        let ending = linux_eventfd_create()
+        try SystemThread.start {
+            linux_wait_for_termination()
+            linux_eventfd_signal(ending)
+        }
+        self.ending = ending
         epoll = linux_epoll_create()
         doors = try service.places.map { place in
             Door(
@@ -60,15 +61,15 @@ final class MockServer {
                 tls: try TLSServerSettings(place), readsHello: place.readsHello)
         }
         let (epoll, readable) = (epoll, readable)
-        guard signals >= 0, epoll >= 0,
-            linux_epoll_add(epoll, signals, readable, UInt64(signals)) == 0,
+        guard ending >= 0, epoll >= 0,
+            linux_epoll_add(epoll, ending, readable, UInt64(ending)) == 0,
             doors.allSatisfy({ door in
                 door.listener >= 0
                     && linux_epoll_add(epoll, door.listener, readable, UInt64(door.listener)) == 0
             })
         else {
             let worst = doors.map(\.listener).min() ?? 0
-            throw MockFailure("cannot listen: errno \(-min(signals, epoll, worst))")
+            throw MockFailure("cannot listen: errno \(-min(ending, epoll, worst))")
         }
     }
 
@@ -104,7 +105,7 @@ final class MockServer {
         let descriptor = Int32(truncatingIfNeeded: event.token)
         if let door = doors.firstIndex(where: { $0.listener == descriptor }) {
             accept(door)
-        } else if descriptor == signals {
+        } else if descriptor == ending {
             isEnding = true
         } else if let peer = peers[descriptor] {
             peer.mayRead = true
@@ -226,7 +227,8 @@ final class MockServer {
     private func watch(_ peer: Peer, _ bits: UInt32) {
         if peer.watched == bits { return }
         peer.watched = bits
-        _ = linux_epoll_change(epoll, peer.descriptor, bits, UInt64(peer.descriptor))
+        _ = linux_epoll_remove(epoll, peer.descriptor)
+        _ = linux_epoll_add(epoll, peer.descriptor, bits, UInt64(peer.descriptor))
     }
 
     private func forget(_ peer: Peer) {

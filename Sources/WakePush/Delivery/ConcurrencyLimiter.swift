@@ -1,0 +1,58 @@
+/// An adaptive limit of the wake-ups with the engine: what is in flight when the process is killed
+/// is sent again by the next one. The limit is doubled as long as that brings more answers a
+/// second, and halved when it does not; now and then it is tried again.
+struct ConcurrencyLimiter: Equatable {
+    let most: Int
+    private(set) var size: Int
+    private var since: UInt64?
+    private var completed = 0
+    private var wasFull = false
+    /// Answers in a millisecond before the limit was doubled; nil when it was not.
+    private var rateBefore: Double?
+    private var restsUntil: UInt64 = 0
+
+    static let least = 64
+    /// Milliseconds over which answers are counted.
+    private static let shortEpoch: UInt64 = 100
+    private static let longEpoch: UInt64 = 1000
+    /// Milliseconds until a limit that was too large is tried again.
+    private static let rest: UInt64 = 5000
+
+    init(most: Int) {
+        precondition(most > 0)
+        self.most = most
+        size = min(most, Self.least)
+    }
+
+    /// Records that a wake-up had to wait although it was ready.
+    mutating func fill() { wasFull = true }
+
+    /// Counts outcomes. `now`: milliseconds of a clock that never goes back.
+    mutating func complete(_ count: Int, now: UInt64) {
+        completed += count
+        guard let since else { return begin(now) }
+        let elapsed = now - since
+        // Two round trips at least, so that the count is of this limit and not the one before.
+        guard elapsed >= Self.longEpoch || elapsed >= Self.shortEpoch && completed >= 2 * size
+        else { return }
+        if wasFull, now >= restsUntil { adapt(Double(completed) / Double(elapsed), now) }
+        begin(now)
+    }
+
+    private mutating func begin(_ now: UInt64) {
+        since = now
+        completed = 0
+        wasFull = false
+    }
+
+    private mutating func adapt(_ rate: Double, _ now: UInt64) {
+        if let rateBefore, rate < rateBefore * 1.15 {
+            size = max(min(most, Self.least), size / 2)
+            self.rateBefore = nil
+            restsUntil = now + Self.rest
+        } else if size < most {
+            size = min(most, size * 2)
+            rateBefore = rate
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// One gateway's part of a broadcast as a value, without clock or connection: wake-ups and events
+/// go in, actions and settled deliveries come out. Times are milliseconds of a clock that never
+/// goes back.
+package protocol DeliveryState: Sendable {
+    /// An order to the transport, such as a batch to send.
+    associatedtype Action: Sendable
+    /// A report of the transport, such as the outcomes of a batch.
+    associatedtype Event: Sendable
+
+    /// Wake-ups that the push service has, or may have.
+    var inFlight: Int { get }
+
+    mutating func add(_ wakeUps: [WakeUp], now: UInt64) -> DeliveryStep
+    /// Settles all that was added so far before more is added; final: nothing more will be added.
+    mutating func flush(isFinal: Bool)
+    mutating func quiesce()
+    mutating func tick(now: UInt64) -> DeliveryStep
+    /// Makes ready what is due; throws when going on is of no use in this round.
+    mutating func advance(now: UInt64) throws(GatewayFailure)
+    mutating func next(now: UInt64) -> Action?
+    mutating func receive(_ event: Event, at moment: DeliveryMoment) -> DeliveryStep
+
+    /// The answers held for want of evidence, once a flush has nothing else left. Throws at the end
+    /// of a round in which nothing was accepted and an answer shows why.
+    mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp]
+}
+
+extension DeliveryState {
+    package mutating func tick(now: UInt64) -> DeliveryStep { DeliveryStep() }
+    package mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp] { [] }
+}
+
+/// The result of one input to a ``DeliveryState``.
+package struct DeliveryStep: Sendable {
+    package var settled: [SettledWakeUp] = []
+    /// Wake-ups that will be tried again.
+    package var retried = 0
+    package var feedback: CredentialFeedback = []
+    /// The rest of this answer is not to be read.
+    package var isBroken = false
+    /// The end of the round, after all of the above.
+    package var failure: GatewayFailure?
+
+    package init(settled: [SettledWakeUp] = [], failure: GatewayFailure? = nil) {
+        self.settled = settled
+        self.failure = failure
+    }
+}
+
+/// The time of an event, and a random number for jitter.
+package struct DeliveryMoment: Sendable {
+    /// Milliseconds.
+    package let now: UInt64
+    /// In [0, 1).
+    package let jitter: Double
+
+    package init(now: UInt64, jitter: Double) {
+        self.now = now
+        self.jitter = jitter
+    }
+}
+
+/// Answers that say something about the credential in use.
+package struct CredentialFeedback: OptionSet, Sendable {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    package static let worked = CredentialFeedback(rawValue: 1)
+    package static let expired = CredentialFeedback(rawValue: 2)
+    package static let tooManyUpdates = CredentialFeedback(rawValue: 4)
+}

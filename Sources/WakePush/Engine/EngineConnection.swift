@@ -1,0 +1,244 @@
+import WakeSystem
+
+/// One of the engine's connections over time: connecting, open, lost, connecting again. Used on
+/// the engine's thread only.
+final class EngineConnection {
+    private enum Stage {
+        /// Attempted again when there is work and the back-off allows.
+        case idle
+        case resolving
+        case connecting(any ByteStream, since: UInt64)
+        case open(any ByteStream)
+    }
+
+    /// The result of a step towards an open connection.
+    enum Progress {
+        case pending
+        case opened
+        /// No connection came about; nil: another attempt may succeed.
+        case failed(PushFailure?)
+    }
+
+    let index: Int
+    private let configuration: EngineConfiguration
+    private var stage = Stage.idle
+    /// Set while the stage is `open`.
+    private var connection: PushConnection?
+    private var backoff: Backoff
+    private var attempted: UInt64?
+    /// The jitter of the next attempt, drawn once.
+    private var random = 0.0
+    /// Since the last event, reading and writing have not had to wait.
+    private var mayRead = false
+    private var mayWrite = false
+
+    init(index: Int, _ configuration: EngineConfiguration) {
+        self.index = index
+        self.configuration = configuration
+        backoff = Self.backoff(configuration)
+    }
+
+    /// Even a connection that has worked is not made again at once: it counts as one failure.
+    private static func backoff(_ configuration: EngineConfiguration) -> Backoff {
+        Backoff(
+            base: .milliseconds(configuration.reconnectMilliseconds),
+            ceiling: .milliseconds(configuration.longestReconnectMilliseconds),
+            jitter: .stretch, failures: 1)
+    }
+
+    // MARK: Connecting
+
+    var isOpen: Bool {
+        if case .open = stage { return true }
+        return false
+    }
+
+    /// When the connection may be attempted again; nil unless it is idle.
+    var nextAttempt: UInt64? {
+        guard case .idle = stage else { return nil }
+        guard let attempted else { return 0 }
+        return attempted + UInt64(backoff.wait(random: random) / .milliseconds(1))
+    }
+
+    /// Begins an attempt: the addresses are to be resolved.
+    func attempt(now: UInt64) {
+        attempted = now
+        random = configuration.time.random()
+        stage = .resolving
+    }
+
+    /// Begins to connect to one of the resolved addresses.
+    func connect(
+        _ resolved: Result<[SocketAddress], PushFailure>, _ context: TLSContext?,
+        _ poller: Poller, now: UInt64
+    ) -> Progress {
+        switch resolved {
+        case .failure(let failure): return fail(failure == .unknownHost ? failure : nil)
+        case .success(let addresses):
+            // Connections spread over the addresses of a service, and a failed one moves on.
+            let address = addresses[(index + backoff.failures - 1) % addresses.count]
+            let stream: (any ByteStream)? =
+                if let context {
+                    TLSStream(to: address, host: configuration.host, context: context)
+                } else {
+                    PlainStream(to: address)
+                }
+            guard let stream, poller.add(stream.descriptor, .edges, token: UInt64(index)) else {
+                return fail(nil)
+            }
+            stage = .connecting(stream, since: now)
+            return .pending
+        }
+    }
+
+    /// Goes on with a connection that is being made.
+    /// - Parameters:
+    ///   - template: what is sent once it is open.
+    ///   - serial: the number it has then.
+    func open(_ template: RequestTemplate, serial: UInt32, now: UInt64) -> Progress {
+        guard case .connecting(let stream, let since) = stage else { return .pending }
+        guard now - min(now, since) < configuration.connectMilliseconds else { return fail(nil) }
+        // Before the first event, a connecting socket looks like one without an error.
+        guard mayWrite else { return .pending }
+        switch stream.open() {
+        case .waits:
+            mayWrite = false
+            return .pending
+        case .failed(let failure): return fail(failure)
+        case .open:
+            stage = .open(stream)
+            mayRead = true
+            connection = PushConnection(
+                template, limits: configuration.limits, serial: serial,
+                wallSeconds: configuration.time.wallSeconds(), now: now)
+            return .opened
+        }
+    }
+
+    /// Counts a failed attempt.
+    func fail(_ failure: PushFailure?) -> Progress {
+        close()
+        _ = backoff.fail(random: 0)
+        return .failed(failure)
+    }
+
+    // MARK: While open
+
+    /// Records an event. An edge is reported once, with all bits that hold then (epoll(7)).
+    func record(_ events: PollEvents) {
+        // A handshake may wait for either, whichever way it goes; and failures are met by both.
+        let isAny = !isOpen || events.intersects(.broken)
+        if isAny || events.intersects(.readable) || events.intersects(.readHangup) {
+            mayRead = true
+        }
+        if isAny || events.intersects(.writable) { mayWrite = true }
+    }
+
+    func setAuthorization(_ value: [UInt8]) { connection?.setAuthorization(value) }
+
+    /// Reads what is there, in moderation: other connections wait too.
+    func read(into buffer: inout [UInt8], now: UInt64) {
+        guard case .open(let stream) = stage else { return }
+        for _ in 0..<8 where mayRead {
+            switch stream.read(into: &buffer) {
+            case .moved(let count): connection?.receive(buffer, count: count, now: now)
+            case .waits: mayRead = false
+            case .ended:
+                mayRead = false
+                connection?.transportEnded()
+            }
+        }
+    }
+
+    /// Fills up to 64 KiB with pushes, sends them, and again.
+    func write(from queue: inout PushQueue, now: UInt64) {
+        guard case .open(let stream) = stage else { return }
+        connection?.advance(to: now)
+        for _ in 0..<8 where mayWrite {
+            connection?.fill(from: &queue)
+            switch connection?.flush(to: stream) ?? stream.flush() {
+            case .moved: break
+            case .waits: mayWrite = false
+            case .ended:
+                mayWrite = false
+                connection?.transportEnded()
+            case nil: return
+            }
+        }
+    }
+
+    /// Ends streams, or the connection, that have waited too long.
+    func tick(now: UInt64) { connection?.tick(now: now) }
+
+    /// Ends at once: all pushes in flight have their outcome.
+    func cancel() { connection?.cancel() }
+
+    /// Hands over the outcomes so far, and at the end of the connection its serial number.
+    /// - Parameter queue: of pushes; an ended connection takes none.
+    func takeOutcomes(
+        into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64
+    ) {
+        // What it still has to say leaves first: the reason, for a peer that broke the protocol.
+        if connection?.end != nil { write(from: &queue, now: now) }
+        connection?.takeOutcomes(into: &outcomes)
+        guard let connection, let end = connection.end else { return }
+        outcomes.ended.append(connection.serial)
+        if connection.isProven, end != .stalled {
+            backoff = Self.backoff(configuration)
+        } else {
+            _ = backoff.fail(random: 0)
+        }
+        close()
+    }
+
+    private func close() {
+        switch stage {
+        case .connecting(let stream, _), .open(let stream): stream.close()
+        case .idle, .resolving: break
+        }
+        connection?.wipe()
+        connection = nil
+        stage = .idle
+        mayRead = false
+        mayWrite = false
+    }
+
+    // MARK: For the poll timeout
+
+    /// Something is due from the far end, and its absence must be noticed.
+    var awaitsPeer: Bool {
+        switch stage {
+        case .idle, .resolving: false
+        case .connecting: true
+        case .open: connection?.awaitsPeer == true
+        }
+    }
+
+    /// More can be done before the next event.
+    /// - Parameter isQueued: pushes wait.
+    func isRunnable(isQueued: Bool) -> Bool {
+        guard isOpen else { return false }
+        if mayRead { return true }
+        guard mayWrite, let connection else { return false }
+        return connection.outputCount > 0 || isQueued && connection.room > 0
+    }
+}
+
+extension PushConnection {
+    /// The most bytes that are sent at once.
+    private static let writeBytes = 65_536
+
+    fileprivate mutating func fill(from queue: inout PushQueue) {
+        // Room shrinks with each push, and faster when a window is used up.
+        while queue.count > 0, outputCount < Self.writeBytes, room > 0 { queue.push(to: &self) }
+    }
+
+    /// - Returns: nil when there is nothing to send.
+    fileprivate mutating func flush(to stream: any ByteStream) -> StreamTransfer? {
+        guard outputCount > 0 else { return nil }
+        let (bytes, offset) = outputBytes
+        let transfer = stream.write(bytes, from: offset)
+        if case .moved(let count) = transfer { didSend(count) }
+        return transfer
+    }
+}

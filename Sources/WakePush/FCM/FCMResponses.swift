@@ -1,0 +1,198 @@
+private import WakeModel
+import WakeSystem
+
+/// The meaning of every answer of FCM, as a table.
+package enum FCMResponses {
+    package typealias Table = ResponseTable<FCMReason, FCMFault>
+    private typealias Row = Table.Row
+
+    package static let table = Table(
+        [
+            Row(200, nil, .accepted),
+            Row(404, .unregistered, .gone),
+            // NOT_FOUND without a reason: the project, or a proxy.
+            Row(404, nil, .refusedIfOthersAccepted(else: .projectUnknown)),
+            // Google, "Manage FCM registration tokens": of the token only if the message is right.
+            Row(400, .tokenInvalid, .goneIfOthersAccepted(else: .tokensRefused)),
+            Row(400, .requestInvalid, .misconfigured(.requestRefused(status: 400))),
+            Row(400, nil, .refusedIfOthersAccepted(else: .requestRefused(status: 400))),
+            Row(401, .thirdPartyAuthError, .refusedIfOthersAccepted(else: .tokensOfOtherPlatform)),
+            // UNAUTHENTICATED: `FCMTokenPolicy` asks for another token once, or calls it a fault.
+            Row(401, nil, .retry(.providerTokenExpired)),
+            Row(403, .senderIDMismatch, .refusedIfOthersAccepted(else: .tokensOfOtherProject)),
+            // PERMISSION_DENIED, or the API is not enabled.
+            Row(403, nil, .misconfigured(.forbidden)),
+            Row(405, nil, .misconfigured(.requestRefused(status: 405))),
+            Row(413, nil, .misconfigured(.requestRefused(status: 413))),
+            Row(429, nil, .retry(.throttled)),
+            Row(500...599, nil, .retry(.serviceFault)),
+            // 400 for reasons to come, 3xx, 409, 999.
+            Row(Int.min...Int.max, nil, .unknown),
+        ],
+        misconfiguration: { .fcm($0) }, unknown: { .requestRefused(status: $0) })
+
+    /// Seconds to wait at least after 429 ("Best practices when sending FCM messages at scale").
+    package static let throttledSeconds = 60
+
+    /// - Parameter body: the first bytes of the answer's body; only refusals need one.
+    package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
+        table.verdict(status: status, reason: status == 200 ? nil : FCMReason(body: body))
+    }
+}
+
+/// The reasons of FCM that are distinguished ("FCM error codes", and google.rpc.Status).
+package enum FCMReason: String, Sendable, Hashable, CaseIterable {
+    case unregistered = "UNREGISTERED"
+    /// INVALID_ARGUMENT of FCM itself, and nothing else in the request is blamed.
+    case tokenInvalid = "INVALID_ARGUMENT"
+    case senderIDMismatch = "SENDER_ID_MISMATCH"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    case unavailable = "UNAVAILABLE"
+    case internalError = "INTERNAL"
+    case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
+    /// Something in the request that is not the push token is blamed; not an `errorCode`.
+    case requestInvalid = ""
+
+    /// Longest body that is read, bytes: FCM sends some hundreds.
+    package static let bodyLimit = 4096
+    /// A violation of a field is four deep within the error; what is nested deeper is not Google's.
+    private static let depthLimit = 8
+
+    /// The reason in the body of an answer, read to its end; nil when it names none of these:
+    ///
+    ///     {"error":{"code":404,"status":"NOT_FOUND","message":"…","details":[{"@type":
+    ///     "type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"UNREGISTERED"}]}}
+    package init?(body: Span<UInt8>) {
+        guard !body.isEmpty, body.count <= Self.bodyLimit else { return nil }
+        var details = Details()
+        let isRead: Void? = try? JSONScanner.readObject(body.array, depthLimit: Self.depthLimit) {
+            scanner, name throws(JSONError) in
+            guard name.span.equals("error") else { return try scanner.skip() }
+            try details.readError(&scanner)
+        }
+        guard isRead != nil, let reason = details.reason else { return nil }
+        self = reason
+    }
+}
+
+/// The details of an error.
+private struct Details {
+    private var code: FCMReason?
+    /// A field of the request is blamed that is not the push token.
+    private var blamesRequest = false
+
+    /// Both details come together when FCM can say which field it is (message.token for a push
+    /// token that was never one).
+    var reason: FCMReason? { blamesRequest ? .requestInvalid : code }
+
+    mutating func readError(_ scanner: inout JSONScanner) throws(JSONError) {
+        var details = self
+        try scanner.object { scanner, name throws(JSONError) in
+            guard name.span.equals("details") else { return try scanner.skip() }
+            try scanner.array { scanner throws(JSONError) in try details.readDetail(&scanner) }
+        }
+        self = details
+    }
+
+    /// A google.protobuf.Any: its type may stand anywhere in it.
+    private mutating func readDetail(_ scanner: inout JSONScanner) throws(JSONError) {
+        var (type, code): ([UInt8], [UInt8]) = ([], [])
+        var fields: [[UInt8]] = []
+        try scanner.object { scanner, name throws(JSONError) in
+            switch String(decoding: name, as: UTF8.self) {
+            case "@type": type = try scanner.string()
+            case "errorCode": code = try scanner.string()
+            case "fieldViolations":
+                try scanner.array { scanner throws(JSONError) in
+                    fields.append(try Self.violatedField(&scanner))
+                }
+            default: try scanner.skip()
+            }
+        }
+        if type.span.equals("type.googleapis.com/google.firebase.fcm.v1.FcmError") {
+            self.code =
+                code.isEmpty ? nil : FCMReason(rawValue: String(decoding: code, as: UTF8.self))
+        } else if type.span.equals("type.googleapis.com/google.rpc.BadRequest") {
+            let isOfToken = fields.allSatisfy { $0.span.equals("message.token") }
+            if fields.isEmpty || !isOfToken { blamesRequest = true }
+        }
+    }
+
+    /// google.rpc.BadRequest.FieldViolation
+    private static func violatedField(_ scanner: inout JSONScanner) throws(JSONError) -> [UInt8] {
+        var field: [UInt8] = []
+        try scanner.object { scanner, name throws(JSONError) in
+            guard name.span.equals("field") else { return try scanner.skip() }
+            field = try scanner.string()
+        }
+        return field
+    }
+}
+
+/// A fault of an FCM gateway with which no wake-up of it can work.
+package enum FCMFault: Sendable, Hashable {
+    case grantRefused, exchangeUntrusted, cannotSign, tokenRefused, forbidden, projectUnknown
+    case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused
+    case exchangeRefused(status: Int)
+    case requestRefused(status: Int)
+
+    package var name: StaticString {
+        switch self {
+        case .grantRefused: "grant-refused"
+        case .exchangeRefused: "exchange-refused"
+        case .exchangeUntrusted: "exchange-untrusted"
+        case .cannotSign: "cannot-sign"
+        case .tokenRefused: "access-token-refused"
+        case .forbidden: "forbidden"
+        case .projectUnknown: "project-unknown"
+        case .tokensOfOtherProject: "tokens-of-other-project"
+        case .tokensOfOtherPlatform: "tokens-of-other-platform"
+        case .tokensRefused: "tokens-refused"
+        case .requestRefused: "request-refused"
+        }
+    }
+
+    package var message: String { "fcm: \(description)" }
+
+    private var description: String {
+        switch self {
+        case .grantRefused:
+            "the service account was refused when asking for an access token\nhint: check this "
+                + "machine's clock (timedatectl status), and that the key of [fcm] key was not "
+                + "deleted in the Google Cloud console"
+        case .exchangeRefused(let status):
+            "asking for an access token was refused with status \(status)\nhint: check token_uri "
+                + "in the file of [fcm] key, and that the service account is enabled"
+        case .exchangeUntrusted:
+            "no TLS, or an untrusted certificate, where access tokens are given out\nhint: check "
+                + "ca of this gateway, this machine's clock, and that ca-certificates is installed"
+        case .cannotSign:
+            "out of memory while signing the request for an access token\n"
+                + "hint: nothing was deleted; the next round tries again"
+        case .tokenRefused:
+            "a fresh access token was refused\nhint: check that the service account of [fcm] key "
+                + "is enabled and of this project, and that no proxy removes the authorization "
+                + "field"
+        case .forbidden:
+            "the service account is not allowed to push\nhint: enable the Firebase Cloud Messaging "
+                + "API in the project, and give the service account the role Firebase Cloud "
+                + "Messaging API Admin"
+        case .projectUnknown:
+            "the project is not known\n"
+                + "hint: check project_id in the file of [fcm] key, and host and port, if set"
+        case .tokensOfOtherProject:
+            "every push token was refused as one of another project\nhint: use the service account "
+                + "of the Firebase project that the app is built with; nothing was deleted"
+        case .tokensOfOtherPlatform:
+            "every push token was refused as one of a platform without credentials at FCM\nhint: "
+                + "register tokens of Apple devices as apns and of browsers as webpush; nothing "
+                + "was deleted"
+        case .tokensRefused:
+            "every push token was refused as no token of FCM\n"
+                + "hint: check what the app registers as fcm; nothing was deleted"
+        case .requestRefused(let status):
+            "the request itself was refused with status \(status)\n"
+                + "hint: check that [fcm] host and port, if set, name FCM; otherwise report this"
+        }
+    }
+}

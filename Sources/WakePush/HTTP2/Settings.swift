@@ -1,0 +1,66 @@
+/// Bounds of one connection.
+package struct ConnectionLimits: Sendable {
+    /// Streams open at once, whatever more the peer allows.
+    package var streams = 1000
+    /// Milliseconds until a push without an answer is given up, or a silent connection is.
+    package var answerMilliseconds: UInt64 = 10_000
+
+    package init() {}
+
+    /// Bytes of an answer's body that are kept.
+    static let bodyBytes = 4096
+    /// Bytes of one header block, before decoding.
+    static let blockBytes = 65_536
+    /// CONTINUATION frames of one header block.
+    static let continuations = 64
+    /// Our window for all streams together, bytes: refilled at half.
+    static let window = 1 << 20
+    /// Bytes a peer may make us queue without reading them.
+    static let unreadBytes = 1 << 19
+    /// Streams whose body waits for a window.
+    static let blockedStreams = 64
+}
+
+/// The peer's SETTINGS (RFC 9113 §6.5.2), at first the protocol's initial values.
+struct PeerSettings: Sendable, Equatable {
+    enum ID {
+        static let tableSize: UInt16 = 0x1
+        static let enablePush: UInt16 = 0x2
+        static let concurrentStreams: UInt16 = 0x3
+        static let initialWindow: UInt16 = 0x4
+        static let frameSize: UInt16 = 0x5
+    }
+
+    private(set) var tableSize = 4096
+    /// Unlimited until the peer says otherwise.
+    private(set) var concurrentStreams = Int.max
+    private(set) var initialWindow = 65_535
+    private(set) var frameSize = 16_384
+
+    /// Applies one entry; returns the connection error that its value is, or nil.
+    mutating func apply(id: UInt16, value: UInt32) -> UInt32? {
+        switch id {
+        case ID.tableSize: tableSize = Int(value)
+        case ID.enablePush where value > 1: return ErrorCode.protocolError
+        case ID.concurrentStreams: concurrentStreams = Int(value)
+        case ID.initialWindow:
+            guard value <= 0x7fff_ffff else { return ErrorCode.flowControl }
+            initialWindow = Int(value)
+        case ID.frameSize:
+            guard value >= 16_384, value <= 0xff_ffff else { return ErrorCode.protocolError }
+            frameSize = Int(value)
+        default: break
+        }
+        return nil
+    }
+}
+
+/// The reason why a connection takes no more pushes and can be dropped.
+package enum ConnectionEnd: Equatable, Sendable {
+    /// The peer sent GOAWAY with this code, and the streams it still answered are done.
+    case goAway(UInt32)
+    /// The peer broke the protocol; the code is the one it was told.
+    case violation(UInt32)
+    /// Nothing came for too long; every stream id is used; the transport ended; we ended it.
+    case stalled, exhausted, lost, cancelled
+}

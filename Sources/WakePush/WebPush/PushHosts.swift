@@ -1,0 +1,330 @@
+import WakeFetch
+import WakeModel
+import WakeSystem
+
+/// The hosts of a session and the order in which they send. They take turns, so that a host that
+/// hangs costs its own wake-ups only; those that have accepted nothing share half of all requests.
+struct PushHosts {
+    private let limits: WebPushLimits
+    private let policy: EndpointPolicy
+    private var hosts: [PushHost] = []
+    private var indexOfName: [[UInt8]: Int] = [:]
+    /// Of hosts that were forgotten.
+    private var free: [Int] = []
+
+    // A host is in one of the first two at most, see `PushHost.isListed`.
+
+    /// Hosts that may have something to send now.
+    private var ready = Deque<Int>()
+    /// Hosts that wait until fewer requests of unproven hosts are in flight.
+    private var unproven = Deque<Int>()
+    /// Hosts whose addresses are to be resolved.
+    private var unresolved = Deque<Int>()
+    private var lookUps = 0
+    private var inFlight = 0
+    private(set) var unprovenInFlight = 0
+    private var nextAdvance: UInt64 = 0
+
+    /// Milliseconds for which checked addresses are good.
+    static let addressLife: UInt64 = 60_000
+    /// Milliseconds between two passes over what waits for a time.
+    private static let advanceInterval: UInt64 = 100
+
+    init(_ policy: EndpointPolicy, _ limits: WebPushLimits) {
+        self.policy = policy
+        self.limits = limits
+    }
+
+    var indices: Range<Int> { hosts.indices }
+
+    subscript(host: Int) -> PushHost {
+        get { hosts[host] }
+        _modify { yield &hosts[host] }
+    }
+
+    /// The index of a host (in lower case), which it keeps while it is remembered. When there are
+    /// too many, idle ones are forgotten; nil when all are busy.
+    mutating func index(of name: [UInt8]) -> Int? {
+        if let index = indexOfName[name] { return index }
+        if indexOfName.count >= limits.hosts { forgetIdle() }
+        guard indexOfName.count < limits.hosts else { return nil }
+        let host = PushHost(name: name, fixedAddresses: policy.fixedAddresses)
+        if let index = free.popLast() {
+            hosts[index] = host
+            indexOfName[name] = index
+            return index
+        }
+        hosts.append(host)
+        indexOfName[name] = hosts.count - 1
+        return hosts.count - 1
+    }
+
+    private mutating func forgetIdle() {
+        for (name, index) in indexOfName where hosts[index].isIdle {
+            indexOfName[name] = nil
+            free.append(index)
+        }
+    }
+
+    mutating func append(_ entry: RetryQueue.Entry, to host: Int) {
+        hosts[host].queue.append(entry)
+        list(host)
+    }
+
+    mutating func advance(now: UInt64) {
+        guard now >= nextAdvance else { return }
+        nextAdvance = now + Self.advanceInterval
+        for host in hosts.indices where !hosts[host].queue.isEmpty {
+            hosts[host].queue.advance(now: now)
+            list(host)
+        }
+        // A host that was listed may have had nothing to send then: none waits for that.
+        let room = limits.unproven - unprovenInFlight
+        for _ in 0..<max(0, room) { listUnproven() }
+    }
+
+    /// The next wake-up to send, its host, and checked addresses of that.
+    mutating func next(
+        now: UInt64
+    ) -> (host: Int, entry: RetryQueue.Entry, addresses: [IPAddress])? {
+        while let host = ready.popFirst() {
+            hosts[host].isListed = false
+            guard hosts[host].queue.readyCount > 0, hosts[host].end == nil else { continue }
+            guard hosts[host].room(now: now, limits.perHost) > 0 else { continue }
+            if inFlight >= limits.total {
+                hosts[host].isListed = true
+                ready.prepend(host)
+                break
+            }
+            guard let addresses = addresses(of: host, now: now) else { continue }
+            if !hosts[host].hasAccepted, unprovenInFlight >= limits.unproven {
+                hosts[host].isListed = true
+                unproven.append(host)
+                continue
+            }
+            guard let entry = hosts[host].queue.popFirst() else { continue }
+            hosts[host].inFlight += 1
+            inFlight += 1
+            if !hosts[host].hasAccepted { unprovenInFlight += 1 }
+            list(host)
+            return (host, entry, addresses)
+        }
+        return nil
+    }
+
+    mutating func complete(_ host: Int) {
+        hosts[host].inFlight -= 1
+        inFlight -= 1
+        if !hosts[host].hasAccepted {
+            unprovenInFlight -= 1
+            listUnproven()
+        }
+        list(host)
+    }
+
+    /// Records an accepted wake-up; returns those held as gone until now, which are believed.
+    mutating func accept(_ host: Int) -> [RetryQueue.Entry] {
+        if !hosts[host].hasAccepted {
+            // Its requests are no longer of those that share the half.
+            unprovenInFlight -= hosts[host].inFlight
+            for _ in 0...hosts[host].inFlight { listUnproven() }
+        }
+        return hosts[host].accept()
+    }
+
+    private mutating func list(_ host: Int) {
+        guard !hosts[host].isListed, hosts[host].queue.readyCount > 0 else { return }
+        hosts[host].isListed = true
+        ready.append(host)
+    }
+
+    /// Lets one more of the unproven hosts send.
+    private mutating func listUnproven() {
+        while let host = unproven.popFirst() {
+            hosts[host].isListed = false
+            list(host)
+            if hosts[host].isListed { return }
+        }
+    }
+
+    /// Checked addresses of a host; nil while there are none.
+    private mutating func addresses(of host: Int, now: UInt64) -> [IPAddress]? {
+        switch hosts[host].resolution {
+        case .known(let addresses, let until):
+            if now >= until {
+                // They were checked: good enough until there are new ones.
+                hosts[host].resolution = .renewing(addresses)
+                unresolved.prepend(host)
+            }
+            return addresses
+        case .renewing(let addresses): return addresses
+        case .pending: return nil
+        case .unknown:
+            hosts[host].resolution = .pending
+            unresolved.append(host)
+            return nil
+        }
+    }
+
+    /// The next host whose name is to be resolved.
+    mutating func nextLookUp() -> Int? {
+        while lookUps < limits.lookUps, let host = unresolved.popFirst() {
+            guard hosts[host].end == nil else {
+                hosts[host].resolution = .unknown
+                continue
+            }
+            lookUps += 1
+            return host
+        }
+        return nil
+    }
+
+    /// Takes the result of a look-up; only checked addresses are connected to.
+    /// - Returns: why the host is to be given up; nil to go on.
+    mutating func resolve(
+        _ host: Int, _ result: Result<[IPAddress], ResolveError>, at moment: DeliveryMoment
+    ) -> (cause: RetryCause, failure: GatewayFailure)? {
+        lookUps -= 1
+        defer { list(host) }
+        hosts[host].resolution = .unknown
+        switch result {
+        case .success(let addresses) where policy.admits(addresses):
+            hosts[host].resolution = .known(addresses, until: moment.now + Self.addressLife)
+            return nil
+        case .success: return (.endpointRefused, .misconfigured(.webPush(.addressesRefused)))
+        case .failure(.notFound), .failure(.notAName): break
+        case .failure(.temporarily), .failure(.timedOut), .failure(.cancelled):
+            guard hosts[host].pause(at: moment) else { return nil }
+        }
+        return (.connectionFault, .unavailable(.unknownHost, .webPush))
+    }
+}
+
+/// One host of push services in a session: its wake-ups, its addresses, and its behaviour.
+struct PushHost {
+    fileprivate enum Resolution {
+        case unknown, pending
+        /// Checked, and good until then.
+        case known([IPAddress], until: UInt64)
+        /// The same while the name is resolved again.
+        case renewing([IPAddress])
+    }
+
+    /// Requests in flight to a host that has accepted nothing yet; each answer allows one more.
+    static let firstAllowance = 4
+    /// Refusals of a host that has accepted nothing, until it is given up for the round.
+    static let refusalLimit = 64
+    /// "Gone" that is believed of a host that has accepted nothing in this round: enough for a
+    /// server of one's own with a device or two, too few for one that says so to everything.
+    static let unprovenGoneLimit = 3
+
+    let name: [UInt8]
+    fileprivate var resolution: Resolution
+    fileprivate var queue = RetryQueue()
+    fileprivate var inFlight = 0
+    /// In one of the lists of hosts that may send.
+    fileprivate var isListed = false
+    /// "Gone" that is believed when the host accepts something.
+    private(set) var held: [RetryQueue.Entry] = []
+    /// Set once the host is given up for this round: the cause that its wake-ups are settled with.
+    private(set) var end: RetryCause?
+    private var reachability = HostBreaker()
+    private var service = ServiceBreaker()
+    private(set) var hasAccepted = false
+    private var refusals = 0
+    private var unprovenGone = 0
+    private var allowance = Self.firstAllowance
+
+    fileprivate init(name: [UInt8], fixedAddresses: [IPAddress]?) {
+        self.name = name
+        resolution = fixedAddresses.map { .known($0, until: .max) } ?? .unknown
+    }
+
+    /// Wake-ups that wait for their turn or for a time.
+    var waitingCount: Int { queue.readyCount + queue.delayedCount }
+
+    fileprivate var isIdle: Bool {
+        switch resolution {
+        case .pending, .renewing: false
+        case .unknown, .known: queue.isEmpty && inFlight == 0 && held.isEmpty && !isListed
+        }
+    }
+
+    mutating func retry(_ entry: RetryQueue.Entry, after milliseconds: UInt64, now: UInt64) {
+        queue.append(entry, after: milliseconds, now: now)
+    }
+
+    mutating func hold(_ entry: RetryQueue.Entry) { held.append(entry) }
+
+    /// Empties the held wake-ups.
+    mutating func releaseHeld() -> [RetryQueue.Entry] {
+        defer { held = [] }
+        return held
+    }
+
+    /// Gives the host up for this round; returns the wake-ups that waited.
+    mutating func close(_ cause: RetryCause) -> [RetryQueue.Entry] {
+        end = cause
+        return queue.removeAll()
+    }
+
+    /// Requests that may be added now.
+    fileprivate func room(now: UInt64, _ perHost: Int) -> Int {
+        var most = min(allowance, perHost)
+        if let limit = reachability.allowance(now: now) { most = min(most, limit) }
+        if let limit = service.allowance(now: now) { most = min(most, limit) }
+        return most - inFlight
+    }
+
+    /// Milliseconds in which the host has not worked; nil for one that works.
+    func failingFor(now: UInt64) -> UInt64? {
+        reachability.failingFor(now: now) ?? service.failingFor(now: now)
+    }
+
+    /// Records an answer of any kind.
+    mutating func answer() {
+        reachability.succeed()
+        allowance = min(allowance + 1, 1 << 16)
+    }
+
+    /// - Returns: the wake-ups held as gone until now.
+    fileprivate mutating func accept() -> [RetryQueue.Entry] {
+        hasAccepted = true
+        refusals = 0
+        service.succeed()
+        return releaseHeld()
+    }
+
+    /// Records that the host works, whatever it says of this wake-up.
+    mutating func work() { service.succeed() }
+
+    /// Records an answer of "too much" or "broken"; true when going on is of no use.
+    mutating func pushBack(at moment: DeliveryMoment) -> Bool {
+        service.fail(at: moment)
+        return service.isHopeless(now: moment.now)
+    }
+
+    /// Whether a definite "gone" is believed now.
+    mutating func believesGone() -> Bool {
+        guard !hasAccepted else { return true }
+        unprovenGone += 1
+        return unprovenGone <= Self.unprovenGoneLimit
+    }
+
+    /// - Returns: true when it has refused too many and accepted none.
+    mutating func refuse() -> Bool {
+        guard !hasAccepted else { return false }
+        refusals += 1
+        return refusals >= Self.refusalLimit
+    }
+
+    /// Records a request without an answer; true when the host is to be given up.
+    mutating func fail(at moment: DeliveryMoment) -> Bool {
+        allowance = max(1, allowance / 2)
+        return reachability.fail(hasAccepted: hasAccepted, at: moment)
+    }
+
+    fileprivate mutating func pause(at moment: DeliveryMoment) -> Bool {
+        reachability.pause(hasAccepted: hasAccepted, at: moment)
+    }
+}

@@ -1,0 +1,81 @@
+import WakeSystem
+
+/// The meaning of every answer of a Web Push or UnifiedPush service. No reason is read from bodies:
+/// `Never` has no values. Anybody may register any endpoint: refusals are the gateway's fault only
+/// when no host accepts anything in this round.
+package enum WebPushResponses {
+    package typealias Table = ResponseTable<Never, WebPushFault>
+    private typealias Row = Table.Row
+
+    package static let table = Table(
+        [
+            // RFC 8030 §5: 201. UnifiedPush (SERV): all of 200 to 299 "as a 201".
+            Row(200...299, nil, .accepted),
+            // RFC 8292 §4.2: another key than the one subscribed with, or a bad token.
+            Row(401, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 401))),
+            Row(403, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 403))),
+            // RFC 8030 §7.3: expired or never was; also any web server that is misconfigured.
+            Row(404, nil, .goneIfOthersAccepted(else: .endpointsUnknown)),
+            // RFC 9110 §15.5.9: a connection that was idle for too long.
+            Row(408, nil, .retry(.serviceFault)),
+            // RFC 9110 §15.5.11: "likely to be permanent". Of a host that has accepted nothing a
+            // few are believed (``PushHost/unprovenGoneLimit``), others as 404.
+            Row(410, nil, .gone),
+            // RFC 8030 §8.4: too many for this endpoint; others are none the worse.
+            Row(429, nil, .retry(.throttled)),
+            // 507 too: a service that is full has room again, or ntfy where nobody listens now.
+            Row(500...599, nil, .retry(.serviceFault)),
+            // 3xx is never followed: its target was not checked. 400, 405, 413 and others: ours.
+            Row(Int.min...Int.max, nil, .unknown),
+        ],
+        misconfiguration: { .webPush($0) }, unknown: { .requestRefused(status: $0) })
+
+    package static let throttledSeconds = 5
+
+    package static func verdict(status: Int) -> Verdict {
+        table.verdict(status: status, reason: nil)
+    }
+}
+
+/// A fault of the Web Push gateway; said only when nothing at all was accepted in a round.
+package enum WebPushFault: Sendable, Hashable {
+    case keyRefused(status: Int)
+    case requestRefused(status: Int)
+    case endpointsUnknown, untrusted, addressesRefused
+
+    package var name: StaticString {
+        switch self {
+        case .keyRefused: "key-refused"
+        case .requestRefused: "request-refused"
+        case .endpointsUnknown: "endpoints-unknown"
+        case .untrusted: "untrusted"
+        case .addressesRefused: "addresses-refused"
+        }
+    }
+
+    package var message: String { "webpush: \(description)" }
+
+    private var description: String {
+        switch self {
+        case .keyRefused(let status):
+            "the key was refused by every push service, with status \(status)\nhint: check that "
+                + "apps subscribe with the public key that reveille check shows, that [webpush] "
+                + "subject is set (Apple refuses wake-ups without), and this machine's clock; "
+                + "nothing was deleted"
+        case .requestRefused(let status):
+            "every wake-up was refused, with status \(status)\n"
+                + "hint: check [webpush] body and connect, if set; nothing was deleted"
+        case .endpointsUnknown:
+            "every endpoint was called unknown, by hosts that accepted nothing\n"
+                + "hint: check [webpush] connect, if set; at most three of a host were deleted"
+        case .untrusted:
+            "no TLS that may be trusted with any push service; nothing was sent\n"
+                + "hint: check [webpush] ca and connect, if set, this machine's clock, and that "
+                + "ca-certificates is installed"
+        case .addressesRefused:
+            "every push service has an address that is not public; nothing was sent\nhint: check "
+                + "this machine's name service, or name in [webpush] networks the network that a "
+                + "push service of your own is in"
+        }
+    }
+}

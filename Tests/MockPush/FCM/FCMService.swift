@@ -1,0 +1,126 @@
+import WakeSystem
+
+/// FCM v1, with the place where its access tokens are given out.
+final class FCMService: HTTPService {
+    private let options: FCMOptions
+    private var tokens: TokenIssuer
+    private var known: KnownMessage?
+    /// What no message may change.
+    private var constant: [String]?
+    /// The value of `authorization` that was good last.
+    private var lastAuthorization = ""
+
+    private static let suffix = "/messages:send"
+    private static let prefix = "/v1/projects/"
+
+    init(_ options: FCMOptions) throws {
+        self.options = options
+        tokens = try TokenIssuer(options)
+        super.init(options.common)
+    }
+
+    override var places: [Place] {
+        guard let port = options.tokenPort else { return super.places }
+        return super.places + [Place(name: "token port", port: port)]
+    }
+
+    override func judge(_ request: HTTPRequest) -> Reaction {
+        if request.path == "/token" { return exchange(request) }
+        // The second port is for exchanges alone.
+        if request.place > 0 { return refuse("path", FCMError.answer(404, "NOT_FOUND")) }
+        if let refusal = headRefusal(request) { return refusal }
+        do throws(FCMMessage.Fault) {
+            let token = try token(of: request.body)
+            return settle(token, request)
+        } catch {
+            return refuse(error.word, FCMError.violation(of: error.field, error.word))
+        }
+    }
+
+    // MARK: Messages
+
+    private func headRefusal(_ request: HTTPRequest) -> Reaction? {
+        guard request.path.hasPrefix(Self.prefix), request.path.hasSuffix(Self.suffix) else {
+            return refuse("path", FCMError.answer(404, "NOT_FOUND"))
+        }
+        guard request.method == "POST" else {
+            return refuse("method", FCMError.answer(404, "NOT_FOUND"))
+        }
+        let project = request.path.dropFirst(Self.prefix.count).dropLast(Self.suffix.count)
+        guard !project.isEmpty, options.project == nil || options.project == String(project) else {
+            return refuse("project", FCMError.answer(403, "PERMISSION_DENIED"))
+        }
+        if let word = tokens.refusal(of: request.field("authorization"), now: clock.seconds) {
+            return refuse(word, FCMError.answer(401, "UNAUTHENTICATED"))
+        }
+        let type = request.field("content-type")?.lowercased() ?? ""
+        guard type == "application/json" || type.hasPrefix("application/json;") else {
+            return refuse("content-type", FCMError.violation(of: "body", "not JSON"))
+        }
+        guard request.bodyCount == request.body.count else {
+            return refuse("too-large", FCMError.answer(413, ""))
+        }
+        if let length = request.field("content-length"), Int(length) != request.bodyCount {
+            return refuse("content-length", FCMError.violation(of: "body", "not as long"))
+        }
+        return nil
+    }
+
+    private func token(of body: [UInt8]) throws(FCMMessage.Fault) -> [UInt8] {
+        if let token = known?.token(of: body) { return token }
+        let message = try FCMMessage(body, options)
+        if let constant, constant != message.constant {
+            throw FCMMessage.Fault("not-constant", "message")
+        }
+        constant = message.constant
+        known = KnownMessage(body, token: message.token)
+        return message.token
+    }
+
+    /// What comes of a message that is as it must be.
+    private func settle(_ token: [UInt8], _ request: HTTPRequest) -> Reaction {
+        tally.proper += 1
+        checkRest(token)
+        if falls(options.revokeEvery) {
+            tally.faults["revoked", default: 0] += 1
+            tokens.revokeAll()
+            return .answer(FCMError.answer(401, "UNAUTHENTICATED"), nil)
+        }
+        if let fault = connectionFault(token) { return fault }
+        if let told = told(token), told.status != 200 {
+            rest(token, seconds: told.retryAfter)
+            return .answer(
+                FCMError.answer(told.status, told.reason, retryAfter: told.retryAfter), nil)
+        }
+        tally.deliver(token)
+        let project = request.path.dropFirst(Self.prefix.count).dropLast(Self.suffix.count)
+        return .answer(
+            .json(200, "{\"name\":\"projects/\(project)/messages/0:\(tally.delivered)\"}"), nil)
+    }
+
+    private func refuse(_ word: String, _ answer: HTTPAnswer) -> Reaction {
+        refuse(word)
+        return .answer(answer, nil)
+    }
+
+    // MARK: Exchanges
+
+    private func exchange(_ request: HTTPRequest) -> Reaction {
+        let outcome = tokens.exchange(request, now: clock.seconds)
+        if let word = outcome.refusal { refuse(word) }
+        if let fault = outcome.fault { tally.faults[fault, default: 0] += 1 }
+        var answer = outcome.answer
+        answer.delay += options.tokenLatency
+        tokens.underWay.begin()
+        let underWay = tokens.underWay
+        return .answer(answer, Ticket { underWay.end() })
+    }
+
+    override func members() -> [(name: String, json: String)] {
+        [
+            ("exchanges", "\(tokens.exchanges)"), ("issued", "\(tokens.issued)"),
+            ("mostExchanges", "\(tokens.underWay.most)"),
+            ("assertions", "\(tokens.assertions)"),
+        ]
+    }
+}

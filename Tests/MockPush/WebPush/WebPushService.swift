@@ -1,0 +1,150 @@
+import WakeSystem
+
+/// Many push services in one: each name that is asked for is a host of its own.
+final class WebPushService: HTTPService {
+    private let options: WebPushOptions
+    private var check: WebPushCheck
+    private var hosts: [String: PushHost] = [:]
+    /// Endpoints in the order of their first proper request.
+    private var endpoints: [[UInt8]: Int] = [:]
+    private var redirects = 0
+    private var redirectsFollowed = 0
+
+    private static let redirected = "/redirected/"
+
+    init(_ options: WebPushOptions) {
+        self.options = options
+        check = WebPushCheck(options)
+        super.init(options.common)
+    }
+
+    override var places: [Place] {
+        super.places.map { place in
+            var place = place
+            place.readsHello = options.hangsInHandshake
+            return place
+        }
+    }
+
+    override func isSilent(name: String) -> Bool {
+        guard case .named(let names) = options.hangingHosts, names.contains(name) else {
+            return false
+        }
+        host(name).silenced += 1
+        return true
+    }
+
+    override func judge(_ request: HTTPRequest) -> Reaction {
+        let host = host(request.host)
+        host.requests += 1
+        host.connections.insert(request.connection)
+        host.underWay.begin()
+        let ticket = Ticket { [underWay = host.underWay] in underWay.end() }
+        if request.path.hasPrefix(Self.redirected) {
+            redirectsFollowed += 1
+            return .answer(HTTPAnswer(404), ticket)
+        }
+        if let value = request.field("authorization") { host.credentials.insert(value) }
+        if let refusal = check.refusal(of: request, now: clock.seconds) {
+            refuse(refusal.word)
+            let text = "{\"code\":\(refusal.status),\"error\":\"\(refusal.word)\"}"
+            return .answer(.json(refusal.status, text), ticket)
+        }
+        return settle(request, host, ticket)
+    }
+
+    private func host(_ name: String) -> PushHost {
+        if let known = hosts[name] { return known }
+        let host = PushHost(number: hosts.count + 1)
+        hosts[name] = host
+        return host
+    }
+
+    private func isOne(_ hosts: WebPushOptions.Hosts, _ host: PushHost, _ name: String) -> Bool {
+        switch hosts {
+        case .first(let count): host.number <= count
+        case .named(let names): names.contains(name)
+        }
+    }
+
+    /// What comes of a request that is as it must be.
+    private func settle(_ request: HTTPRequest, _ host: PushHost, _ ticket: Ticket) -> Reaction {
+        let endpoint = Array((request.origin + request.path).utf8)
+        tally.proper += 1
+        host.endpoints.insert(endpoint)
+        checkRest(endpoint)
+        if isOne(options.hangingHosts, host, request.host) {
+            tally.faults["hung", default: 0] += 1
+            return .hang(ticket)
+        }
+        if let fault = connectionFault(endpoint) { return fault }
+        var answer = answer(request, endpoint, host)
+        if isOne(options.slowHosts, host, request.host) { answer.delay += options.slowness }
+        return .answer(answer, ticket)
+    }
+
+    private func answer(
+        _ request: HTTPRequest, _ endpoint: [UInt8], _ host: PushHost
+    ) -> HTTPAnswer {
+        if let seconds = throttled(endpoint) {
+            rest(endpoint, seconds: seconds)
+            return HTTPAnswer(429, [("retry-after", "\(seconds)")])
+        }
+        let told = told(endpoint)
+        if let told, !(200...299).contains(told.status) {
+            rest(endpoint, seconds: told.retryAfter)
+            return self.answer(told, request)
+        }
+        let before = tally.duplicates
+        tally.deliver(endpoint)
+        host.delivered += 1
+        host.duplicates += tally.duplicates - before
+        var answer = HTTPAnswer(
+            told?.status ?? options.accepts,
+            [("location", "\(request.origin)/message/\(tally.delivered)"), ("ttl", "0")])
+        if falls(options.oversizedEvery) {
+            tally.faults["oversized", default: 0] += 1
+            answer.parts = Self.blocks(64)
+        }
+        if falls(options.endlessEvery) {
+            tally.faults["endless", default: 0] += 1
+            answer.parts = Self.blocks(1)
+            answer.end = .endless
+        }
+        return answer
+    }
+
+    private static func blocks(_ count: Int) -> [HTTPAnswer.Part] {
+        let block = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
+        return Array(repeating: HTTPAnswer.Part(bytes: block), count: count)
+    }
+
+    private func answer(_ told: ToldAnswer, _ request: HTTPRequest) -> HTTPAnswer {
+        var answer = HTTPAnswer(told.status)
+        if let seconds = told.retryAfter {
+            answer.fields.append(("retry-after", "\(seconds)"))
+        }
+        if (300...399).contains(told.status) {
+            redirects += 1
+            let place = options.redirectTo ?? "\(request.origin)\(Self.redirected)\(redirects)"
+            answer.fields.append(("location", place))
+        }
+        return answer
+    }
+
+    /// Seconds to wait, at the first proper request of every so many endpoints.
+    private func throttled(_ endpoint: [UInt8]) -> Int? {
+        guard let throttle = options.throttle, endpoints[endpoint] == nil else { return nil }
+        endpoints[endpoint] = endpoints.count + 1
+        guard endpoints.count.isMultiple(of: throttle.every) else { return nil }
+        tally.faults["429", default: 0] += 1
+        return throttle.seconds
+    }
+
+    override func members() -> [(name: String, json: String)] {
+        [
+            ("redirects", "\(redirects)"), ("redirectsFollowed", "\(redirectsFollowed)"),
+            ("hosts", Tally.object(hosts.map { ($0.key, $0.value.json) })),
+        ]
+    }
+}

@@ -1,0 +1,212 @@
+import TestSupport
+import Testing
+import WakeFetch
+import WakeModel
+
+@testable import WakePush
+
+@Suite("Web Push flow")
+struct WebPushDeliveryTests {
+    private func wakeUps(_ count: Int, over hosts: Int = 1) throws -> [WakeUp] {
+        try (0..<count).map { try WebPushWorld.wakeUp($0, "push\($0 % hosts).example.org") }
+    }
+
+    @Test("everything that is accepted is settled as accepted, after one look-up for each host")
+    func accepted() throws {
+        var world = WebPushWorld()
+        world.run(try wakeUps(500, over: 5))
+        #expect(world.settled.count == 500 && world.settled.values.allSatisfy { $0 == .accepted })
+        #expect(world.lookUps.count == 5 && world.lookUps.values.allSatisfy { $0 == 1 })
+        #expect(world.sent == 500 && world.failure == nil)
+    }
+
+    @Test("no host gets more than its share at once, and all together not more than theirs")
+    func bounds() throws {
+        var limits = WebPushLimits()
+        (limits.perHost, limits.total) = (5, 18)
+        var world = WebPushWorld(limits: limits)
+        world.run(try wakeUps(2000, over: 7))
+        #expect(world.mostAtHost == 5 && world.mostInFlight == 18)
+        #expect(world.settled.count == 2000)
+    }
+
+    @Test("a host that has answered nothing gets four requests, not sixteen")
+    func slowStart() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (9999, .answered(201)) }
+        world.add(try wakeUps(100))
+        for _ in 0..<20 { world.step() }
+        #expect(world.mostAtHost == 4)
+    }
+
+    @Test("429 is for its endpoint: it waits as long as it is told, the others do not")
+    func throttled() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, attempt in
+            number == 3 && attempt == 1
+                ? (20, .answered(status: 429, retryAfter: 90)) : (20, .answered(201))
+        }
+        world.run(try wakeUps(50))
+        #expect(world.settled.values.allSatisfy { $0 == .accepted } && world.retried == 1)
+        let late = try #require(world.times[3])
+        #expect(late >= 91_000 && late <= 91_000 + 46_000)
+        for number in 0..<50 where number != 3 {
+            #expect(try #require(world.times[number]) < 3000)
+        }
+    }
+
+    @Test("429 for longer than a round lasts is given up at once")
+    func throttledForLong() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in
+            number == 0
+                ? (20, .answered(status: 429, retryAfter: 7000)) : (20, .answered(201))
+        }
+        world.run(try wakeUps(2))
+        #expect(world.settled == [0: .retry(.throttled), 1: .accepted])
+        #expect(world.now < 3000)
+    }
+
+    @Test("404 is believed once its host has accepted something, also what came before")
+    func goneWithEvidence() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in
+            (UInt64(20 + number), .answered(number == 7 ? 201 : 404))
+        }
+        world.run(try wakeUps(8))
+        #expect(world.settled[7] == .accepted)
+        for number in 0..<7 { #expect(world.settled[number] == .gone) }
+    }
+
+    @Test("404 to everything deletes nothing, and is told when nothing was accepted anywhere")
+    func goneWithoutEvidence() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (20, .answered(404)) }
+        world.run(try wakeUps(300, over: 3))
+        #expect(world.failure == .misconfigured(.webPush(.endpointsUnknown)))
+        #expect(!world.settled.values.contains(.gone))
+        // Given up after 64 refusals each.
+        #expect(world.sent < 3 * (64 + 16))
+    }
+
+    @Test("404 of one host to everything deletes nothing there while another host accepts")
+    func goneAtOneHost() throws {
+        var world = WebPushWorld()
+        world.answer = { host, _, _ in (20, .answered(host.hasPrefix("push0") ? 404 : 201)) }
+        world.run(try wakeUps(400, over: 2))
+        #expect(world.failure == nil)
+        for number in 0..<400 {
+            let expected: Delivery = number % 2 == 0 ? .retry(.unknownRefusal) : .accepted
+            #expect(world.settled[number] == expected)
+        }
+    }
+
+    @Test("410 to everything is believed three times of a host that accepted nothing, no more")
+    func goneWithoutEnd() throws {
+        var world = WebPushWorld()
+        world.answer = { host, _, _ in (20, .answered(host.hasPrefix("push0") ? 410 : 201)) }
+        world.run(try wakeUps(400, over: 2))
+        #expect(world.failure == nil)
+        #expect(world.settled.values.count { $0 == .gone } == 3)
+        #expect(world.settled.values.count { $0 == .retry(.unknownRefusal) } == 197)
+        #expect(world.settled.values.count { $0 == .accepted } == 200)
+    }
+
+    @Test("410 is believed as often as it comes of a host that accepts others")
+    func goneBesideAccepted() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in (20, .answered(number % 10 == 9 ? 201 : 410)) }
+        world.run(try wakeUps(200))
+        #expect(world.settled.values.count { $0 == .gone } == 180)
+    }
+
+    @Test("410 of a few is believed of any host")
+    func goneForGood() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (20, .answered(410)) }
+        world.run(try wakeUps(3))
+        #expect(world.settled.values.allSatisfy { $0 == .gone } && world.settled.count == 3)
+    }
+
+    @Test(
+        "a refusal of one endpoint does not stop the gateway, nor the host",
+        arguments: [301, 400, 401, 403, 405, 413, 418])
+    func refusedOne(_ status: Int) throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in (20, .answered(number % 10 == 0 ? status : 201)) }
+        world.run(try wakeUps(1000))
+        #expect(world.failure == nil && world.sent == 1000)
+        for number in 0..<1000 {
+            let expected: Delivery = number % 10 == 0 ? .retry(.unknownRefusal) : .accepted
+            #expect(world.settled[number] == expected)
+        }
+    }
+
+    @Test("a host that refuses everything is left alone; the others go on")
+    func refusingHost() throws {
+        var world = WebPushWorld()
+        world.answer = { host, _, _ in (20, .answered(host.hasPrefix("push0") ? 403 : 201)) }
+        world.run(try wakeUps(4000, over: 4))
+        #expect(world.failure == nil)
+        #expect(world.settled.values.count { $0 == .accepted } == 3000)
+        #expect(world.settled.values.count { $0 == .retry(.unknownRefusal) } == 1000)
+        #expect(try #require(world.asked["push0.example.org"]) <= 64 + 16)
+    }
+
+    @Test("when every host refuses, the gateway is at fault")
+    func allRefuse() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (20, .answered(403)) }
+        world.run(try wakeUps(10, over: 5))
+        #expect(world.failure == .misconfigured(.webPush(.keyRefused(status: 403))))
+        #expect(world.settled.count == 9)
+    }
+
+    @Test("one 5xx costs one more attempt; ten of them the wake-up")
+    func serviceFault() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, attempt in
+            let isFailing = number == 1 && attempt == 1 || number == 2
+            return (20, .answered(isFailing ? 507 : 201))
+        }
+        world.run(try wakeUps(5))
+        #expect(world.settled[1] == .accepted && world.settled[2] == .retry(.serviceFault))
+        #expect(world.sent == 5 + 1 + 9)
+    }
+
+    @Test("a reply larger than what is read was still accepted")
+    func largeReply() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (20, .failed(.tooLarge)) }
+        world.run(try wakeUps(1))
+        #expect(world.settled == [0: .accepted])
+    }
+
+    @Test("draining settles what is held, and the flow goes on")
+    func draining() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (20, .answered(404)) }
+        world.add(try wakeUps(3))
+        world.flow.flush(isFinal: false)
+        for _ in 0..<10 { world.step() }
+        #expect(world.settled.values.allSatisfy { $0 == .retry(.unknownRefusal) })
+        #expect(world.settled.count == 3 && world.failure == nil)
+        world.answer = { _, _, _ in (20, .answered(201)) }
+        world.add([try WebPushWorld.wakeUp(3, "push0.example.org")])
+        for _ in 0..<10 { world.step() }
+        #expect(world.settled[3] == .accepted)
+    }
+
+    @Test("landing lets nothing more leave, and takes what comes back")
+    func landing() throws {
+        var world = WebPushWorld()
+        world.answer = { _, _, _ in (5000, .answered(201)) }
+        world.add(try wakeUps(10))
+        world.step()
+        world.flow.quiesce()
+        let count = world.flow.inFlight
+        #expect(count == 4)
+        for _ in 0..<100 { world.step() }
+        #expect(world.flow.inFlight == 0 && world.sent == 4 && world.settled.count == 4)
+    }
+}
