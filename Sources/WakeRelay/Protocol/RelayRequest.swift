@@ -1,0 +1,94 @@
+private import WakeModel
+package import WakeSodium
+import WakeSystem
+
+/// The signed part of `POST /v1/relay/wakes` (RFC 9421, RFC 9530). A server parses it, looks up the
+/// key, verifies authority and body, and asks its ``ReplayGuard`` whether the request is new.
+package struct RelayRequest: Sendable, Equatable {
+    package static let path: StaticString = "/v1/relay/wakes"
+    package static let contentType: StaticString = "application/json"
+    /// The largest body, in bytes.
+    package static let maximumBytes = 655_360
+
+    package let contentDigest: ContentDigest
+    package let signature: MessageSignature
+
+    /// Signs.
+    /// - Parameters:
+    ///   - authority: of the relay: host, and port unless it is the scheme's own; lower case.
+    ///   - created: seconds since 1970.
+    package init(
+        body: Span<UInt8>, authority: [UInt8], key: SigningKey, created: Int, nonce: SignatureNonce
+    ) {
+        contentDigest = ContentDigest(of: body)
+        let components = MessageSignature.Components(
+            authority: authority, contentDigest: contentDigest.field)
+        signature = MessageSignature(components, created: created, nonce: nonce, key: key)
+    }
+
+    /// Parses the values of the fields; nil for a field that is missing.
+    /// - Throws: `missing` or `malformed`.
+    package init(
+        contentType: [UInt8]?, contentDigest: [UInt8]?, signatureInput: [UInt8]?,
+        signature: [UInt8]?
+    ) throws(SignatureError) {
+        guard let signatureInput, let signature else { throw .missing }
+        guard let contentType, contentType.span.equals(Self.contentType), let contentDigest,
+            let digest = ContentDigest(field: contentDigest),
+            let parsed = MessageSignature(input: signatureInput, signature: signature)
+        else { throw .malformed }
+        self.contentDigest = digest
+        self.signature = parsed
+    }
+
+    /// The public key that the request claims to be signed with, 32 bytes.
+    package var key: [UInt8] { signature.parameters.key }
+
+    /// Verifies everything but the body, which may still be missing; throws `wrong`.
+    package func verify(authority: [UInt8], key: VerifyingKey) throws(SignatureError) {
+        let components = MessageSignature.Components(
+            authority: authority, contentDigest: contentDigest.field)
+        guard signature.verifies(components, key: key) else { throw .wrong }
+    }
+
+    /// Verifies the body; throws `wrong`.
+    package func verify(body: Span<UInt8>) throws(SignatureError) {
+        guard ContentDigest(of: body) == contentDigest else { throw .wrong }
+    }
+
+    /// Names and values of the fields.
+    package var fields: [(name: StaticString, value: [UInt8])] {
+        [
+            ("Content-Type", Self.contentType.bytes), ("Content-Digest", contentDigest.field),
+            ("Signature-Input", signature.inputField), ("Signature", signature.signatureField),
+        ]
+    }
+}
+
+/// The field `Content-Digest` (RFC 9530 §2) with SHA-256 and nothing else.
+package struct ContentDigest: Sendable, Equatable {
+    /// 32 bytes.
+    package let sha256: [UInt8]
+
+    /// The digest of a body.
+    package init(of body: Span<UInt8>) { sha256 = SHA256.hash(body) }
+
+    /// Parses the value of the field; nil for anything but one SHA-256.
+    package init?(field: [UInt8]) {
+        var reader = StructuredFieldReader(field)
+        guard (try? reader.expect("sha-256=")) != nil, let bytes = try? reader.bytes(),
+            bytes.count == 32, reader.isAtEnd
+        else { return nil }
+        sha256 = bytes
+    }
+
+    /// Compares in constant time.
+    package static func == (left: ContentDigest, right: ContentDigest) -> Bool {
+        var difference: UInt8 = 0
+        for (one, other) in zip(left.sha256, right.sha256) { difference |= one ^ other }
+        return difference == 0
+    }
+
+    /// The value of the field.
+    package var field: [UInt8] { [UInt8](text: "sha-256=") + StructuredBytes.encode(sha256) }
+}

@@ -1,0 +1,131 @@
+import WakeModel
+import WakePush
+import WakeSystem
+
+/// The gateway sessions that requests share, as a value: one for each push service and lifetime,
+/// opened at first use and kept while used. Apple treats rapid reconnects as an attack.
+struct RelaySessionPool {
+    enum Choice {
+        case session(Int)
+        /// It failed a moment ago, and is not tried again yet.
+        case failed(GatewayFailure)
+        /// There is no such gateway.
+        case off
+    }
+
+    private struct Key: Hashable {
+        let service: PushService
+        let lifetime: Int
+    }
+
+    private struct Open {
+        let key: Key
+        let session: any GatewaySession
+        let since: UInt64
+        var used: UInt64
+        var unsettled = 0
+    }
+
+    /// The pause after a failure.
+    private struct Pause {
+        var backoff = Backoff(base: .seconds(30), ceiling: .seconds(900), jitter: .stretch)
+        var until: UInt64 = 0
+        var failure: GatewayFailure
+    }
+
+    private let gateways: [PushService: any Gateway]
+    private let report: @Sendable (Int, GatewayReport) -> Void
+    private var open: [Int: Open] = [:]
+    private var current: [Key: Int] = [:]
+    private var pauses: [PushService: Pause] = [:]
+    private var last = 0
+
+    /// Milliseconds for which a session takes new wake-ups: all of them have one expiry time.
+    private static let age: UInt64 = 1_800_000
+    /// Milliseconds without use after which a session is closed.
+    private static let idle: UInt64 = 600_000
+    /// Lifetimes of sessions in seconds: requests for any share sessions of a few steps.
+    /// A wake-up kept longer is harmless: it has no content, and the next one replaces it.
+    private static let lifetimes = [7_200, 28_800, 86_400, 604_800]
+
+    /// - Parameter report: called from any thread, with the session's number.
+    init(gateways: [any Gateway], report: @escaping @Sendable (Int, GatewayReport) -> Void) {
+        self.gateways = Dictionary(gateways.map { ($0.service, $0) }) { first, _ in first }
+        self.report = report
+    }
+
+    var isEmpty: Bool { open.isEmpty }
+    /// Wake-ups in sessions, also those of clients that are gone.
+    var unsettled: Int { open.values.reduce(0) { $0 + max(0, $1.unsettled) } }
+
+    /// The lifetime of the session for a request of `seconds`: at least that, up to a week.
+    static func sessionLifetime(for seconds: Int) -> Int {
+        lifetimes.first { $0 >= seconds } ?? lifetimes[lifetimes.count - 1]
+    }
+
+    /// The session for wake-ups of a push service.
+    /// - Parameter lifetime: the requested seconds.
+    mutating func choose(_ service: PushService, lifetime: Int, now: UInt64) -> Choice {
+        guard let gateway = gateways[service] else { return .off }
+        let key = Key(service: service, lifetime: Self.sessionLifetime(for: lifetime))
+        if let number = current[key], let open = open[number], now - open.since < Self.age {
+            return .session(number)
+        }
+        if let pause = pauses[service], now < pause.until { return .failed(pause.failure) }
+        last += 1
+        let number = last
+        // A wake-up sent at the end of the session's age still has its whole lifetime ahead.
+        let session = gateway.open(lifetime: key.lifetime + Int(Self.age / 1000)) {
+            [report] in report(number, $0)
+        }
+        open[number] = Open(key: key, session: session, since: now, used: now)
+        current[key] = number
+        return .session(number)
+    }
+
+    mutating func send(_ wakeUps: [WakeUp], to number: Int, now: UInt64) {
+        open[number]?.used = now
+        open[number]?.unsettled += wakeUps.count
+        guard let session = open[number]?.session else { return }
+        session.send(wakeUps)
+        // An ambiguous answer must not wait for a later request, which may never come.
+        session.flush(isFinal: false)
+    }
+
+    mutating func settled(_ wakeUps: [SettledWakeUp], by number: Int) {
+        guard let key = open[number]?.key else { return }
+        open[number]?.unsettled -= wakeUps.count
+        if wakeUps.contains(where: { $0.delivery == .accepted }) { pauses[key.service] = nil }
+    }
+
+    /// - Returns: the session's push service; nil when the session is already closed.
+    mutating func failed(_ number: Int, _ failure: GatewayFailure, now: UInt64) -> PushService? {
+        guard let ended = close(number) else { return nil }
+        var pause = pauses[ended.key.service] ?? Pause(failure: failure)
+        pause.failure = failure
+        pause.until = now + UInt64(pause.backoff.fail(random: 0) / .milliseconds(1))
+        pauses[ended.key.service] = pause
+        return ended.key.service
+    }
+
+    /// Closes sessions that are old or unused; called several times a second.
+    mutating func tick(now: UInt64) {
+        for (number, entry) in open {
+            let isOld = now - entry.since >= Self.age
+            if entry.unsettled <= 0, isOld || now - entry.used >= Self.idle {
+                close(number)?.session.cancel()
+            } else {
+                entry.session.tick()
+            }
+        }
+    }
+
+    mutating func stop() { for number in Array(open.keys) { close(number)?.session.cancel() } }
+
+    @discardableResult
+    private mutating func close(_ number: Int) -> Open? {
+        guard let ended = open.removeValue(forKey: number) else { return nil }
+        if current[ended.key] == number { current[ended.key] = nil }
+        return ended
+    }
+}

@@ -1,0 +1,265 @@
+import TestSupport
+import Testing
+import WakeModel
+import WakePush
+
+@testable import WakeRelay
+
+@Suite("RelayDeliveryState")
+struct RelayDeliveryStateTests {
+    private func state(_ count: Int, draining: Bool = true) throws -> RelayDeliveryState {
+        var state = RelayDeliveryState(.apns)
+        state.add(try WakeUp.numbered(0..<count))
+        if draining { state.flush(isFinal: false) }
+        return state
+    }
+
+    private func lines(_ lines: RelayLine...) -> [UInt8] { lines.flatMap(\.text) }
+
+    @Test("requests are full while more comes, and as large as there is in the end")
+    func batches() throws {
+        var state = try state(2500, draining: false)
+        let first = try state.request(now: 0)
+        let second = try state.request(now: 0)
+        #expect(first.entries.count == 1000 && second.entries.count == 1000)
+        let isIdle = state.isIdle(now: 0)
+        #expect(isIdle && state.inFlight == 2000)
+        let answer = (0..<1000).flatMap { RelayLine.delivery(wake: $0, .accepted).text }
+        let step = state.read(answer.span, of: first.request)
+        #expect(step.settled.count == 1000)
+        _ = state.ended(first.request, .completed, now: 0, random: 0)
+        // The rest waits for more.
+        let rests = state.isIdle(now: 0)
+        #expect(rests)
+        state.flush(isFinal: false)
+        let third = try state.request(now: 0)
+        #expect(third.entries.count == 500)
+    }
+
+    @Test("a small number waits a second for others, not longer, and not when that was all")
+    func small() throws {
+        var state = try state(3, draining: false)
+        let waits = state.isIdle(now: 0)
+        state.add(try WakeUp.numbered(3..<5))
+        let waitsStill = state.isIdle(now: 999)
+        #expect(waits && waitsStill)
+        let (_, entries) = try state.request(now: 1000)
+        #expect(entries.count == 5)
+        state.add(try WakeUp.numbered(5..<6))
+        state.flush(isFinal: false)
+        let (_, last) = try state.request(now: 1001)
+        #expect(last.count == 1)
+    }
+
+    @Test("large push tokens make smaller requests")
+    func bytes() throws {
+        var state = RelayDeliveryState(.fcm)
+        let token = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x5C, count: 508))
+        state.add((0..<2000).map { WakeUp(reference: $0, token: token) })
+        let (_, entries) = try state.request(now: 0)
+        #expect(entries.count > 600 && entries.count < 650)
+        _ = RelayBatch(lifetime: 7200, tokens: entries.map(\.wakeUp.token)).body()
+    }
+
+    @Test("lines settle, and a whole answer leaves nothing")
+    func settles() throws {
+        var state = try state(3)
+        let (request, _) = try state.request(now: 0)
+        let answer = lines(
+            .delivery(wake: 2, .gone), .delivery(wake: 0, .retry(.throttled)),
+            .delivery(wake: 1, .accepted), .done(3))
+        let step = state.read(answer.span, of: request)
+        #expect(
+            step.settled == [
+                SettledWakeUp(reference: 2, delivery: .gone),
+                SettledWakeUp(reference: 0, delivery: .retry(.throttled)),
+                SettledWakeUp(reference: 1, delivery: .accepted),
+            ])
+        #expect(!step.isBroken && step.failure == nil)
+        let end = state.ended(request, .completed, now: 0, random: 0)
+        #expect(end.settled.isEmpty && end.retried == 0 && state.inFlight == 0)
+    }
+
+    static let foreign: [[UInt8]] = [
+        RelayLine.delivery(wake: 3, .gone).text, RelayLine.delivery(wake: 0, .gone).text,
+        RelayLine.done(4).text, RelayLine.stopped(.fcm, .misconfigured).text,
+        Array("<html>\n".utf8), [UInt8](repeating: 0x20, count: 300), [0x0A],
+    ]
+
+    @Test(
+        "a line that does not belong here ends the answer, and nothing after it deletes",
+        arguments: foreign)
+    func broken(_ line: [UInt8]) throws {
+        var state = try state(3)
+        let (request, _) = try state.request(now: 0)
+        let first = lines(.delivery(wake: 0, .accepted))
+        let rest = lines(.delivery(wake: 1, .gone), .delivery(wake: 2, .gone), .done(3))
+        let step = state.read((first + line + rest).span, of: request)
+        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .accepted)])
+        #expect(step.isBroken && step.failure == nil)
+        let later = state.read(rest.span, of: request)
+        #expect(later.settled.isEmpty && later.isBroken)
+        let end = state.ended(request, .interrupted, now: 0, random: 0)
+        #expect(end.retried == 2 && end.settled.isEmpty && end.failure == nil)
+        let again = try state.request(now: 2000)
+        #expect(again.entries.map(\.wakeUp.reference) == [1, 2])
+    }
+
+    @Test("lines after the last are no answer")
+    func afterDone() throws {
+        var state = try state(2)
+        let (request, _) = try state.request(now: 0)
+        let answer = lines(.done(2), .delivery(wake: 0, .gone))
+        let step = state.read(answer.span, of: request)
+        #expect(step.settled.isEmpty && step.isBroken)
+        let end = state.ended(request, .completed, now: 0, random: 0)
+        #expect(end.retried == 2)
+    }
+
+    @Test("what has no line when all is done is asked for again")
+    func missing() throws {
+        var state = try state(2)
+        let (request, _) = try state.request(now: 0)
+        _ = state.read(lines(.delivery(wake: 1, .accepted), .done(2)).span, of: request)
+        let end = state.ended(request, .completed, now: 0, random: 0)
+        #expect(end.retried == 1)
+    }
+
+    @Test(
+        "a gateway of the owner that stopped ends the round in the owner's name",
+        arguments: [
+            (RelayStop.serviceOff, GatewayFailure.misconfigured(.relay(.serviceOff, .apns))),
+            (.misconfigured, .misconfigured(.relay(.ownerMisconfigured, .apns))),
+            (.unavailable, .unavailable(.relayStopped, .apns)),
+        ])
+    func stopped(_ stop: RelayStop, _ failure: GatewayFailure) throws {
+        var state = try state(2)
+        let (request, _) = try state.request(now: 0)
+        let answer = lines(
+            .delivery(wake: 0, .gone), .stopped(.apns, stop), .delivery(wake: 1, .gone))
+        let step = state.read(answer.span, of: request)
+        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .gone)])
+        #expect(step.failure == failure)
+        #expect(failure.message.contains("owner") && failure.message.contains("\nhint: "))
+    }
+
+    @Test("faults of what every request has in common end the round at once")
+    func faults() throws {
+        let ends: [(RelayResult, RelayFault)] = [
+            (.untrusted, .untrusted), (.refused(.fault(.notAllowed)), .notAllowed),
+            (.refused(.fault(.noRelay)), .noRelay),
+            (.refused(.stale(difference: -3600)), .clock(difference: -3600)),
+        ]
+        for (end, fault) in ends {
+            var state = try state(2)
+            let (request, _) = try state.request(now: 0)
+            let step = state.ended(request, end, now: 0, random: 0)
+            #expect(step.failure == .misconfigured(.relay(fault, .apns)))
+            #expect(step.settled.isEmpty && step.retried == 0)
+        }
+    }
+
+    @Test("a relay that has just started is asked again, and one whose window stays is a fault")
+    func stale() throws {
+        var state = try state(2)
+        var now: UInt64 = 0
+        var tries = 0
+        while true {
+            guard let (request, _) = state.next(now: now) else {
+                now += 100
+                continue
+            }
+            tries += 1
+            let end = RelayResult.refused(.stale(difference: 1))
+            let step = state.ended(request, end, now: now, random: 0)
+            #expect(step.settled.isEmpty)
+            if let failure = step.failure {
+                #expect(failure == .misconfigured(.relay(.clock(difference: 0), .apns)))
+                break
+            }
+        }
+        #expect(now >= 30_000 && now < 60_000 && tries > 3)
+    }
+
+    @Test("Retry-After is honoured by everything, and a long one is the next round's business")
+    func busy() throws {
+        var state = try state(2)
+        let (request, _) = try state.request(now: 0)
+        let busy = RelayResult.refused(.busy(retryAfter: 20))
+        let step = state.ended(request, busy, now: 0, random: 0)
+        #expect(step.retried == 2 && step.settled.isEmpty)
+        let rests = state.isIdle(now: 19_999)
+        #expect(rests)
+        let (again, _) = try state.request(now: 20_000)
+        let tooLong = state.ended(
+            again, .refused(.failed(retryAfter: 601)), now: 20_000, random: 0)
+        #expect(tooLong.failure == .unavailable(.pushback, .apns))
+    }
+
+    @Test("without any connection it gives up after about a minute, not before")
+    func unreachable() throws {
+        for isUnknownHost in [false, true] {
+            var state = try state(5)
+            var now: UInt64 = 0
+            var (tries, failure) = (0, GatewayFailure?.none)
+            while failure == nil {
+                if let (request, _) = state.next(now: now) {
+                    tries += 1
+                    let end = RelayResult.unconnected(isUnknownHost: isUnknownHost)
+                    let step = state.ended(request, end, now: now, random: 0)
+                    #expect(step.settled.isEmpty)
+                    failure = step.failure
+                }
+                now += 100
+            }
+            #expect(failure == .unavailable(isUnknownHost ? .unknownHost : .unreachable, .apns))
+            #expect(now >= 60_000 && now < 100_000 && tries < 12)
+        }
+    }
+
+    @Test("a relay that never has a line is given up in minutes, with few requests")
+    func hopeless() throws {
+        var state = try state(5000)
+        var (now, tries, settled) = (0 as UInt64, 0, 0)
+        while !state.isHopeless(now: now) {
+            if let (request, _) = state.next(now: now) {
+                tries += 1
+                _ = state.receive(.began, at: DeliveryMoment(now: 0, jitter: 0))
+                let step = state.ended(request, .interrupted, now: now, random: 0)
+                #expect(step.settled.allSatisfy { $0.delivery == .retry(.connectionFault) })
+                settled += step.settled.count
+            }
+            now += 100
+        }
+        #expect(now >= 300_000 && now < 310_000 && tries < 20)
+        #expect(settled <= 1000)
+    }
+
+    @Test("a quiescent session lets nothing more leave")
+    func quiesce() throws {
+        var state = try state(1500)
+        let (request, _) = try state.request(now: 0)
+        state.quiesce()
+        let isIdle = state.isIdle(now: 0)
+        #expect(isIdle && state.inFlight == 1000)
+        _ = state.read(lines(.delivery(wake: 5, .accepted)).span, of: request)
+        #expect(state.inFlight == 999)
+    }
+}
+
+extension RelayDeliveryState {
+    /// The next request, which must be there.
+    fileprivate mutating func request(
+        now: UInt64
+    ) throws -> (request: UInt32, entries: [RetryQueue.Entry]) {
+        guard let next = next(now: now) else { throw TestFailure("nothing to send at \(now)") }
+        return next
+    }
+
+    /// Whether there is nothing to send now.
+    fileprivate mutating func isIdle(now: UInt64) -> Bool { next(now: now) == nil }
+}
+
+extension RelayDeliveryState {
+    mutating func add(_ wakeUps: [WakeUp]) { _ = add(wakeUps, now: 0) }
+}
