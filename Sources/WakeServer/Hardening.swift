@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What the daemon denies itself before it touches a key (trust: "Hardening").
+/// The daemon's restrictions on itself, applied before it reads a key.
 enum Hardening {
     static func apply() {
         // No core file, and no other process of this user may read our memory (prctl(2),

@@ -1,12 +1,12 @@
-import CLinux
-import Glibc
 import Synchronization
 package import WakeHTTP
 import WakeModel
 import WakePush
+import WakeRelay
 package import WakeStore
+import WakeSystem
 
-/// The daemon: a store, a feed to serve, two listeners, one stream of wakes.
+/// The daemon: a store, a feed to serve, two listeners, a broadcaster.
 package struct Service: Sendable {
     private let configuration: Configuration
     private let log: Log
@@ -20,34 +20,23 @@ package struct Service: Sendable {
         self.configuration = configuration
         self.log = log
         Hardening.apply()
-        let gateways: [any Gateway]
-        do throws(GatewayError) {
-            gateways = try Gateways.make(configuration) { service, _ in
+        let gateways = try mapError(ServiceError.gateway) { () throws(GatewayError) in
+            try Gateways.make(configuration) { service, _ in
                 log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
             }
-        } catch {
-            throw .gateway(error)
         }
-        let remote: RemoteHead?
-        do throws(WatchError) {
-            remote = try configuration.remoteHead()
-        } catch {
-            throw .watch(error)
+        let remote = try mapError(ServiceError.watch) { () throws(WatchError) in
+            try configuration.remoteHead()
         }
-        let store: Store
         let start = ContinuousClock.now
-        do throws(StoreOpenError) {
-            store = try Store(opening: configuration.store(log: log))
-        } catch {
-            throw .store(error)
+        let store = try mapError(ServiceError.store) { () throws(StoreOpenError) in
+            try Store(opening: configuration.store(log: log))
         }
         self.store = store
-        let opening = (ContinuousClock.now - start) / .milliseconds(1)
-        log(.storeOpened(milliseconds: Int(opening)))
+        log(.storeOpened(milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1))))
         relay = Self.relay(configuration, gateways: gateways, log: log)
         if configuration.keysInMemory {
-            let strays = store.counters.strayRows.load(ordering: .relaxed)
-            log(.keysInMemory(forgotten: strays))
+            log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }
         do throws(HTTPServerError) {
             (server, broadcaster) = try Self.bind(
@@ -59,7 +48,6 @@ package struct Service: Sendable {
         }
     }
 
-    /// The public listener's TCP port; 0 on a Unix socket.
     package var port: UInt16 { server.ports.first ?? 0 }
 
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
@@ -67,7 +55,7 @@ package struct Service: Sendable {
         log(.started(port: port))
         await withTaskGroup(of: Void.self) { [broadcaster, relay] group in
             group.addTask { await broadcaster.run() }
-            if let relay { group.addTask { await relay.desk.run() } }
+            if let relay { group.addTask { await relay.service.run() } }
             await server.run()
             group.cancelAll()
         }
@@ -76,50 +64,51 @@ package struct Service: Sendable {
         log(.stopped)
     }
 
-    /// Passes on the wake-ups of installations, where the configuration says so.
+    /// The relay for self-hosted installations, if it is configured.
     private static func relay(
         _ configuration: Configuration, gateways: [any Gateway], log: Log
     ) -> RelayRoute? {
         guard let settings = configuration.relay else { return nil }
-        let file = InstallationFile(path: settings.installations, log: log)
+        let file = InstallationFile(path: settings.installations) {
+            log(.relayInstallationsUnusable)
+        }
         if let count = file.count { log(.relayOn(installations: count)) }
-        let gate = RelayGate(settings, file: file)
         // Never those that go through a relay themselves: two could ask each other for ever.
         let gateways = gateways.filter { !($0 is RelayGateway) }
-        return RelayRoute(gate: gate, desk: RelayDesk(gate: gate, gateways: gateways, log: log))
+        return RelayRoute(settings, file: file, gateways: gateways) { log(LogEvent($0)) }
     }
 
     private static func bind(
         _ configuration: Configuration, store: Store, gateways: [any Gateway],
-        relay: RelayRoute?, log: Log, remote: RemoteHead?
+        relay: RelayRoute?, log: Log, remote: RemoteFeedHead?
     ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
-        let site = FeedSite(
+        let feed = FeedFileServer(
             directory: configuration.feed, maxAge: configuration.cacheSeconds, log: log)
-        let sequence: @Sendable () -> UInt64 = { site.sequence }
+        let sequence: @Sendable () -> UInt64 = { feed.sequence }
         let health = Health(store: store.counters)
         let planner = BroadcastPlanner(
-            store: store, wakes: wakes, site: site, gateways: gateways,
+            store: store, wakes: wakes, feed: feed, gateways: gateways,
             configuration: configuration)
-        let file = RoundFile(path: configuration.roundRecord)
-        let desk = BroadcastDesk(
+        let checkpoints = CheckpointFile(path: configuration.checkpoint)
+        let schedule = ScheduleStore(
             path: configuration.broadcastState,
             settings: BroadcastSchedule.Settings(
                 heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
-            resuming: file.find()?.header)
-        let watch = FeedWatch(
-            site, remote: remote, isOn: configuration.watch,
+            resuming: checkpoints.find()?.header)
+        let monitor = FeedMonitor(
+            feed, remote: remote, isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
         let rotator = Rotator(
-            store: store, file: RotationFile(path: configuration.rotationRecord),
+            store: store, file: StateFile(configuration.rotationRecord),
             interval: configuration.rotationSeconds, log: log)
-        let people = PeopleRoute(retentionDays: 2 * configuration.rotationDays)
+        let transparency = TransparencyRoute(retentionDays: 2 * configuration.rotationDays)
         let broadcaster = Broadcaster(
-            wakes: wakes, watch: watch, store: store, gateways: gateways, planner: planner,
-            desk: desk, file: file, rotator: rotator, log: log
+            wakes: wakes, feed: monitor, store: store, gateways: gateways, planner: planner,
+            schedule: schedule, checkpoints: checkpoints, rotator: rotator, log: log
         ) { [counters = store.counters] in
-            people.take(ExactCounts(store: counters, broadcaster: $0))
+            transparency.update(ExactCounts(store: counters, broadcaster: $0))
         }
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
@@ -128,14 +117,15 @@ package struct Service: Sendable {
             metrics: Metrics(
                 http: { counters.value }, store: store.counters, wakes: wakes,
                 broadcaster: broadcaster, rotator: rotator, planner: planner,
-                relay: relay?.desk.counters, sequence: sequence),
-            health: health, people: people)
+                relay: relay?.service.counters, sequence: sequence),
+            health: health, transparency: transparency)
         let open = PublicRoutes(
             registration: RegistrationRoute(
-                store: store, watch: StoreWatch(store.counters, log: log),
+                store: store, health: StoreHealthLog(store.counters, log: log),
                 admission: Admission(gateways)),
-            feed: configuration.feedServed ? FeedRoute(site: site) : nil,
-            relay: relay, wakes: wakes, sequence: sequence, health: health, people: people)
+            feed: configuration.feedServed ? FeedRoute(files: feed) : nil,
+            relay: relay, wakes: wakes, sequence: sequence, health: health,
+            transparency: transparency)
         let server = try HTTPServer(
             listeners: [
                 ListenerConfiguration(
@@ -153,7 +143,21 @@ package struct Service: Sendable {
     }
 }
 
-/// Why the daemon could not start.
+extension LogEvent {
+    fileprivate init(_ event: RelayEvent) {
+        self =
+            switch event {
+            case .batch(let counts):
+                .relayBatch(
+                    accepted: counts.accepted, gone: counts.gone, retried: counts.retried,
+                    stopped: counts.stopped)
+            case .refused(let problem): .relayRefused(problem)
+            case .gatewayStopped(let service, let failure): .gatewayStopped(service, failure)
+            }
+    }
+}
+
+/// The reason why the daemon could not start.
 package enum ServiceError: Error {
     case gateway(GatewayError)
     case watch(WatchError)
@@ -161,78 +165,16 @@ package enum ServiceError: Error {
     case http(HTTPServerError)
 }
 
-extension Configuration {
-    package var store: StoreConfiguration {
-        var store = StoreConfiguration(
-            dataDirectory: data, keyFile: keysInMemory ? nil : keys)
-        store.maxPages = storeMegabytes * 256  // pages of 4 KiB
-        return store
-    }
+/// A value that is set once, after its readers were made.
+private final class Once<Value: Sendable>: Sendable {
+    private let stored = Mutex<Value?>(nil)
 
-    /// A failed flush is said before the process ends and its supervisor starts it anew.
-    fileprivate func store(log: Log) -> StoreConfiguration {
-        var store = store
-        store.onFatal = {
-            log(.storeFailed)
-            _exit(1)
-        }
-        return store
-    }
+    var value: Value? { stored.withLock { $0 } }
 
-    /// The broadcaster's state, beside the database.
-    var broadcastState: String { data + "/broadcast" }
-
-    /// The feed elsewhere that is watched, if one is.
-    func remoteHead() throws(WatchError) -> RemoteHead? {
-        guard let watchedFeed else { return nil }
-        return try RemoteHead(watchedFeed, key: watchKey)
-    }
-
-    /// What keeps a feed elsewhere from being watched; nil when nothing does.
-    package var watchProblem: WatchError? {
-        do throws(WatchError) {
-            _ = try remoteHead()
-            return nil
-        } catch {
-            return error
-        }
-    }
-
-    /// Where the round in work stands, beside the database.
-    var roundRecord: String { data + "/round" }
-
-    /// How old the current generation is, beside the database.
-    var rotationRecord: String { data + "/rotation" }
-
-    var rotationSeconds: Int { rotationDays * 86_400 }
-
-    /// The provider token of APNs between two runs, beside the database.
-    var providerToken: String { data + "/apns-token" }
-
-    var httpLimits: HTTPLimits {
-        var limits = HTTPLimits()
-        limits.headBytes = Limits.requestHeadBytes
-        limits.fieldCount = Limits.requestFields
-        limits.targetBytes = Limits.requestTargetBytes
-        limits.bodyBytes = Limits.requestBodyBytes
-        limits.headSeconds = Limits.headSeconds
-        limits.bodySeconds = Limits.bodySeconds
-        limits.idleSeconds = Limits.idleSeconds
-        limits.streamKeepAliveSeconds = Limits.keepAliveSeconds
-        limits.connections = connections
-        limits.connectionsPerSource = connectionsPerAddress
-        limits.streams = streams
-        limits.streamsPerSource = streamsPerAddress
-        limits.drainSeconds = drainSeconds
-        return limits
-    }
-}
-
-extension Configuration.Address {
-    func listening(mode: mode_t) -> ListenerConfiguration.Address {
-        switch self {
-        case .tcp(let host, let port): .tcp(host: host, port: port)
-        case .unix(let path): .unix(path: path, mode: mode)
+    func set(_ value: Value) {
+        stored.withLock { stored in
+            precondition(stored == nil, "set once")
+            stored = value
         }
     }
 }

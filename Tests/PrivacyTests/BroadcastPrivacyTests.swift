@@ -116,9 +116,55 @@ struct BroadcastPrivacyTests {
             let names = files.keys.filter { $0.hasPrefix("data/") }.sorted()
             #expect(
                 Set(names).isSubset(of: [
-                    "data/apns-token", "data/broadcast", "data/lock", "data/registrations.db",
-                    "data/registrations.db-wal", "data/reserve", "data/rotation", "data/round",
+                    "data/apns-token", "data/broadcast", "data/checkpoint", "data/lock",
+                    "data/registrations.db",
+                    "data/registrations.db-wal", "data/reserve", "data/rotation",
                 ]), "\(names)")
         }
+    }
+
+    @Test("no file of the service holds a time of day, but those that PRIVACY.md names")
+    func timesOfDay() async throws {
+        let start = Int(Date().timeIntervalSince1970)
+        let place = try await PushingService(.init("--latency", "40", "--streams", "20"))
+        try place.register((0..<400).map { _ in TestDevice() })
+        try await place.startRound()
+        try await place.progress { $0.accepted >= 50 }
+        var files = try place.service.files()
+        #expect(files["data/checkpoint"] != nil)
+        #expect(await place.service.stop() == 0)
+        for (name, bytes) in try place.service.files() { files[name, default: Data()] += bytes }
+        let times = start...Int(Date().timeIntervalSince1970)
+        let found = files.keys.filter { name in
+            (name.hasPrefix("data/") || name.hasPrefix("keys/"))
+                && Self.holds(times, Array(files[name] ?? Data()), isLarge: name.contains(".db"))
+        }
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let statement = try String(
+            contentsOf: root.appending(path: "Policy/PRIVACY.md"), encoding: .utf8)
+        let sentence = try #require(statement.firstMatch(of: /hold a time of day: ([^,]*),/)).1
+        let named = sentence.matches(of: /`([a-z-]+)`/).map { "data/\($0.1)" }
+        #expect(Set(found) == Set(named))
+    }
+
+    /// Whether bytes contain one of these seconds since 1970: in decimal digits, or as an integer
+    /// of 8 bytes, or of 4 where there are too few random bytes for one by chance.
+    private static func holds(_ times: ClosedRange<Int>, _ bytes: [UInt8], isLarge: Bool) -> Bool {
+        let digits = bytes.split { !(0x30...0x39).contains($0) }
+        if digits.contains(where: {
+            Int(String(decoding: $0.prefix(10), as: UTF8.self)).map(times.contains) ?? false
+        }) {
+            return true
+        }
+        func holds(_ width: Int) -> Bool {
+            bytes.indices.dropLast(width - 1).contains { start in
+                let word = bytes[start..<start + width]
+                return [Array(word), word.reversed()].contains { word in
+                    times.contains(Int(truncatingIfNeeded: word.reduce(0) { $0 << 8 | UInt64($1) }))
+                }
+            }
+        }
+        return holds(8) || !isLarge && holds(4)
     }
 }

@@ -2,6 +2,7 @@ import TestSupport
 import WakeModel
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// What a forensic run wrote down: everything that ever lay in its store. Says what may lie there
 /// still, and what must not.

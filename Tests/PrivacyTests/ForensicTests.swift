@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 import WakeAudit
 import WakeStore
+import WakeSystem
 
 @Suite("What was deleted, replaced or dropped is in no file", .timeLimit(.minutes(30)))
 struct ForensicTests {
@@ -43,8 +44,7 @@ struct ForensicTests {
         }
 
         func audit() throws -> AuditReport {
-            let root = URL(filePath: #filePath).deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent()
+            let root = Repository.root
             let policy = try Data(contentsOf: root.appending(path: "Policy/privacy.json"))
             return try Audit(
                 path: place.data + "/registrations.db", policy: AuditPolicy(Array(policy)),

@@ -1,10 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 import WakeAudit
 import WakeModel
 import WakePush
 import WakeServer
 import WakeStore
+import WakeSystem
 
 /// The policy lists what a log may say; these tests fail when the program can say anything else.
 @Suite("The log's vocabulary is closed")
@@ -17,9 +19,9 @@ struct LogVocabularyTests {
             .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
             .storeFull, .storeFailing, .storeRecovered, .storeFailed,
             .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
-            .broadcastEnded(BroadcastSummary(report)), .planRefused(needed: 9, interval: 8),
-            .headSeen(sequence: 7), .brakeTripped(.fcm), .roundResumed(permille: 5),
-            .roundUnwritable,
+            .broadcastEnded(report), .planRefused(needed: 9, interval: 8),
+            .headSeen(sequence: 7), .deletionBreakerTripped(.fcm),
+            .broadcastResumed(permille: 5), .checkpointUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
             .feedChanged(sequence: 7), .feedUnreadable, .relayOn(installations: 3),
             .relayInstallationsUnusable,
@@ -32,8 +34,7 @@ struct LogVocabularyTests {
         ]
     }()
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let root = Repository.root
 
     private func policy() throws -> AuditPolicy {
         try AuditPolicy(PrivacyPolicy.document)
@@ -58,7 +59,7 @@ struct LogVocabularyTests {
     @Test("the events of the source, of this suite and of the policy are the same")
     func names() throws {
         let written = try source("WakeServer/Log.swift")
-            .matches(of: /\n\s+(?:case \.[^\n]*: ?\n?\s*)"([a-z-]+)[ "]/).map { String($0.1) }
+            .matches(of: /\(\s*\.(?:error|info|debug),\s*"([a-z-]+)[ "]/).map { String($0.1) }
         let declared = try policy().events.map(\.name)
         #expect(Set(written) == Set(declared))
         #expect(written.count == declared.count)
@@ -73,7 +74,7 @@ struct LogVocabularyTests {
         var reasons: Set<String> = []
         for file in files where file.hasSuffix(".swift") {
             let text = try source("WakePush/" + file)
-            for word in text.matches(of: /var word: StaticString \{(?s:.*?)\n    \}/) {
+            for word in text.matches(of: /var (?:word|name): StaticString \{(?s:.*?)\n    \}/) {
                 let type = text[..<word.range.lowerBound]
                     .matches(of: /\n(?:package )?(?:enum|struct|extension) (\w+)/).last.map(\.1)
                 // What becomes of a single wake-up is counted, never said.
@@ -105,7 +106,7 @@ struct LogVocabularyTests {
             return words
         }
         let failures: [RotationFailure] = [
-            .inWork, .stopped, .unavailable, .keysUnwritable(5),
+            .running, .stopped, .unavailable, .keysUnwritable(5),
         ]
         #expect(
             words("cause")
@@ -116,7 +117,7 @@ struct LogVocabularyTests {
         #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
         #expect(words("service") == PushService.allCases.map { String(describing: $0.word) })
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
-        #expect(words("reasons") == all.map(\.words))
+        #expect(words("reasons") == all.map(\.names))
         #expect(try policy().levels == LogLevel.allCases.map(\.rawValue))
     }
 }

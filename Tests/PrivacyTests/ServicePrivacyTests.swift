@@ -20,7 +20,7 @@ struct ServicePrivacyTests {
             let put = try client.exchange("PUT", path, token: device.token, body: device.body)
             #expect(put.status == 204)
             let access = try client.exchange("GET", path, token: device.token)
-            let stored = try #require(try RegistrationAnswer.decode(access.body).stored)
+            let stored = try #require(try RegistrationResponse.decode(access.body).stored)
             // The control: the search does find what is stored.
             #expect(try service.files(containing: [stored.id]) != [])
             #expect(try service.files(containing: [stored.sealed]) != [])
@@ -38,7 +38,7 @@ struct ServicePrivacyTests {
         let path = "/v1/registration"
         _ = try service.send("PUT", path, token: device.token, body: device.body)
         let access = try service.send("GET", path, token: device.token)
-        let stored = try #require(try RegistrationAnswer.decode(access.body).stored)
+        let stored = try #require(try RegistrationResponse.decode(access.body).stored)
         let elsewhere = TestDevice().pushText
         let moved = Array(#"{"service":"apns-sandbox","token":"\#(elsewhere)"}"#.utf8)
         let put = try service.send("PUT", path, token: device.token, body: moved)

@@ -2,6 +2,7 @@ import Testing
 import WakeModel
 import WakePush
 
+import WakeSystem
 @testable import WakeServer
 
 @Suite("Which push tokens may be registered")
@@ -15,7 +16,7 @@ struct AdmissionTests {
 
         func open(
             lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
-        ) -> any GatewayRound {
+        ) -> any GatewaySession {
             FakeRound()
         }
 
@@ -24,13 +25,12 @@ struct AdmissionTests {
         }
     }
 
-    private final class FakeRound: GatewayRound {
+    private final class FakeRound: GatewaySession {
         func send(_ wakeUps: [WakeUp]) {}
-        func drain() {}
-        func finish() {}
+        func flush(isFinal: Bool) {}
         func tick() {}
-        func land() -> Int { 0 }
-        func stop() {}
+        func quiesce() -> Int { 0 }
+        func cancel() {}
     }
 
     private static func token(_ service: PushService) throws -> PushToken {

@@ -1,9 +1,12 @@
+import TestSupport
 import Testing
+import WakeModel
 import WakePush
+import WakeSystem
 
 @testable import WakeServer
 
-@Suite("When the generations rotate")
+@Suite("The rotation schedule")
 struct RotationScheduleTests {
     private static let week = 7 * 86_400
 
@@ -30,7 +33,7 @@ struct RotationScheduleTests {
         #expect(schedule.record.generation == 2 && !schedule.record.owesCompaction)
     }
 
-    @Test("the wall clock counts never, however it is set")
+    @Test("the wall clock never counts, however it is set")
     func wall() {
         var schedule = schedule(clock(0, wall: 1_800_000_000))
         for wall in [0, 1 << 40, -5, 1_800_000_000 + 10 * Self.week] {
@@ -89,8 +92,8 @@ struct RotationScheduleTests {
         var first = schedule(clock(0))
         first.ask()
         #expect(first.isDue && first.secondsLeft > 0)
-        let bytes = first.record.encode()
-        var second = schedule(clock(50), try RotationRecord(decoding: bytes))
+        let bytes = first.record.stateFile()
+        var second = schedule(clock(50), try RotationRecord(stateFile: bytes))
         #expect(second.isDue)
         second.rotated(to: 2, isCompact: false, now: clock(60))
         #expect(!second.isDue && second.record.owesCompaction)
@@ -98,8 +101,10 @@ struct RotationScheduleTests {
         #expect(!second.record.owesCompaction)
     }
 
-    @Test("a crash between the change of keys and its note: a full interval, and writing is owed")
-    func unnoted() {
+    @Test(
+        "a crash between the change of keys and the record: a full interval, and compaction is owed"
+    )
+    func unrecorded() {
         var first = schedule(clock(0))
         first.advance(to: clock(Self.week))
         first.ask()
@@ -120,27 +125,30 @@ struct RotationScheduleTests {
                 now: clock(.random(in: 0...(1 << 40), using: &random), boot: .random(in: 0...255)))
             schedule.advance(to: clock(.random(in: 0...(1 << 40), using: &random)))
             if Bool.random() { schedule.ask() }
-            let bytes = schedule.record.encode()
-            #expect(try RotationRecord(decoding: bytes) == schedule.record)
+            let bytes = schedule.record.stateFile()
+            #expect(try RotationRecord(stateFile: bytes) == schedule.record)
             #expect(bytes.count <= RotationRecord.byteLimit)
         }
     }
 
-    @Test("what is cut short, longer or changed in any byte of its form is no record")
-    func damaged() {
-        let good = schedule(clock(12)).record.encode()
-        var bad = (0..<good.count).map { Array(good[..<$0]) }
-        bad += [good + good, good + [10], Array("rotation=2".utf8) + good[10...]]
-        let text = String(decoding: good, as: UTF8.self)
-        for (part, other) in [
-            ("=1\n", "=01\n"), ("asked=0", "asked=2"), ("seen=12", "seen=-12"),
-            ("elapsed=0", "elapsed=99999999999999999999"), ("generation=1", "generation=0"),
-        ] {
-            bad.append(Array(text.replacing(part, with: other).utf8))
+    @Test(
+        "members that no schedule writes are damage, also with a correct checksum",
+        arguments: [
+            (#""generation":1,"#, #""generation":0,"#), (#""elapsed":0"#, #""elapsed":-1"#),
+            (#""elapsed":0"#, #""elapsed":99999999999999999999"#),
+            (#""uptime":12"#, #""uptime":-12"#), ("0101", "01"),
+            (#""asked":false"#, #""asked":0"#),
+        ])
+    func damaged(_ part: String, _ other: String) throws {
+        let boot = String(repeating: "01", count: 16)
+        let members =
+            #""generation":1,"elapsed":0,"uptime":12,"boot":"\#(boot)","#
+            + #""asked":false,"compaction":false"#
+        let record = schedule(clock(12)).record
+        #expect(record.stateFile() == sealedState(RotationRecord.self, members))
+        let changed = members.replacing(part, with: other)
+        #expect(throws: StateFileFault.damaged) {
+            try RotationRecord(stateFile: sealedState(RotationRecord.self, changed))
         }
-        for bytes in bad {
-            #expect(throws: RotationRecord.Damaged.self) { try RotationRecord(decoding: bytes) }
-        }
-        #expect(throws: Never.self) { try RotationRecord(decoding: good) }
     }
 }

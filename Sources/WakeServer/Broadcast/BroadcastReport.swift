@@ -1,48 +1,45 @@
 package import WakeModel
 package import WakePush
+import WakeSystem
 
-/// Where a round stands: for `GET /v1/broadcast`, the operator's terminal, and metrics. Counts and
-/// words of ours only.
+/// The state of a broadcast run, for scripts, the operator's terminal, and metrics.
 package struct BroadcastReport: Sendable, Equatable {
-    /// 0: none yet.
-    package var round: UInt64 = 0
+    /// The run's number; 0: none yet.
+    package var run: UInt64 = 0
     package var isRunning = false
-    /// The feed's sequence when it began.
     package var sequence: UInt64 = 0
-    /// How far the walk through the ids has come.
+    /// How much of the store was read and completed.
     package var permille = 0
-    package var counters = RoundCounters()
-    /// When this run of the program took up the round.
+    package var counters = RunCounters()
+    /// The two above when this process took up the run.
     package var startPermille = 0
-    package var startCounters = RoundCounters()
-    /// Every registration had its turn.
+    package var startCounters = RunCounters()
+    /// Whether nothing is left to do.
     package var isComplete = false
-    /// The store could not be read.
+    /// Whether the store could not be read.
     package var isCutShort = false
-    /// Of the rows of a complete round, those of the previous generation; nil when an earlier run
-    /// of the program read a part of them.
+    /// Rows of the previous generation in a complete run; nil when another process read some.
     package var previousRows: UInt64?
-    /// Of the pushes given up, by the last cause.
+    /// Pushes given up, by the last cause.
     package var causes: [RetryCause: Int] = [:]
-    /// Push services whose "gone" is no longer believed in this round.
-    package var braked: Set<PushService> = []
+    /// Push services whose "gone" is no longer believed in this run.
+    package var tripped: Set<PushService> = []
     /// Gateways that stopped, and what to do about it.
     package var stopped: [PushService: String] = [:]
 
     package init() {}
 
-    /// Of a round that begins, or goes on.
-    init(_ record: RoundRecord) {
-        round = record.header.round
-        sequence = record.header.sequence
+    /// The report of a run that begins or goes on.
+    init(_ checkpoint: Checkpoint) {
+        run = checkpoint.header.run
+        sequence = checkpoint.header.sequence
         isRunning = true
-        counters = record.counters
-        startCounters = record.counters
-        permille = Int(record.done.progress(previousRows: 0, currentRows: 1) * 1000)
+        counters = checkpoint.counters
+        startCounters = checkpoint.counters
+        permille = Int(checkpoint.done.progress(previousRows: 0, currentRows: 1) * 1000)
         startPermille = permille
     }
 
-    /// For the terminal.
     package var progress: BroadcastProgress {
         let milliseconds = counters.milliseconds &- startCounters.milliseconds
         return BroadcastProgress(
@@ -51,11 +48,10 @@ package struct BroadcastReport: Sendable, Equatable {
             since: (Double(startPermille) / 1000, startCounters))
     }
 
-    /// One object for scripts, and for `reveille broadcast`.
     func encode() -> [UInt8] {
         var text = JSONText(capacity: 1024)
         text.beginObject()
-        text.member("round", number: round)
+        text.member("run", number: run)
         text.member("running", bool: isRunning)
         text.member("complete", bool: isComplete)
         text.member("cutShort", bool: isCutShort)
@@ -63,13 +59,11 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("milliseconds", number: counters.milliseconds)
         progress.addMembers(to: &text)
         text.beginObject("causes")
-        for cause in RetryCause.allCases {
-            text.member(cause.word, number: causes[cause] ?? 0)
-        }
+        for cause in RetryCause.allCases { text.member(cause.name, number: causes[cause] ?? 0) }
         text.endObject()
-        text.beginObject("brakes")
+        text.beginObject("breakers")
         for service in PushService.allCases {
-            text.member(service.word, bool: braked.contains(service))
+            text.member(service.word, bool: tripped.contains(service))
         }
         text.endObject()
         text.beginObject("stopped")
@@ -78,9 +72,77 @@ package struct BroadcastReport: Sendable, Equatable {
             text.member(service.word, string: message)
         }
         text.endObject()
-        // A line for those who watch; they need not know the rest.
         text.member("line", string: progress.line)
         text.endObject()
         return text.bytes
+    }
+}
+
+/// The progress of a broadcast run, for the terminal and scripts. Counts only.
+package struct BroadcastProgress: Sendable, Equatable {
+    /// See ``CompletedBuckets/progress(previousRows:currentRows:)``.
+    package let fraction: Double
+    package let counters: RunCounters
+    /// Pushes a second; nil while too little is known.
+    package let rate: Double?
+    /// Seconds to the end; nil while too little is known.
+    package let secondsLeft: Int?
+
+    /// - Parameter since: progress and counters when this process took up the run, `seconds` ago.
+    package init(
+        fraction: Double, counters: RunCounters, seconds: Double,
+        since: (fraction: Double, counters: RunCounters) = (0, RunCounters())
+    ) {
+        self.fraction = fraction.isFinite ? min(1, max(0, fraction)) : 0
+        self.counters = counters
+        guard seconds >= 1 else {
+            rate = nil
+            secondsLeft = fraction >= 1 ? 0 : nil
+            return
+        }
+        let sent = counters.sent &- min(since.counters.sent, counters.sent)
+        rate = Double(sent) / seconds
+        let gained = self.fraction - since.fraction
+        if self.fraction >= 1 {
+            secondsLeft = 0
+        } else if gained > 0 {
+            // A year at most: the first bucket of a slow run says little.
+            let left = (1 - self.fraction) / gained * seconds
+            secondsLeft = Int(min(left, 365 * 86_400).rounded())
+        } else {
+            secondsLeft = nil
+        }
+    }
+
+    /// One line of at most 100 columns, whatever the numbers:
+    /// ` 42.3 %  12.3k/s  0:08:12 left  accepted 4.23M  gone 123  retried 1.2k  failed 3  breaker`
+    package var line: String {
+        let tenths = fraction >= 1 ? 1000 : min(999, Int(fraction * 1000))
+        var parts = [NumberFormat.padded("\(tenths / 10).\(tenths % 10) %", to: 7)]
+        parts.append(rate.map { NumberFormat.short(UInt64(min($0, 1e15))) + "/s" } ?? "-/s")
+        parts.append((secondsLeft.map(NumberFormat.clock) ?? "-") + " left")
+        parts.append("accepted \(NumberFormat.short(counters.accepted))")
+        parts.append("gone \(NumberFormat.short(counters.gone))")
+        parts.append("retried \(NumberFormat.short(counters.retried))")
+        parts.append("failed \(NumberFormat.short(failed))")
+        if counters.tripped != 0 { parts.append("breaker") }
+        return parts.joined(separator: "  ")
+    }
+
+    /// Wake-ups that nobody got: given up, or without a working gateway.
+    private var failed: UInt64 {
+        let (sum, overflow) = counters.abandoned.addingReportingOverflow(counters.unsent)
+        return overflow ? .max : sum
+    }
+
+    /// The members of an object for scripts; what is not known is null.
+    package func addMembers(to text: inout JSONText) {
+        text.member("progress", raw: NumberFormat.fixed(min(fraction, 1), decimals: 3))
+        text.member(
+            "pushesPerSecond", raw: rate.map { NumberFormat.fixed($0, decimals: 1) } ?? "null")
+        text.member("secondsLeft", raw: secondsLeft.map(String.init) ?? "null")
+        text.member("sent", number: counters.sent)
+        for (name, value) in counters.named { text.member(name, number: value) }
+        text.member("tripped", bool: counters.tripped != 0)
     }
 }

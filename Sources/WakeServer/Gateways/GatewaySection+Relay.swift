@@ -1,53 +1,91 @@
 import WakeFetch
 import WakeModel
 import WakePush
+import WakeRelay
+import WakeSystem
 
 extension GatewaySection {
-    /// Gateways that go through the relay of the app's owner.
-    /// - Parameter section: for messages.
+    /// Gateways that go through the relay of the app's owner; the section is for messages.
     static func make(
         _ relay: RelayConfiguration, _ services: [PushService], section: String
     ) throws(GatewayError) -> [any Gateway] {
-        let key: RelayKey
-        do throws(RelayKeyError) {
-            key = try relay.relayKey()
-        } catch {
-            throw GatewayError(message: error.message(section: section))
+        let key = try mapError({ GatewayError(message: $0.message(section: section)) }) {
+            () throws(RelayKeyError) in try relay.relayKey()
         }
-        do throws(PushEngineError) {
+        try mapError({ GatewayError($0, section: section) }) { () throws(PushEngineError) in
             try relay.checkAuthorities()
-        } catch {
-            let place = error == .authorityFile ? "ca: " : ""
-            throw GatewayError(message: "[\(section)] \(place)\(error.words)")
         }
-        var gateways: [any Gateway] = []
-        for service in services {
-            do throws(FetchError) {
-                gateways.append(try RelayGateway(service, relay, key: key))
-            } catch {
-                throw GatewayError(
-                    message: "[\(section)] via: libcurl.so.4 cannot be used\n"
-                        + "hint: install the package libcurl4: apt-get install libcurl4")
+        let unusable = GatewayError(
+            message: "[\(section)] via: libcurl.so.4 cannot be used\n"
+                + "hint: install the package libcurl4: apt-get install libcurl4")
+        return try mapError({ _ in unusable }) { () throws(FetchError) in
+            try services.map { service throws(FetchError) in
+                try RelayGateway(service, relay, key: key)
             }
         }
-        return gateways
     }
 }
 
 extension RelayConfiguration {
-    /// What `check` says of it, with what the owner has to allow.
+    /// The summary that `check` prints, with the key that the owner has to allow.
     var summary: String {
-        let limit = perMinute == Self.usualPerMinute ? "" : ", at most \(perMinute) a minute"
-        do throws(RelayKeyError) {
-            return "via \(place), key \(try relayKey().publicText)" + limit
-        } catch {
-            // The gateway cannot be made either, which is said as a problem.
-            return "via \(place)" + limit
-        }
+        let limit = perMinute == Self.defaultPerMinute ? "" : ", at most \(perMinute) a minute"
+        // Without a key the gateway cannot be made either, which is reported as a problem.
+        let key = (try? relayKey()).map { ", key \($0.publicText)" } ?? ""
+        return "via \(address)" + key + limit
     }
 
-    func limits(_ service: PushService) -> GatewayLimits {
-        GatewayLimits(
+    func limits(_ service: PushService) -> GatewayThroughput {
+        GatewayThroughput(
             service, connections: RelayGateway.requestsAtOnce, quotaPerMinute: perMinute)
+    }
+}
+
+/// The summary of the section `[relay]` that `check` prints.
+package struct RelaySummary: Sendable, Equatable {
+    /// One line, without secrets.
+    package let description: String
+    /// The reason why the relay refuses every installation.
+    package let problem: String?
+
+    package init(_ configuration: Configuration) {
+        guard let settings = configuration.relay else {
+            (description, problem) = ("off", nil)
+            return
+        }
+        var count = "no installation"
+        var problem: String?
+        do throws(InstallationFileError) {
+            let entries = try InstallationList(path: settings.installations).entries.count
+            if entries > 0 { count = entries == 1 ? "1 installation" : "\(entries) installations" }
+        } catch {
+            count = "nobody is allowed"
+            problem = "\(settings.installations): \(error.summary)"
+        }
+        self.problem = problem
+        description =
+            "on, as \(settings.authority), \(count), \(settings.wakesPerMinute) wake-ups a minute "
+            + "each, for \(Self.services(configuration))"
+    }
+
+    private static func services(_ configuration: Configuration) -> String {
+        let relayed = GatewaySection.all
+            .filter { configuration.sections[$0.name]?["via"] != nil }
+            .flatMap(\.services)
+        let names = Gateways.states(configuration)
+            .filter { $0.isOn && RelayBatch.services.contains($0.service) }
+            .map(\.service).filter { !relayed.contains($0) }.map(\.word.description)
+        return names.isEmpty ? "no push service" : names.joined(separator: ", ")
+    }
+}
+
+extension InstallationFileError {
+    fileprivate var summary: String {
+        switch self {
+        case .file(let error) where error.isNotPermitted: "cannot be read, or others can write it"
+        case .file(let error): error.reason
+        case .list(let error): error.message
+        case .busy, .change: "it is being changed"
+        }
     }
 }

@@ -1,63 +1,168 @@
 import WakeModel
 import WakePush
+import WakeRelay
+import WakeSystem
 
-/// One section of the configuration that turns push services on: what may stand in it, and the
-/// gateways that come of it. A new gateway is one more of these.
+/// One section of the configuration that turns push services on: its keys and its gateways.
 struct GatewaySection: Sendable {
-    /// As it stands in brackets.
     let name: String
-    /// Whose push tokens its gateways wake.
+    /// The services of the push tokens that its gateways wake.
     let services: [PushService]
-    /// Its keys, with what they take.
     let words: [(key: String, takes: String)]
-    /// Those that take a path, which is relative to the file.
-    var paths: Set<String> = ["key", "ca", "via-key"]
+    /// The keys that take a path, relative to the file.
+    let paths: Set<String> = ["key", "ca", "via-key"]
 
     /// Sets what the section's keys and values say, paths made absolute already; no keys: nothing.
     let read:
         @Sendable (_ section: [String: String], inout Configuration)
             throws(GatewaySectionFault) -> Void
-    /// What it comes to, in a few words without secrets; nil when it is off.
+    /// A summary of a few words without secrets; nil when it is off.
     let summary: @Sendable (Configuration) -> String?
-    /// How fast its gateways are, without making them; empty when it is off.
-    let limits: @Sendable (Configuration) -> [GatewayLimits]
+    /// The throughput of its gateways, without making them; empty when it is off.
+    let limits: @Sendable (Configuration) -> [GatewayThroughput]
     /// Reads credentials and kept tokens and sends nothing; empty when it is off.
     let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
 
-    /// Every section that makes gateways.
     static let all: [GatewaySection] = [apns, fcm, webPush]
 
     static func named(_ name: String) -> GatewaySection? { all.first { $0.name == name } }
-}
 
-extension GatewaySection {
-    /// Words a mistake in the section for the operator.
     func message(_ fault: GatewaySectionFault) -> String {
         fault.message(section: name, words: words)
     }
 }
 
-/// Why a gateway cannot be made. Two lines: what is wrong, and what to do.
+/// The reason why a gateway cannot be made. Two lines: what is wrong, and what to do.
 package struct GatewayError: Error, Sendable, Equatable {
     package let message: String
-    /// A library of the system is missing or unfit: nothing in the configuration is wrong, and the
-    /// service does without this gateway.
+    /// A library of the system is missing or unfit: the service does without this gateway.
     package var isOptional = false
 }
 
-extension GatewayReach {
-    /// What `check` says of it: nothing of what goes without saying.
-    var words: String {
+extension GatewayError {
+    init(_ error: PushEngineError, section: String) {
+        let key = error == .authorityFile ? "ca: " : ""
+        self.init(message: "[\(section)] \(key)\(error.message)")
+    }
+}
+
+extension GatewaySection {
+    /// One key of Apple's serves production and sandbox.
+    static let apns = GatewaySection(
+        name: "apns", services: [.apns, .apnsSandbox],
+        words: APNsConfiguration.words + RelayConfiguration.words,
+        read: { (section, configuration) throws(GatewaySectionFault) in
+            configuration.apnsRelay = try RelayConfiguration(section: section)
+            guard configuration.apnsRelay == nil else { return }
+            configuration.apns = try APNsConfiguration(section: section)
+        },
+        summary: { configuration in
+            configuration.apnsRelay?.summary
+                ?? configuration.apns.map { "topic \($0.topic), \($0.options.summary)" }
+        },
+        limits: { configuration in
+            if let relay = configuration.apnsRelay { return [relay.limits(.apns)] }
+            guard let apns = configuration.apns else { return [] }
+            return [GatewayThroughput(.apns, connections: apns.options.connections)]
+        },
+        make: { (configuration) throws(GatewayError) in
+            if let relay = configuration.apnsRelay {
+                return try make(relay, [.apns, .apnsSandbox], section: "apns")
+            }
+            guard let apns = configuration.apns else { return [] }
+            let credentials = try mapError({ GatewayError(message: $0.message) }) {
+                () throws(APNsCredentialError) in try apns.credentials()
+            }
+            try apns.options.checkAuthorities(of: "apns")
+            let tokens = try mapError({ GatewayError(message: $0.message) }) {
+                () throws(ProviderTokenError) in
+                try APNsTokenProvider(credentials, tokenFile: configuration.providerToken)
+            }
+            return PushService.allCases.compactMap { APNsGateway($0, apns, tokens: tokens) }
+        })
+
+    static let fcm = GatewaySection(
+        name: "fcm", services: [.fcm],
+        words: FCMConfiguration.words + RelayConfiguration.words,
+        read: { (section, configuration) throws(GatewaySectionFault) in
+            configuration.fcmRelay = try RelayConfiguration(section: section)
+            guard configuration.fcmRelay == nil else { return }
+            configuration.fcm = try FCMConfiguration(section: section)
+        },
+        summary: { configuration in
+            configuration.fcmRelay?.summary
+                ?? configuration.fcm.map {
+                    "at most \($0.perMinute) a minute, \($0.options.summary)"
+                }
+        },
+        limits: { configuration in
+            if let relay = configuration.fcmRelay { return [relay.limits(.fcm)] }
+            guard let fcm = configuration.fcm else { return [] }
+            return [
+                GatewayThroughput(
+                    .fcm, connections: fcm.options.connections, quotaPerMinute: fcm.perMinute)
+            ]
+        },
+        make: { (configuration) throws(GatewayError) in
+            if let relay = configuration.fcmRelay { return try make(relay, [.fcm], section: "fcm") }
+            guard let fcm = configuration.fcm else { return [] }
+            let credentials = try mapError({ GatewayError(message: $0.message) }) {
+                () throws(FCMCredentialError) in try fcm.credentials()
+            }
+            try fcm.options.checkAuthorities(of: "fcm")
+            let tokens = try mapError({ GatewayError(message: $0.message) }) {
+                () throws(FCMTokenProviderError) in
+                try FCMTokenProvider(credentials, authorityFile: fcm.options.authorityFile)
+            }
+            return [FCMGateway(fcm, tokens: tokens)]
+        })
+
+    static let webPush = GatewaySection(
+        name: "webpush", services: [.webPush], words: WebPushConfiguration.words,
+        read: { (section, configuration) throws(GatewaySectionFault) in
+            configuration.webPush = try WebPushConfiguration(section: section)
+        },
+        summary: { configuration in configuration.webPush.map(summary) },
+        limits: { configuration in
+            let connections = WebPushGateway.requestsAtOnce
+            guard configuration.webPush != nil else { return [] }
+            return [GatewayThroughput(.webPush, connections: connections, streams: 1)]
+        },
+        make: { (configuration) throws(GatewayError) in
+            guard let webPush = configuration.webPush else { return [] }
+            return try mapError({
+                GatewayError(message: $0.message, isOptional: $0.isLibraryMissing)
+            }) { () throws(WebPushGatewayError) in [try WebPushGateway(webPush)] }
+        })
+
+    private static func summary(_ webPush: WebPushConfiguration) -> String {
+        var parts: [String] = []
+        // A key that cannot be read is a fault of its own.
+        if let key = try? webPush.vapidKey() { parts.append("public key \(key.publicText)") }
+        parts.append("hosts \(webPush.hosts.summary)")
+        if webPush.body == .byte { parts.append("body byte") }
+        if webPush.subject == nil { parts.append("no subject: Apple's push service wants one") }
+        if webPush.connect != nil { parts.append("through connect") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension EndpointOptions {
+    fileprivate var summary: String {
         "connections \(connections)" + (host.map { ", at \($0)" } ?? "")
     }
 
-    /// - Parameter section: for messages.
-    func checkAuthorities(of section: String) throws(GatewayError) {
-        do throws(PushEngineError) {
+    fileprivate func checkAuthorities(of section: String) throws(GatewayError) {
+        try mapError({ GatewayError($0, section: section) }) { () throws(PushEngineError) in
             try checkAuthorities()
-        } catch {
-            let place = error == .authorityFile ? "ca: " : ""
-            throw GatewayError(message: "[\(section)] \(place)\(error.words)")
         }
+    }
+}
+
+extension PushHostRules {
+    fileprivate var summary: String {
+        if isAny { return "any" }
+        if isKnown { return named == 0 ? "known" : "known and \(named) more" }
+        return "\(named) named"
     }
 }

@@ -1,47 +1,40 @@
 package import WakeModel
 package import WakePush
 
-/// The gateways that a configuration asks for.
 package enum Gateways {
-    /// Whether a push service is served, and why not.
+    /// A push service that is served, or the reason why it is not.
     package struct State: Sendable, Equatable {
         package let service: PushService
         package let isOn: Bool
-        /// In a line, without secrets.
-        package let words: String
+        /// One line, without secrets.
+        package let summary: String
     }
 
-    /// Every push service there is, in one order.
     package static func states(_ configuration: Configuration) -> [State] {
         PushService.allCases.map { service in
             let section = GatewaySection.all.first { $0.services.contains(service) }
             if let summary = section?.summary(configuration) {
-                return State(service: service, isOn: true, words: "on, \(summary)")
+                return State(service: service, isOn: true, summary: "on, \(summary)")
             }
-            let reason = section.map { section in
-                let isThere = configuration.gatewaySections[section.name] != nil
-                return isThere
-                    ? "section [\(section.name)] is empty" : "no section [\(section.name)]"
+            var reason = "no gateway in this version"
+            if let name = section?.name {
+                let isThere = configuration.sections[name] != nil
+                reason = isThere ? "section [\(name)] is empty" : "no section [\(name)]"
             }
-            return State(
-                service: service, isOn: false,
-                words: "off: \(reason ?? "no gateway in this version"); its push tokens are refused"
-            )
+            let summary = "off: \(reason); its push tokens are refused"
+            return State(service: service, isOn: false, summary: summary)
         }
     }
 
-    /// How fast the gateways of a configuration are, without making them. Without any, as fast as
-    /// one of APNs would be: for plans on paper.
-    package static func limits(_ configuration: Configuration) -> [GatewayLimits] {
+    /// The throughput of the configured gateways, for the planner; without any, that of APNs.
+    package static func limits(_ configuration: Configuration) -> [GatewayThroughput] {
         let limits = GatewaySection.all.flatMap { $0.limits(configuration) }
-        return limits.isEmpty ? [GatewayLimits(.apns, connections: 1)] : limits
+        return limits.isEmpty ? [GatewayThroughput(.apns, connections: 1)] : limits
     }
 
     /// Reads credentials and kept tokens; sends nothing.
-    /// - Parameter left: told which push service is done without, and why.
-    /// - Throws: a section that cannot work. None of a section is not an error: registrations of
-    ///   its push services are refused then, and those that are there get no wake-ups but those of
-    ///   the event stream.
+    /// - Parameter left: called with each push service that is done without, and the reason.
+    /// - Throws: a section that cannot work; a missing one only leaves out its push services.
     package static func make(
         _ configuration: Configuration, left: (PushService, GatewayError) -> Void = { _, _ in }
     ) throws(GatewayError) -> [any Gateway] {
@@ -57,8 +50,7 @@ package enum Gateways {
         return gateways
     }
 
-    /// What keeps the gateways of each section from being made, with the first push service of the
-    /// section.
+    /// The sections whose gateways cannot be made, by their first push service.
     package static func faults(
         _ configuration: Configuration
     ) -> [(service: PushService, error: GatewayError)] {
@@ -66,9 +58,28 @@ package enum Gateways {
             do throws(GatewayError) {
                 _ = try section.make(configuration)
                 return nil
-            } catch {
-                return section.services.first.map { ($0, error) }
-            }
+            } catch { return section.services.first.map { ($0, error) } }
         }
+    }
+}
+
+/// The push tokens that may be registered: those that this installation can wake.
+struct Admission: Sendable {
+    private var services: UInt8 = 0
+    /// The only one that looks at the push token itself: its endpoints name hosts.
+    private var webPush: (any Gateway)?
+
+    init(_ gateways: [any Gateway]) {
+        for gateway in gateways {
+            services |= 1 << gateway.service.rawValue
+            if gateway.service == .webPush { webPush = gateway }
+        }
+    }
+
+    /// The reason to refuse a push token; nil when it is accepted.
+    func problem(with token: PushToken) -> Problem? {
+        guard services & 1 << token.service.rawValue != 0 else { return .serviceOff }
+        guard token.service == .webPush, let webPush else { return nil }
+        return webPush.admits(token) ? nil : .pushHostNotAllowed
     }
 }

@@ -1,51 +1,142 @@
 import WakeHTTP
 import WakeModel
-import WakeStore
+package import WakeStore
+import WakeSystem
 
-/// `/v1/rotation` on the admin listener.
 struct RotationRoute: Sendable {
     let rotator: Rotator
     let store: Store
     let broadcaster: Broadcaster
 
-    /// GET: what the next rotation would do. POST with `{"now":true}`: it is done at the next
-    /// opportunity; without, only if it is due anyway.
-    func handle(_ request: Request, _ exchange: Exchange) {
+    /// GET: the effect of the next rotation. POST with `{"now":true}`: asks for it first.
+    func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
-        case .get, .head: answer(exchange)
+        case .get, .head: respond(to: responder)
         case .post:
             do throws(JSONError) {
-                if try Self.isNow(Array(request.body)) { rotator.ask() }
-                answer(exchange)
-            } catch {
-                exchange.respond(Answers.problem(Problem(.json(error))))
-            }
-        default: exchange.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
+                if try request.flag("now") { rotator.ask() }
+                respond(to: responder)
+            } catch { responder.respond(.problem(Problem(.json(error)))) }
+        default: responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
         }
     }
 
-    private func answer(_ exchange: Exchange) {
+    private func respond(to responder: Responder) {
         store.survey { survey in
-            guard let survey else {
-                return exchange.respond(Answers.problem(.storeUnavailable))
-            }
+            guard let survey else { return responder.respond(.problem(.storeUnavailable)) }
             let status = RotationStatus(
-                survey, rotator.now, isRoundRunning: broadcaster.report.isRunning)
-            exchange.respond(Answers.json(status.encode()))
+                survey, rotator.now, isRunGoingOn: broadcaster.report.isRunning)
+            responder.respond(.json(status.encode()))
+        }
+    }
+}
+
+/// The numbers that an operator sees before and after a rotation.
+package struct RotationStatus: Sendable, Equatable {
+    /// Of the current generation.
+    package var generation = 0
+    /// Seconds of uptime until the next rotation.
+    package var secondsLeft = 0
+    /// Registrations that it would drop, about.
+    package var dropped = 0
+    /// Registrations that it would keep, about.
+    package var kept = 0
+    /// Bytes on the disk that it needs temporarily.
+    package var needed = 0
+    /// Free bytes on the disk; -1: not known.
+    package var free = 0
+    package var isDue = false
+    package var isRotating = false
+    /// Whether a broadcast run goes on, for which it waits.
+    package var isRunGoingOn = false
+    /// Whether the last rotation had no room to rewrite the database.
+    package var owesCompaction = false
+    package var rotations = 0
+    package var failures = 0
+    /// Dropped by the last one of them.
+    package var lastDropped = 0
+    /// 0, or what the last failure was.
+    package var lastFailure = 0
+
+    init(_ survey: StoreSurvey, _ schedule: RotationSchedule) {
+        generation = Int(clamping: survey.generation)
+        secondsLeft = schedule.secondsLeft
+        dropped = survey.previous
+        kept = survey.current
+        needed = survey.bytes
+        free = survey.free ?? -1
+        isDue = schedule.isDue
+        owesCompaction = schedule.record.owesCompaction
+    }
+
+    init(_ survey: StoreSurvey, _ state: Rotator.State, isRunGoingOn: Bool) {
+        self.init(survey, state.schedule)
+        isRotating = state.isRotating
+        self.isRunGoingOn = isRunGoingOn
+        rotations = state.rotations
+        failures = state.failures
+        if case .rotated(let report) = state.last { lastDropped = report.dropped }
+        if case .failed(let failure) = state.last { lastFailure = failure.number }
+    }
+
+    // MARK: On the wire
+
+    private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
+        ("generation", \.generation), ("seconds", \.secondsLeft), ("dropped", \.dropped),
+        ("kept", \.kept), ("needed", \.needed), ("free", \.free), ("rotations", \.rotations),
+        ("failures", \.failures), ("last_dropped", \.lastDropped),
+        ("last_failure", \.lastFailure),
+    ]
+    private static let flags: [(StaticString, any WritableKeyPath<Self, Bool> & Sendable)] = [
+        ("due", \.isDue), ("rotating", \.isRotating), ("run_running", \.isRunGoingOn),
+        ("owes_compaction", \.owesCompaction),
+    ]
+
+    package func encode() -> [UInt8] {
+        var text = JSONText()
+        text.beginObject()
+        for (name, path) in Self.numbers { text.member(name, number: self[keyPath: path]) }
+        for (name, path) in Self.flags { text.member(name, number: self[keyPath: path] ? 1 : 0) }
+        text.endObject()
+        return text.bytes
+    }
+
+    /// Reads what `encode` writes, by name; nil when a member is missing.
+    package init?(_ member: (String) -> Int?) {
+        for (name, path) in Self.numbers {
+            guard let number = member("\(name)") else { return nil }
+            self[keyPath: path] = number
+        }
+        for (name, path) in Self.flags {
+            guard let number = member("\(name)") else { return nil }
+            self[keyPath: path] = number != 0
+        }
+    }
+}
+
+extension RotationFailure {
+    /// On the wire; never 0.
+    var number: Int {
+        switch self {
+        case .running: 1
+        case .stopped: 2
+        case .unavailable: 3
+        case .keysUnwritable: 4
         }
     }
 
-    /// The body: empty, `{}`, or `{"now":true}`.
-    static func isNow(_ body: [UInt8]) throws(JSONError) -> Bool {
-        guard !body.isEmpty else { return false }
-        var now = false
-        var scanner = try JSONScanner(body)
-        try scanner.document { (scanner) throws(JSONError) in
-            try scanner.object { (scanner, name) throws(JSONError) in
-                guard name.span.equals("now") else { throw .unknownMember }
-                now = try scanner.bool()
-            }
+    /// For logs.
+    var name: StaticString { ["", "running", "stopped", "unavailable", "keys-unwritable"][number] }
+
+    /// For the operator.
+    package static func message(number: Int) -> String {
+        switch number {
+        case 1: "a rotation is going on"
+        case 2: "the service stopped before it was done; it is done after the next start"
+        case 4: "the key file cannot be replaced; its directory must be writable by the service"
+        default: "the store cannot be written now; see the log"
         }
-        return now
     }
+
+    package var message: String { Self.message(number: number) }
 }

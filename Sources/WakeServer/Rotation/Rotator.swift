@@ -2,40 +2,36 @@ import Dispatch
 import Synchronization
 import WakeModel
 import WakePush
-import WakeStore
+package import WakeStore
+import WakeSystem
 
-/// Rotates the generations when the schedule says so.
-///
-/// Its turn comes between two rounds of pushes, never within one: a round walks both tables and
-/// must not have them exchanged under its feet. What waits is done as soon as the round has ended.
+/// Rotates the generations when the schedule says so: between two broadcast runs, never within one,
+/// which reads both tables and must not have them exchanged.
 final class Rotator: Sendable {
     struct State {
         var schedule: RotationSchedule
-        /// How the last one ended, in this run of the service.
         var last: RotationOutcome?
         var rotations = 0
         var failures = 0
         var isRotating = false
-        fileprivate var nextWriting = ContinuousClock.now
+        fileprivate var nextWrite = ContinuousClock.now
         fileprivate var nextSurvey = ContinuousClock.now
-        /// After a failure.
         fileprivate var notBefore = ContinuousClock.now
     }
 
     private let store: Store
-    private let file: RotationFile
+    private let file: StateFile<RotationRecord>
     private let log: Log
     private let state: Mutex<State>
     /// Writing blocks: never on a thread that others share.
     private let queue = DispatchQueue(label: "rotation-record")
 
-    /// Between two writings of the age when nothing happens: a power cut loses so much of it.
-    private static let writingInterval = Duration.seconds(600)
+    /// Between two writes of the age when nothing happens: a power cut loses as much of it.
+    private static let writeInterval = Duration.seconds(600)
     private static let surveyInterval = Duration.seconds(60)
-    /// What failed is tried again after so long.
-    private static let patience = Duration.seconds(600)
+    private static let retryDelay = Duration.seconds(600)
 
-    init(store: Store, file: RotationFile, interval: Int, log: Log) {
+    init(store: Store, file: StateFile<RotationRecord>, interval: Int, log: Log) {
         self.store = store
         self.file = file
         self.log = log
@@ -53,7 +49,7 @@ final class Rotator: Sendable {
         }
     }
 
-    /// Somebody wants a rotation at the next opportunity. Survives a restart once it is written.
+    /// Asks for a rotation at the next opportunity. Survives a restart once it is written.
     func ask() {
         state.withLock { state in
             state.schedule.ask()
@@ -61,34 +57,27 @@ final class Rotator: Sendable {
         }
     }
 
-    /// Does what is due. Called again and again, by one task, while no round is in work.
-    func turn() async {
+    /// Does what is due. Called about once a second, by one task, while no run goes on.
+    func rotateIfDue() async {
         let now = ContinuousClock.now
         if state.withLock({ $0.nextSurvey <= now }) {
             state.withLock { $0.nextSurvey = now + Self.surveyInterval }
             _ = await store.survey()
         }
-        let (isDue, owesCompaction, isWriting) = state.withLock { state in
-            state.schedule.advance(to: .system())
-            let isPatient = state.notBefore <= now
-            return (
-                isPatient && state.schedule.isDue,
-                isPatient && state.schedule.record.owesCompaction, state.nextWriting <= now
-            )
-        }
-        if isDue {
+        let state = self.now
+        if state.notBefore <= now, state.schedule.isDue {
             await rotate()
-        } else if owesCompaction {
+        } else if state.notBefore <= now, state.schedule.record.owesCompaction {
             await compact()
-        } else if isWriting {
+        } else if state.nextWrite <= now {
             await write()
         }
     }
 
-    /// The last word before the service stops.
+    /// Writes the age before the service stops.
     func stop() async { await write() }
 
-    // MARK: Doing
+    // MARK: Steps
 
     private func rotate() async {
         state.withLock { state in
@@ -108,19 +97,18 @@ final class Rotator: Sendable {
             switch outcome {
             case .rotated(let report):
                 state.rotations += 1
-                state.schedule.rotated(
-                    to: report.generation, isCompact: report.compaction.isDone, now: .system())
-                if !report.compaction.isDone { state.notBefore = .now + Self.patience }
+                state.schedule.rotated(report)
+                if !report.compaction.isDone { state.notBefore = .now + Self.retryDelay }
             case .failed:
                 state.failures += 1
-                state.notBefore = .now + Self.patience
+                state.notBefore = .now + Self.retryDelay
             }
         }
         await write()
-        say(outcome)
+        logOutcome(outcome)
     }
 
-    private func say(_ outcome: RotationOutcome) {
+    private func logOutcome(_ outcome: RotationOutcome) {
         switch outcome {
         case .rotated(let report):
             log(
@@ -128,7 +116,7 @@ final class Rotator: Sendable {
                     generation: report.generation, dropped: report.dropped,
                     kept: store.counters.previousRows.load(ordering: .relaxed),
                     milliseconds: report.compaction.milliseconds))
-            say(report.compaction)
+            logFailure(of: report.compaction)
         case .failed(.stopped): break
         case .failed(let failure): log(.rotationFailed(failure))
         }
@@ -138,17 +126,17 @@ final class Rotator: Sendable {
         let compaction = await store.compact()
         state.withLock { state in
             if compaction.isDone { state.schedule.compacted() }
-            state.notBefore = .now + Self.patience
+            state.notBefore = .now + Self.retryDelay
         }
         if case .done(let bytes, let milliseconds) = compaction {
             await write()
             log(.compacted(bytes: bytes, milliseconds: milliseconds))
         } else {
-            say(compaction)
+            logFailure(of: compaction)
         }
     }
 
-    private func say(_ compaction: Compaction) {
+    private func logFailure(of compaction: CompactionOutcome) {
         switch compaction {
         case .done: break
         case .noRoom(let needed, let free): log(.compactionPutOff(needed: needed, free: free))
@@ -158,23 +146,69 @@ final class Rotator: Sendable {
 
     private func write() async {
         let record = state.withLock { state in
-            state.nextWriting = .now + Self.writingInterval
+            state.nextWrite = .now + Self.writeInterval
             return state.schedule.record
         }
         let isWritten = await withCheckedContinuation { continuation in
-            queue.async { [file] in continuation.resume(returning: file.write(record)) }
+            queue.async { [file] in
+                continuation.resume(returning: (try? file.write(record)) != nil)
+            }
         }
         if !isWritten { log(.rotationUnwritable) }
     }
 }
 
-extension Compaction {
+extension RotationSchedule {
+    fileprivate mutating func rotated(_ report: RotationReport) {
+        rotated(to: report.generation, isCompact: report.compaction.isDone, now: .system())
+    }
+}
+
+extension CompactionOutcome {
     var isDone: Bool {
         if case .done = self { true } else { false }
     }
 
-    /// Nothing else was done in.
+    /// The time in which nothing else was done.
     var milliseconds: Int {
         if case .done(_, let milliseconds) = self { milliseconds } else { 0 }
     }
+}
+
+/// Rotations while no service runs: the same store and record, for one command.
+package struct OfflineRotation: Sendable {
+    private let configuration: Configuration
+    private let store: Store
+    private let file: StateFile<RotationRecord>
+    private var schedule: RotationSchedule
+
+    /// Opens the store; blocks for some milliseconds.
+    package init(_ configuration: Configuration, log: Log) throws(StoreOpenError) {
+        self.configuration = configuration
+        store = try Store(opening: configuration.store)
+        file = StateFile(configuration.rotationRecord)
+        schedule = file.schedule(
+            interval: configuration.rotationSeconds, generation: store.generationNumber, log: log)
+    }
+
+    /// Whether a broadcast was cut short: the service must end it before a rotation.
+    package var hasUnfinishedRun: Bool { Files.exists(configuration.checkpoint) }
+
+    /// - Returns: nil when the files cannot be read.
+    package func status() async -> RotationStatus? {
+        await store.survey().map { RotationStatus($0, schedule) }
+    }
+
+    package mutating func rotate() async -> RotationOutcome {
+        schedule.ask()
+        try? file.write(schedule.record)
+        let outcome = await store.rotate()
+        if case .rotated(let report) = outcome {
+            schedule.rotated(report)
+            try? file.write(schedule.record)
+        }
+        return outcome
+    }
+
+    package func close() async { await store.close() }
 }

@@ -1,0 +1,178 @@
+import Dispatch
+import Glibc
+import WakeModel
+import WakeSodium
+package import WakeSystem
+
+/// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM
+/// at any point. 266,240 bytes, little-endian, never another size:
+///
+/// | offset | bytes | |
+/// |---|---|---|
+/// | 0 | 8 | `RVLCHECK` |
+/// | 8 | 1 | version, 1 |
+/// | 9 | 1 | reasons: 1 heartbeat, 2 asked, 4 watched |
+/// | 10 | 6 | zeros |
+/// | 16 | 8 | number of the run |
+/// | 24 | 8 | sequence of the feed |
+/// | 32 | 8 | number of the store's current generation |
+/// | 40 | 32 | BLAKE2b-256 of the 40 bytes before |
+/// | 72 | 56 | zeros |
+/// | 128 | 88 | 11 counters of 8 bytes, see `RunCounters` |
+/// | 216 | 3880 | zeros |
+/// | 4096 | 131072 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
+/// | 135168 | 131072 | current generation, the same |
+///
+/// Nothing in it is about a person: no id, no token, no time.
+///
+/// A bit is written in place without a flush, once all pushes of its bucket have their outcome. A
+/// power cut loses what no fsync(2) followed, and then a bucket is read again: duplicates, never
+/// a row without its push. The value has one owner: copies would write to the same file.
+package struct Checkpoint: Sendable {
+    /// The parameters of a run: fixed when it starts, the same after every resume.
+    package struct Header: Sendable, Equatable {
+        package let run: UInt64
+        package let sequence: UInt64
+        package let reasons: BroadcastReasons
+        /// The store's current generation at the start: after a rotation the checkpoint does not
+        /// fit.
+        package let generation: UInt64
+    }
+
+    package enum Unusable: Error, Sendable, Equatable {
+        case unreadable(FileError)
+        case foreign
+        /// A checkpoint of another version of this program.
+        case otherVersion
+        case damaged
+    }
+
+    package let header: Header
+    package private(set) var counters = RunCounters()
+    package private(set) var done = CompletedBuckets()
+    private let file: OpenFile
+
+    /// Makes the checkpoint of a new run, replacing any other: durable before this returns.
+    package static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
+        var bytes = encode(header)
+        bytes += repeatElement(0, count: byteCount - bytes.count)
+        try Files.replace(path, with: bytes.span)
+        return Checkpoint(header, try OpenFile(path, flags: O_RDWR))
+    }
+
+    /// Reads the checkpoint to resume; nil without a file: the last run has ended.
+    package static func open(_ path: String) throws(Unusable) -> Checkpoint? {
+        let (file, bytes): (OpenFile, [UInt8])
+        do throws(FileError) {
+            file = try OpenFile(path, flags: O_RDWR)
+            bytes = try file.status().isRegular ? try file.read(at: 0, count: byteCount + 1) : []
+        } catch {
+            if error.isMissing { return nil }
+            throw .unreadable(error)
+        }
+        return try Checkpoint(decoding: bytes, file)
+    }
+
+    /// Removes the checkpoint of an ended run, durably: it must not come back and be resumed.
+    package static func remove(_ path: String) throws(FileError) {
+        try Files.remove(path)
+        try Files.synchronizeDirectory(of: path)
+    }
+
+    /// Marks buckets whose pushes all have their outcome. Outlives the process from here on.
+    package mutating func markDone(_ range: BucketRange) throws(FileError) {
+        precondition(range.generation == .previous || done.previous.isComplete, "previous first")
+        done.insert(range)
+        let first = Int(range.first / 8)
+        let changed = Array(done[range.generation].bytes[first...Int(range.last / 8)])
+        try file.write(changed.span, at: Self.offset(of: range.generation) + first)
+    }
+
+    /// Writes the counters beside the bits, which they may lag behind after a crash.
+    package mutating func save(_ counters: RunCounters) throws(FileError) {
+        self.counters = counters
+        let bytes = counters.encode()
+        try file.write(bytes.span, at: Self.countersOffset)
+    }
+
+    /// Makes everything written so far outlive the machine, too; for a thread that may block.
+    var flush: @Sendable () -> Void {
+        let file = file
+        return { try? file.synchronize() }
+    }
+
+    // MARK: Bytes
+
+    private static let magic = Array("RVLCHECK".utf8)
+    private static let version: UInt8 = 1
+    private static let headerBytes = 40
+    private static let countersOffset = 128
+    private static let bitmapsOffset = 4096
+    package static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
+
+    private static func offset(of generation: Generation) -> Int {
+        generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.byteCount
+    }
+
+    private init(_ header: Header, _ file: OpenFile) {
+        self.header = header
+        self.file = file
+    }
+
+    private static func encode(_ header: Header) -> [UInt8] {
+        var bytes = magic + [version, header.reasons.rawValue, 0, 0, 0, 0, 0, 0]
+        bytes.append(littleEndian: header.run)
+        bytes.append(littleEndian: header.sequence)
+        bytes.append(littleEndian: header.generation)
+        return bytes + Blake2b.hash(bytes.span)
+    }
+
+    private init(decoding bytes: [UInt8], _ file: OpenFile) throws(Unusable) {
+        self.file = file
+        guard bytes.starts(with: Self.magic) else { throw .foreign }
+        guard bytes.count == Self.byteCount else { throw .damaged }
+        guard bytes[Self.magic.count] == Self.version else { throw .otherVersion }
+        let countersEnd = Self.countersOffset + RunCounters.byteCount
+        let checksumEnd = Self.headerBytes + 32
+        let checksum = Blake2b.hash(bytes.span.extracting(0..<Self.headerBytes))
+        guard checksum.elementsEqual(bytes[Self.headerBytes..<checksumEnd]),
+            bytes.span.isZero(checksumEnd..<Self.countersOffset),
+            bytes.span.isZero(countersEnd..<Self.bitmapsOffset)
+        else { throw .damaged }
+        header = Header(
+            run: bytes.span.littleEndian(at: 16), sequence: bytes.span.littleEndian(at: 24),
+            reasons: BroadcastReasons(rawValue: bytes[9]),
+            generation: bytes.span.littleEndian(at: 32))
+        let current = Self.offset(of: .current)
+        counters = RunCounters(decoding: bytes.span.extracting(Self.countersOffset..<countersEnd))
+        done = CompletedBuckets(
+            previous: BucketBitmap(bytes[Self.bitmapsOffset..<current]),
+            current: BucketBitmap(bytes[current...]))
+    }
+}
+
+/// The place of the checkpoint in the data directory. What blocks is done on a thread of its own.
+struct CheckpointFile: Sendable {
+    let path: String
+    private static let queue = DispatchQueue(label: "checkpoint-file")
+
+    func find() -> Checkpoint? { (try? Checkpoint.open(path)) ?? nil }
+
+    func create(_ header: Checkpoint.Header) async -> Checkpoint? {
+        await withCheckedContinuation { continuation in
+            Self.queue.async {
+                continuation.resume(returning: try? Checkpoint.create(path, header))
+            }
+        }
+    }
+
+    /// Removes the checkpoint of an ended run. A file that stays is recognised by its run's number.
+    func remove() async {
+        await withCheckedContinuation { continuation in
+            Self.queue.async {
+                try? Checkpoint.remove(path)
+                continuation.resume()
+            }
+        }
+    }
+}

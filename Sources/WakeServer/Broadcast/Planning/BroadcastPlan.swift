@@ -1,0 +1,189 @@
+import WakeModel
+
+/// The plan of a broadcast: how fast it goes, and the load of fetches that follows.
+///
+/// Pushes leave evenly over D seconds, and each woken client fetches at an even random moment of
+/// the S seconds after its push. The two together make a trapezoid of D + S seconds:
+///
+/// ```
+///   peak = N / max(D, S)      ┌────────────┐
+///                            ╱              ╲
+///   mean = N / (D + S)      ╱                ╲
+///                          └──────────────────┘
+///                           min(D, S)  …   D + S seconds
+/// ```
+///
+/// so peak / mean = 1 + min(D, S) / max(D, S): even when one is at most a tenth of the other.
+/// Random moments come on top: the fullest of some hundred spans with x fetches has x + 3.2 √x.
+///
+/// D keeps the budget unless S alone is long enough: the server's pace is its own, while S comes
+/// from the heads that clients have. Event streams are woken at once, so only S can spread them.
+package struct BroadcastPlan: Sendable, Equatable {
+    package enum Warning: Sendable, Equatable {
+        /// It takes 80 to 100 % of the interval.
+        case nearlyFull(percent: Int)
+        /// Peak over mean, in hundredths; another spread would mend it.
+        case uneven(hundredths: Int)
+        /// Fetches a second of clients on event streams: more than half the budget.
+        case streams(perSecond: Int)
+        /// There are rows, but no gateway works.
+        case noGateway
+    }
+
+    package let input: PlanInput
+    /// Seconds in which the pushes leave; 0 without any.
+    package let duration: Int
+    /// The spread for the feed's next head: even, and long enough for event streams; see `settled`.
+    package let publishedSpread: Int
+    package let warnings: [Warning]
+
+    /// - Throws: when it would not be over before the next heartbeat.
+    package init(_ input: PlanInput) throws(PlanError) {
+        self.input = input
+        let spread = input.spread
+        let time = Time(input, spread: spread)
+        duration = time.duration
+        guard duration + spread <= input.intervalSeconds else {
+            throw PlanError(
+                input, byGateways: time.byGateways, byBudget: time.byBudget, took: duration)
+        }
+        let isEven = Self.isEven(duration, spread)
+        let forStreams = seconds(2 * Double(input.streams) / input.usableFetches)
+        let even = isEven ? spread : max(time.byGateways, time.byBudget) / 10
+        let published = min(max(even, forStreams), PlanInput.longestSpread)
+        // Advice that would be refused once it is followed is none.
+        let total = Time(input, spread: published).duration + published
+        publishedSpread = total <= input.intervalSeconds ? published : spread
+
+        var warnings: [Warning] = []
+        let percent = (duration + spread) * 100 / input.intervalSeconds
+        if percent >= 80 { warnings.append(.nearlyFull(percent: percent)) }
+        if !isEven {
+            let ratio = 100 + 100 * min(duration, spread) / max(duration, spread)
+            warnings.append(.uneven(hundredths: ratio))
+        }
+        if time.streamRate > input.usableFetches / 2 {
+            warnings.append(.streams(perSecond: Int(time.streamRate.rounded(.up))))
+        }
+        if input.rows > 0, input.gateways.isEmpty { warnings.append(.noGateway) }
+        self.warnings = warnings
+    }
+
+    /// The plan once the heads of all clients have the published spread: for simulations.
+    package static func settled(_ input: PlanInput) throws(PlanError) -> BroadcastPlan {
+        let plan = try BroadcastPlan(input)
+        guard plan.publishedSpread != input.spread else { return plan }
+        var next = input
+        next.spreadSeconds = plan.publishedSpread
+        return try BroadcastPlan(next)
+    }
+
+    private struct Time {
+        /// Seconds that the gateways need, and seconds that keep the budget by the pace alone.
+        let byGateways: Int
+        let byBudget: Int
+        let duration: Int
+        let streamRate: Double
+
+        init(_ input: PlanInput, spread: Int) {
+            let pushes = Double(input.pushes)
+            byGateways = seconds(input.slowest?.seconds(for: pushes) ?? 0)
+            streamRate = Double(input.streams) / Double(max(1, spread))
+            let usable = input.usableFetches
+            // The streams take what they take; pushes are not starved for their sake.
+            byBudget = seconds(pushes / max(usable / 2, usable - streamRate))
+            duration = max(input.pushes > 0 ? 1 : 0, byGateways, spread >= byBudget ? 0 : byBudget)
+        }
+    }
+
+    // MARK: Figures
+
+    package var pushes: Int { input.pushes }
+    package var spread: Int { input.spread }
+    package var totalSeconds: Int { duration + spread }
+    package var rate: Double { duration > 0 ? Double(pushes) / Double(duration) : 0 }
+
+    /// Fetches a second, the mean over `totalSeconds`.
+    package var meanFetches: Double {
+        Double(pushes + input.streams) / Double(max(1, totalSeconds))
+    }
+
+    /// Fetches a second at the peak of the trapezoid and of the streams, without random deviation.
+    package var peakFetches: Double {
+        Double(pushes) / Double(max(1, duration, spread))
+            + Double(input.streams) / Double(max(1, spread))
+    }
+
+    /// Seconds over which a rate of fetches is measured so that random deviation stays near 10 %:
+    /// one, or as many as 1,000 fetches take.
+    package var spanSeconds: Int {
+        meanFetches >= 1000 ? 1 : max(1, seconds(1000 / max(meanFetches, 0.001)))
+    }
+
+    private static func isEven(_ duration: Int, _ spread: Int) -> Bool {
+        min(duration, spread) * 10 <= max(duration, spread)
+    }
+}
+
+/// Whole seconds, rounded up; bounded, so that sums of a few cannot overflow.
+private func seconds(_ value: Double) -> Int {
+    value < 1e12 ? Int(value.rounded(.up)) : 1_000_000_000_000
+}
+
+extension BroadcastPlan {
+    /// The plan as a table for people, at most 80 columns wide.
+    package var lines: [String] {
+        let budget = input.fetchesPerSecond
+        var rows: [(String, String, String)] = [
+            ("registrations", NumberFormat.grouped(input.rows), "estimate"),
+            ("pushes", NumberFormat.grouped(pushes), "\(rateText(rate)) a second"),
+            ("event streams", NumberFormat.grouped(input.streams), "woken at once"),
+            ("pushes leave in", NumberFormat.clock(duration), boundText),
+            ("clients spread over", NumberFormat.clock(spread), "of the head they have"),
+            (
+                "takes in all", NumberFormat.clock(totalSeconds),
+                "of an interval of \(NumberFormat.clock(input.intervalSeconds))"
+            ),
+            ("fetches, mean", rateText(meanFetches), "a second"),
+            (
+                "fetches, peak", rateText(peakFetches),
+                budget > 0
+                    ? "a second, budget \(NumberFormat.grouped(budget))" : "a second, no budget"
+            ),
+        ]
+        if publishedSpread != spread {
+            rows.append(("spread to publish", NumberFormat.clock(publishedSpread), "in the head"))
+        }
+        let table = rows.map { name, value, note in
+            let padding = String(repeating: " ", count: max(1, 21 - name.count))
+            return name + padding + NumberFormat.padded(value, to: 14) + "  " + note
+        }
+        return table + warnings.map { "warning: " + text($0) }
+    }
+
+    private func text(_ warning: Warning) -> String {
+        switch warning {
+        case .nearlyFull(let percent):
+            "this is \(percent) % of the interval: there is little room to grow"
+        case .uneven(let hundredths):
+            "the peak is \(NumberFormat.fixed(Double(hundredths) / 100, decimals: 2)) times the"
+                + " mean: publish a spread of \(publishedSpread) s"
+        case .streams(let perSecond):
+            "event streams alone bring \(NumberFormat.grouped(perSecond)) fetches a second:"
+                + " publish a spread of \(publishedSpread) s"
+        case .noGateway: "no gateway works: only event streams are woken"
+        }
+    }
+
+    private var boundText: String {
+        guard let slowest = input.slowest, pushes > 0 else { return "nothing to push" }
+        let byGateway = slowest.seconds(for: Double(pushes))
+        return Double(duration) > byGateway + 1
+            ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
+    }
+
+    private func rateText(_ rate: Double) -> String {
+        rate < 100
+            ? NumberFormat.fixed(rate, decimals: 1) : NumberFormat.grouped(Int(rate.rounded()))
+    }
+}

@@ -1,0 +1,73 @@
+import WakeHTTP
+import WakeModel
+import WakePush
+import WakeStore
+
+struct BroadcastPlanner: Sendable {
+    let store: Store
+    let wakes: StreamHub
+    let feed: FeedFileServer
+    let gateways: [any Gateway]
+    let configuration: Configuration
+
+    private var input: PlanInput {
+        // The spread of the head that clients have, not that of the next publish.
+        configuration.planInput(
+            rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
+            gateways: gateways.map(\.throughput))
+    }
+
+    func plan() -> Result<BroadcastPlan, PlanError> {
+        Result { () throws(PlanError) in try BroadcastPlan(input) }
+    }
+
+    /// The spread for the next head: the configured one, or longer when the load would be uneven.
+    var publishedSpread: Int {
+        let configured = configuration.spreadSeconds
+        var input = input
+        input.spreadSeconds = configured
+        guard let plan = try? BroadcastPlan(input) else { return configured }
+        let isUneven = plan.warnings.contains { warning in
+            switch warning {
+            case .uneven, .streams: true
+            case .nearlyFull, .noGateway: false
+            }
+        }
+        return isUneven ? max(configured, plan.publishedSpread) : configured
+    }
+
+    /// The parameters of a run that starts or resumes now. One that no longer fits, as rows came
+    /// since, goes on at the pace of the budget.
+    func settings() -> RunSettings {
+        RunSettings(
+            lifetime: configuration.intervalSeconds, gonePerMille: configuration.gonePerMille,
+            pace: pace)
+    }
+
+    private var pace: RunPace {
+        let input = input
+        guard input.fetchesPerSecond > 0 else { return RunPace() }
+        if case .success(let plan) = plan(), plan.pushes > 0 {
+            return RunPace(pushes: plan.pushes, over: plan.duration)
+        }
+        return RunPace(pushes: max(1, Int(input.usableFetches)), over: 1)
+    }
+}
+
+extension Configuration {
+    /// - Parameter rows: registrations, estimated.
+    package func planInput(
+        rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
+    ) -> PlanInput {
+        PlanInput(
+            rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
+            spreadSeconds: spreadSeconds ?? self.spreadSeconds, intervalSeconds: intervalSeconds)
+    }
+}
+
+extension Gateway {
+    fileprivate var throughput: GatewayThroughput {
+        GatewayThroughput(
+            service, connections: connections, streams: streams, quotaPerMinute: perMinute)
+    }
+}

@@ -1,0 +1,99 @@
+package import WakeModel
+
+package struct PlanInput: Sendable, Equatable {
+    /// Registrations of both generations, an estimate; 10^9 at most.
+    package var rows: Int
+    /// Event streams open now: their clients are all woken in the first moment.
+    package var streams: Int
+    /// Without any, only event streams are woken.
+    package var gateways: [GatewayThroughput]
+    /// Fetches a second that the feed's origin may get; 0: no limit.
+    package var fetchesPerSecond: Int
+    /// Seconds over which woken clients spread their fetches, by the head they have now.
+    package var spreadSeconds: Int
+    /// Seconds between two heartbeats; 10^6 at most.
+    package var intervalSeconds: Int
+
+    package init(
+        rows: Int, streams: Int = 0, gateways: [GatewayThroughput], fetchesPerSecond: Int = 0,
+        spreadSeconds: Int, intervalSeconds: Int = 7200
+    ) {
+        precondition(
+            (0...1_000_000_000).contains(rows) && (0...1_000_000_000).contains(streams)
+                && fetchesPerSecond >= 0 && spreadSeconds >= 0
+                && (1...1_000_000).contains(intervalSeconds))
+        self.rows = rows
+        self.streams = streams
+        self.gateways = gateways
+        self.fetchesPerSecond = fetchesPerSecond
+        self.spreadSeconds = spreadSeconds
+        self.intervalSeconds = intervalSeconds
+    }
+
+    /// Clients spread by an hour at most, whatever a head says.
+    package static let longestSpread = 3600
+
+    var spread: Int { min(spreadSeconds, Self.longestSpread) }
+    var pushes: Int { gateways.isEmpty ? 0 : rows }
+    var slowest: GatewayThroughput? {
+        let pushes = Double(pushes)
+        return gateways.max { $0.seconds(for: pushes) < $1.seconds(for: pushes) }
+    }
+
+    /// Fetches a second to plan for: the mean and four standard deviations, x + 4 √x, stay within
+    /// the budget; half of a budget under 47.
+    var usableFetches: Double {
+        guard fetchesPerSecond > 0 else { return .infinity }
+        let budget = Double(fetchesPerSecond)
+        let root = (budget + 4).squareRoot() - 2
+        return max(budget / 2, root * root)
+    }
+
+    /// The budget with this usable part.
+    static func budget(usable: Double) -> Int {
+        let budget = min(2 * usable, usable + 4 * usable.squareRoot())
+        return budget < 1e15 ? Int(budget.rounded(.up)) : Int.max
+    }
+}
+
+package struct GatewayThroughput: Sendable, Equatable {
+    package let service: PushService
+    package let connections: Int
+    /// Requests on their way on one connection at once.
+    package let streams: Int
+    package let latencyMilliseconds: Int
+    /// Pushes a minute the push service allows; nil: no such rule.
+    package let quotaPerMinute: Int?
+
+    package init(
+        _ service: PushService, connections: Int, streams: Int = 1000,
+        latencyMilliseconds: Int = 50, quotaPerMinute: Int? = nil
+    ) {
+        precondition(connections > 0 && streams > 0 && latencyMilliseconds > 0)
+        precondition(quotaPerMinute.map { $0 > 0 } ?? true)
+        self.service = service
+        self.connections = connections
+        self.streams = streams
+        self.latencyMilliseconds = latencyMilliseconds
+        self.quotaPerMinute = quotaPerMinute
+    }
+
+    /// Pushes a second on all connections: requests in flight, divided by their latency.
+    var carried: Double {
+        Double(connections) * Double(streams) * 1000 / Double(latencyMilliseconds)
+    }
+
+    private var quota: Double { quotaPerMinute.map { Double($0) / 60 } ?? .infinity }
+    var isBoundByQuota: Bool { quota < carried }
+    /// Pushes a second at its limit.
+    var rate: Double { min(carried, quota) }
+
+    /// Seconds for a number of pushes, as if all of them were of this service. A quota is
+    /// approached over a minute (`RampedTokenBucket`): that costs half of it, or all when there is
+    /// not more to send.
+    func seconds(for pushes: Double) -> Double {
+        let steady = pushes / rate
+        guard isBoundByQuota else { return steady }
+        return steady < 30 ? (120 * steady).squareRoot() : steady + 30
+    }
+}

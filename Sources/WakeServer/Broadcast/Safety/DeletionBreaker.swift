@@ -1,0 +1,103 @@
+/// A circuit breaker for deletions: keeps a push service that answers wrongly from emptying the
+/// store. Deletions wait until the answers around them show that "gone" is rare.
+///
+/// One breaker for each push service and run. Two services in one would cover for each other: one
+/// that gives 4 % of the answers could say "gone" to everything and stay under 5 %.
+///
+/// Answers are counted in windows of 1,000 that follow one another. As soon as one holds more than
+/// 5 % "gone" the breaker trips: what waits is dropped, nothing more is released in this run. The
+/// items of a window are released when the next has closed, too; at the end of the run, when the
+/// last full window and what follows it are together within the share.
+///
+/// Guarantees, shown by the tests:
+/// - A service that says "gone" to everything costs no row at all, however many it has.
+/// - A service that starts to do so in the midst of a run costs no row either when 1,000 or more
+///   answers follow, and at most 50 when the run ends before that.
+/// - A service with at most 5 % "gone" in every window has all of them deleted.
+///
+/// In a run with fewer answers than a window as many "gone" as a window may hold are fine, if at
+/// least as many were accepted. Fewer than 20 answers are never an alarm. Windows do not slide, so
+/// that 3 % "gone" rarely trip; tripping wrongly is harmless: the next run deletes the rest.
+package struct DeletionBreaker<Item: Sendable>: Sendable {
+    package let window: Int
+    package let perMille: Int
+
+    /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
+    package private(set) var isTripped = false
+
+    /// Answers in the open window, and those of them that said "gone".
+    private var answers = 0
+    private var goneAnswers = 0
+    private var closedAnswers = 0
+    private var closedGone = 0
+    /// Waiting since the open window, since the one before, and no longer.
+    private var open: [Item] = []
+    private var closed: [Item] = []
+    private var released: [Item] = []
+
+    /// - Parameters:
+    ///   - window: answers, at least 20.
+    ///   - perMille: 0 to 1,000; with 1,000 the breaker never trips.
+    package init(window: Int = 1000, perMille: Int = 50, isTripped: Bool = false) {
+        precondition(window >= 20 && (0...1000).contains(perMille))
+        self.window = window
+        self.perMille = perMille
+        self.isTripped = isTripped
+    }
+
+    /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
+    package mutating func accepted() {
+        answers += 1
+        closeWhenFull()
+    }
+
+    /// Counts a "gone". Answers of other kinds are not counted.
+    /// - Returns: what may be deleted now; rarely `item` itself.
+    package mutating func gone(_ item: Item) -> [Item] {
+        answers += 1
+        goneAnswers += 1
+        guard !isTripped else { return [] }
+        open.append(item)
+        // No need to wait for the end of a window that is lost already.
+        if isWithin(goneAnswers, of: window) { closeWhenFull() } else { trip() }
+        return takeReleased()
+    }
+
+    /// Ends the run and returns what may be deleted of the rest; the breaker trips over the share.
+    package mutating func finish() -> [Item] {
+        guard !isTripped else { return [] }
+        let gone = closedGone + goneAnswers
+        let all = closedAnswers + answers
+        let areFew = closedAnswers == 0 && isWithin(gone, of: window) && gone * 2 <= all
+        if gone == 0 || isWithin(gone, of: all) || areFew {
+            released += closed + open
+        } else if all >= 20 {
+            // Fewer prove nothing.
+            trip()
+        }
+        (open, closed) = ([], [])
+        return takeReleased()
+    }
+
+    private mutating func closeWhenFull() {
+        guard answers == window, !isTripped else { return }
+        released += closed
+        (closed, open) = (open, [])
+        (closedAnswers, answers) = (answers, 0)
+        (closedGone, goneAnswers) = (goneAnswers, 0)
+    }
+
+    private mutating func trip() {
+        isTripped = true
+        (open, closed) = ([], [])
+    }
+
+    private mutating func takeReleased() -> [Item] {
+        defer { released = [] }
+        return released
+    }
+
+    private func isWithin(_ gone: Int, of answers: Int) -> Bool {
+        gone * 1000 <= perMille * answers
+    }
+}

@@ -1,0 +1,98 @@
+import WakeModel
+
+/// The order in which a broadcast run reads the buckets: those of the previous generation in blocks
+/// of neighbours, the blocks in random order, then those of the current generation in the same
+/// order.
+///
+/// Previous first, because a renewal moves a row from previous to current and never back: one that
+/// moves before it is read is found again in current, one that moves later had its push. For the
+/// same reason no bucket of current is handed out until every bucket of previous is marked done: a
+/// row that was read but not pushed before a crash is read again, and may have moved by then.
+///
+/// The order hides who is pushed first: nobody learns from one run about another or about an id,
+/// except for neighbours within a block. After a restart a run continues in another order.
+package struct ScanOrder: Sendable, Equatable {
+    package enum Step: Sendable, Equatable {
+        case range(BucketRange)
+        /// Every bucket of this generation was handed out: call again when more is marked done, or
+        /// call `rewind()` when what was handed out could not be done.
+        case wait
+        case end
+    }
+
+    private let start: UInt32
+    /// The order of the blocks, all of the same size.
+    private let blocks: [UInt32]
+    private let bucketsPerBlock: UInt32
+    private var generation = Generation.previous
+    /// Buckets of the generation that are passed, in scan order.
+    private var passed = 0
+
+    /// A random order for a store of so many rows.
+    package init(rows: Int, using random: inout some RandomNumberGenerator) {
+        let start = UInt32.random(in: 0..<UInt32(BucketBitmap.buckets), using: &random)
+        self.init(start: start, blocks: Self.blockCount(rows: rows), using: &random)
+    }
+
+    /// - Parameters:
+    ///   - start: where the first block begins.
+    ///   - blocks: a power of two.
+    package init(start: UInt32, blocks: Int, using random: inout some RandomNumberGenerator) {
+        precondition(start < BucketBitmap.buckets)
+        precondition(blocks > 0 && BucketBitmap.buckets % blocks == 0)
+        self.start = start
+        self.blocks = [0] + (1..<UInt32(blocks)).shuffled(using: &random)
+        bucketsPerBlock = UInt32(BucketBitmap.buckets / blocks)
+    }
+
+    /// The number of blocks for a store. Each costs a page; with 4,096 the orders of two runs over
+    /// a large store are uncorrelated.
+    package static func blockCount(rows: Int) -> Int {
+        var blocks = 64
+        while blocks < min(rows, 4096) { blocks *= 2 }
+        return blocks
+    }
+
+    package var isInLastGeneration: Bool { generation == .current }
+
+    /// The next range that is not done yet, of at most `limit` buckets.
+    package mutating func next(
+        notIn done: CompletedBuckets, limit: Int = BucketBitmap.buckets
+    ) -> Step {
+        precondition(limit > 0)
+        while true {
+            let set = done[generation]
+            while passed < BucketBitmap.buckets, set.contains(bucket(passed)) { passed += 1 }
+            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set, limit)) }
+            guard set.isComplete else { return .wait }
+            guard generation == .previous else { return .end }
+            generation = .current
+            passed = 0
+        }
+    }
+
+    /// Goes back to the first bucket of this generation that is not done, once none is being read.
+    package mutating func rewind() { passed = 0 }
+
+    private mutating func nextRange(notIn set: BucketBitmap, _ limit: Int) -> BucketRange {
+        let first = bucket(passed)
+        var last = first
+        passed += 1
+        // A range ends where the ids do, and where another block is next.
+        while last + 1 < BucketBitmap.buckets, Int(last - first) + 1 < limit,
+            passed < BucketBitmap.buckets, bucket(passed) == last + 1,
+            !set.contains(last + 1)
+        {
+            last += 1
+            passed += 1
+        }
+        return BucketRange(generation, first: first, last: last)
+    }
+
+    private func bucket(_ index: Int) -> UInt32 {
+        let index = UInt32(index)
+        let block = blocks[Int(index / bucketsPerBlock)]
+        let offset = start + block * bucketsPerBlock + index % bucketsPerBlock
+        return offset % UInt32(BucketBitmap.buckets)
+    }
+}

@@ -1,0 +1,54 @@
+import WakeModel
+import WakeSodium
+import WakeSystem
+
+/// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run.
+///
+/// 12 to 24 bytes a push token. Among 10 million push tokens two share a hash with a probability of
+/// 3 in a million; one of the two then waits for the next run.
+struct TokenDeduplicator {
+    private let hash = ShortHash()
+    /// An open-addressing table; 0 is a free slot.
+    private var slots: [UInt64]
+    private(set) var count = 0
+    private let limit: Int
+
+    /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
+    init(limit: Int = Limits.seenTokens) {
+        self.limit = limit
+        slots = [UInt64](repeating: 0, count: 1024)
+    }
+
+    var byteCount: Int { slots.count * 8 }
+
+    mutating func insert(_ token: PushToken) -> Bool {
+        let value = token.bytes.withSpan { bytes in
+            // Equal bytes for two services are two push tokens.
+            hash.hash(bytes) ^ UInt64(token.service.rawValue)
+        }
+        return insert(value == 0 ? 1 : value)
+    }
+
+    private mutating func insert(_ value: UInt64) -> Bool {
+        let slot = slot(of: value)
+        if slots[slot] == value { return false }
+        guard count < limit else { return true }
+        slots[slot] = value
+        count += 1
+        if count * 3 > slots.count * 2 { grow() }
+        return true
+    }
+
+    private func slot(of value: UInt64) -> Int {
+        let mask = slots.count - 1
+        var slot = Int(truncatingIfNeeded: value) & mask
+        while slots[slot] != 0, slots[slot] != value { slot = (slot + 1) & mask }
+        return slot
+    }
+
+    private mutating func grow() {
+        let values = slots
+        slots = [UInt64](repeating: 0, count: values.count * 2)
+        for value in values where value != 0 { slots[slot(of: value)] = value }
+    }
+}

@@ -1,0 +1,228 @@
+import Glibc
+import WakeHTTP
+import WakeModel
+package import WakePush
+package import WakeRelay
+package import WakeStore
+
+/// The settings of an operator, with the defaults of an embedded installation. Paths are absolute.
+package struct Configuration: Sendable, Equatable {
+    package enum Address: Sendable, Equatable {
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+
+        /// Whether only this machine can reach it: the admin listener lets everybody broadcast.
+        var isLocal: Bool {
+            switch self {
+            case .unix: true
+            case .tcp(let host, _): ["127.0.0.1", "::1", "localhost"].contains(host)
+            }
+        }
+    }
+
+    // [http]
+    package var listen = Address.tcp(host: "127.0.0.1", port: 8080)
+    package var proxyProtocol = false
+    package var connections = 20_000
+    package var streams = 10_000
+    package var streamsPerAddress = 32
+    package var connectionsPerAddress = 256
+    package var drainSeconds = 10
+
+    // [admin]
+    package var admin: Address
+
+    // [store]
+    package var data: String
+    package var keys: String
+    /// Whether the keys are in no file: every start begins with an empty store.
+    package var keysInMemory = false
+    /// Days between two rotations: a registration lives one to two intervals after its last
+    /// renewal.
+    package var rotationDays = 7
+    /// Upper bound of the database, MiB.
+    package var storeMegabytes = 4096
+
+    // [feed]
+    package var feed: String
+    package var feedKey: String
+    package var feedServed = true
+    /// Seconds caches in front of the feed may keep the head; 0 when this service serves it.
+    package var cacheSeconds = 0
+    package var spreadSeconds = 0
+    /// Seconds between a client's polls.
+    package var pollSeconds = 14_400
+
+    /// The sections of `GatewaySection.all` and `[relay]`, their keys and values as written.
+    var sections: [String: [String: String]] = [:]
+
+    // The same as read; nil when there is none.
+    package var apns: APNsConfiguration?
+    package var fcm: FCMConfiguration?
+    /// Instead of the two above.
+    package var apnsRelay: RelayConfiguration?
+    package var fcmRelay: RelayConfiguration?
+    package var webPush: WebPushConfiguration?
+
+    // [relay]
+    package var relay: RelaySettings?
+
+    // [broadcast]
+    /// Seconds between two heartbeats, and in which a broadcast must fit.
+    package var intervalSeconds = 7200
+    package var heartbeat = true
+    /// Fetches a second that the feed's origin may get; 0: no limit.
+    package var fetchesPerSecond = 1000
+    /// "Gone" of 1,000 answers that are believed, see ``DeletionBreaker``.
+    package var gonePerMille = 50
+    /// Whether a new sequence of the feed starts a broadcast by itself.
+    package var watch = false
+    /// The address of a feed that lies elsewhere; nil: this service's directory is watched.
+    package var watchedFeed: String?
+    /// Its public key, base64url.
+    package var watchKey = ""
+
+    // [log]
+    package var logLevel = LogLevel.info
+
+    /// The defaults relative to a directory.
+    package init(directory: String) {
+        admin = .unix(path: directory + "/admin.sock")
+        data = directory + "/data"
+        keys = directory + "/keys/registration.key"
+        feed = directory + "/feed"
+        feedKey = directory + "/keys/feed.key"
+    }
+}
+
+extension Configuration {
+    /// The file that `reveille init` writes; Web Push is on with a key for it.
+    package static func template(hasVAPIDKey: Bool) -> String {
+        let off = hasVAPIDKey ? "" : "# "
+        return """
+            # Reveille. Paths are relative to this file. `reveille check` explains what is in force.
+
+            [http]
+            listen = 127.0.0.1:8080
+            # listen = unix:/run/reveille/http.sock      behind a front on the same machine
+            # proxy-protocol = on                        when that front speaks PROXY protocol v2
+
+            [admin]
+            listen = unix:admin.sock
+
+            [store]
+            data = data
+            keys = keys/registration.key
+            # keys = memory               in no file: a restart forgets everyone until they renew
+            # rotation-days = 7           what is not renewed for 7 to 14 days expires
+
+            [feed]
+            directory = feed
+            key = keys/feed.key
+            serve = on
+            # spread-seconds = 300          woken clients spread their fetches over so long
+            # cache-seconds = 30            when a cache or CDN serves the feed
+
+            # [apns]
+            # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600
+            # key-id = ABC123DEFG
+            # team-id = TEAM123456
+            # topic = org.example.app          the app's bundle identifier
+            # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
+            # via-key = keys/relay.key         made by `reveille keygen --kind relay`
+
+            # [fcm]
+            # key = service-account.json       as downloaded from the Firebase console, mode 0600
+            # per-minute = 600000              the project's quota, unless Google granted another
+            # via = https://wake.example.org   instead, as for APNs, with via-key
+
+            \(off)[webpush]                        # browsers and UnifiedPush; no account is needed
+            \(off)key = keys/vapid.key             # apps subscribe with its public half
+            # subject = mailto:push@example.org  whom push services may write to; Apple's want it
+            # hosts = known, push.example.org    any: wherever endpoints lead; *.example.org: below
+            # body = byte                        for UnifiedPush services that refuse an empty body
+
+            [broadcast]
+            fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go
+            # interval-seconds = 7200     everyone is woken once in it, published or not
+            # heartbeat = off             only when something was published
+            # watch = on                  a new head starts a broadcast; or https://… of another
+            # gone-permille = 50          of 1,000 push tokens called gone; with more, none goes
+
+            # [relay]                         passes on wake-ups of those that `relay allow` named
+            # authority = wake.example.org     this service's host name, as installations address it
+            # wakes-per-minute = 60000         for each of them
+
+            [log]
+            level = info
+
+            """
+    }
+}
+
+extension Configuration {
+    package var store: StoreConfiguration {
+        var store = StoreConfiguration(dataDirectory: data, keyFile: keysInMemory ? nil : keys)
+        store.maxPages = storeMegabytes * 256  // pages of 4 KiB
+        return store
+    }
+
+    /// A failed flush is logged before the process ends and its service manager restarts it.
+    func store(log: Log) -> StoreConfiguration {
+        var store = store
+        store.onFatal = {
+            log(.storeFailed)
+            _exit(1)
+        }
+        return store
+    }
+
+    // Beside the database: the schedule's history, the checkpoint of a broadcast run, the age of
+    // the current generation, and the provider token of APNs.
+    var broadcastState: String { data + "/broadcast" }
+
+    func remoteHead() throws(WatchError) -> RemoteFeedHead? {
+        guard let watchedFeed else { return nil }
+        return try RemoteFeedHead(watchedFeed, key: watchKey)
+    }
+
+    /// The fault that keeps a feed elsewhere from being watched; nil without one.
+    package var watchProblem: WatchError? {
+        do throws(WatchError) {
+            _ = try remoteHead()
+            return nil
+        } catch { return error }
+    }
+
+    var checkpoint: String { data + "/checkpoint" }
+    var rotationRecord: String { data + "/rotation" }
+    var rotationSeconds: Int { rotationDays * 86_400 }
+    var providerToken: String { data + "/apns-token" }
+
+    var httpLimits: HTTPLimits {
+        var limits = HTTPLimits()
+        limits.headBytes = Limits.requestHeadBytes
+        limits.fieldCount = Limits.requestFields
+        limits.targetBytes = Limits.requestTargetBytes
+        limits.bodyBytes = Limits.requestBodyBytes
+        limits.headSeconds = Limits.headSeconds
+        limits.bodySeconds = Limits.bodySeconds
+        limits.idleSeconds = Limits.idleSeconds
+        limits.streamKeepAliveSeconds = Limits.keepAliveSeconds
+        limits.connections = connections
+        limits.connectionsPerSource = connectionsPerAddress
+        limits.streams = streams
+        limits.streamsPerSource = streamsPerAddress
+        limits.drainSeconds = drainSeconds
+        return limits
+    }
+}
+
+extension Configuration.Address {
+    func listening(mode: mode_t) -> ListenerConfiguration.Address {
+        switch self {
+        case .tcp(let host, let port): .tcp(host: host, port: port)
+        case .unix(let path): .unix(path: path, mode: mode)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import WakeHTTP
+import WakeModel
+import WakeStore
+import WakeSystem
+
+/// The routes of the admin listener: for the operator only.
+struct AdminRoutes: Sendable {
+    let broadcaster: Broadcaster
+    let planner: BroadcastPlanner
+    let rotation: RotationRoute
+    let metrics: Metrics
+    let health: Health
+    let transparency: TransparencyRoute
+
+    func handle(_ request: Request, _ responder: Responder) {
+        guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
+        switch String(decoding: request.path, as: UTF8.self) {
+        case "/metrics": responder.respond(.read(request) { metrics.response() })
+        case "/health": responder.respond(.read(request) { health.response() })
+        case "/v1/status": responder.respond(.read(request) { .json(metrics.status()) })
+        case "/v1/plan": responder.respond(.read(request) { plan() })
+        case "/v1/broadcast": broadcast(request, responder)
+        case "/v1/audit": responder.respond(putAudit(request))
+        case "/v1/rotation": rotation.handle(request, responder)
+        default: responder.respond(.problem(.notFound))
+        }
+    }
+
+    /// The plan of the next broadcast as a table, or what does not fit and what would.
+    private func plan() -> Response {
+        switch planner.plan() {
+        case .success(let plan): .text(plan.lines.joined(separator: "\n") + "\n")
+        case .failure(let error): .text(error.message + "\n", status: 409)
+        }
+    }
+
+    private func broadcast(_ request: Request, _ responder: Responder) {
+        if request.method == .get || request.method == .head {
+            return responder.respond(.json(broadcaster.report.encode()))
+        }
+        guard request.method == .post else {
+            return responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
+        }
+        do throws(JSONError) {
+            let force = try request.flag("force")
+            broadcaster.broadcast(force: force) { responder.respond(Self.response(to: $0)) }
+        } catch { responder.respond(.problem(Problem(.json(error)))) }
+    }
+
+    /// The result of `reveille audit --tell`, for the privacy page.
+    private func putAudit(_ request: Request) -> Response {
+        guard request.method == .put else { return .methodNotAllowed(allow: "PUT") }
+        do throws(JSONError) {
+            transparency.setAudit(try AuditVerdict(Array(request.body)))
+            return .done
+        } catch { return .problem(Problem(.json(error))) }
+    }
+
+    private static func response(to outcome: Broadcaster.Outcome) -> Response {
+        switch outcome {
+        case .started(let sequence, let streams, let run, let seconds):
+            var text = JSONText()
+            text.beginObject()
+            text.member("sequence", number: sequence)
+            text.member("streams", number: streams)
+            text.member("run", number: run)
+            if let seconds { text.member("seconds", number: seconds) }
+            text.endObject()
+            return .json(text.bytes)
+        case .doesNotFit: return .problem(.broadcastDoesNotFit)
+        case .notNewer: return .problem(.broadcastNotNewer)
+        case .stateUnwritable: return .problem(.storeUnavailable)
+        }
+    }
+}
+
+extension Request {
+    /// A flag from a body that is empty, `{}`, or one such as `{"force":true}`.
+    func flag(_ name: String) throws(JSONError) -> Bool {
+        guard !body.isEmpty else { return false }
+        guard case .object(let members) = try JSONValue(parsing: Array(body)) else {
+            throw .malformed
+        }
+        guard members.keys.allSatisfy({ $0 == name }) else { throw .unknownMember }
+        switch members[name] {
+        case .bool(let value): return value
+        case nil: return false
+        default: throw .malformed
+        }
+    }
+}

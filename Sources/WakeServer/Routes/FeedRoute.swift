@@ -1,0 +1,95 @@
+import WakeHTTP
+import WakeModel
+import WakeSystem
+
+/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody, whatever conditional fields
+/// say.
+struct FeedRoute: Sendable {
+    static let prefix = Array("/feed/".utf8)
+    private static let batchPrefix = Array("/feed/b/".utf8)
+
+    let files: FeedFileServer
+
+    func handle(_ request: Request, _ responder: Responder) {
+        guard request.method == .get || request.method == .head else {
+            responder.respond(.methodNotAllowed(allow: "GET, HEAD"))
+            return
+        }
+        if request.isPath("/feed/head") {
+            responder.respond(files.head() ?? .problem(.feedUnavailable))
+        } else if request.path.starts(with: Self.batchPrefix) {
+            let name = request.path.dropFirst(Self.batchPrefix.count)
+            responder.respond(batch(name, range: request.onlyValue(of: "range")))
+        } else {
+            responder.respond(.problem(.notFound))
+        }
+    }
+
+    private func batch(_ name: ArraySlice<UInt8>, range: ArraySlice<UInt8>?) -> Response {
+        guard let (file, size) = files.batch(named: name) else { return .problem(.notFound) }
+        // A name holds its content's hash: it never changes.
+        var fields: [(StaticString, String)] = [
+            ("Content-Type", "application/octet-stream"),
+            ("Cache-Control", "public, max-age=31536000, immutable"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Accept-Ranges", "bytes"),
+        ]
+        switch ByteRange(range, size: size) {
+        case .whole:
+            return Response(200, fields: fields, body: .file(FileBody(file, count: Int64(size))))
+        case .part(let first, let count):
+            fields.append(("Content-Range", "bytes \(first)-\(first + count - 1)/\(size)"))
+            let body = FileBody(file, offset: Int64(first), count: Int64(count))
+            return Response(206, fields: fields, body: .file(body))
+        case .unsatisfiable:
+            return .problem(
+                416, title: Problem.rangeNotSatisfiable.title,
+                code: Problem.rangeNotSatisfiable.code,
+                fields: [("Content-Range", "bytes */\(size)")])
+        }
+    }
+}
+
+/// The byte range of a `Range` field (RFC 9110 §14.1.2).
+enum ByteRange: Equatable {
+    /// No range, or one that may be ignored: the whole is sent.
+    case whole
+    case part(first: Int, count: Int)
+    /// The range starts beyond the end: 416.
+    case unsatisfiable
+
+    /// - Parameters:
+    ///   - value: the field's value; nil when absent.
+    ///   - size: bytes of the representation.
+    init(_ value: ArraySlice<UInt8>?, size: Int) {
+        let unit = Array("bytes=".utf8)
+        // RFC 9110 §14.2: other units, several ranges and malformed ones may be ignored.
+        guard let value, value.starts(with: unit) else {
+            self = .whole
+            return
+        }
+        let parts = value.dropFirst(unit.count).split(
+            separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard parts.count == 2 else {
+            self = .whole
+            return
+        }
+        switch (Self.number(parts[0]), Self.number(parts[1])) {
+        case (let first?, _) where parts[1].isEmpty: self = Self.clamp(first, size - 1, size)
+        case (let first?, let last?) where first <= last:
+            self = Self.clamp(first, min(last, size - 1), size)
+        case (nil, let suffix?) where parts[0].isEmpty:
+            self = suffix == 0 ? .unsatisfiable : Self.clamp(max(0, size - suffix), size - 1, size)
+        default: self = .whole
+        }
+    }
+
+    private static func clamp(_ first: Int, _ last: Int, _ size: Int) -> ByteRange {
+        first < size ? .part(first: first, count: last - first + 1) : .unsatisfiable
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+        guard (1...18).contains(digits.count), digits.allSatisfy(\.isDigit) else { return nil }
+        return digits.reduce(0) { 10 * $0 + Int($1 - 0x30) }
+    }
+}

@@ -1,0 +1,174 @@
+import Synchronization
+import WakeHTTP
+import WakeModel
+import WakeRelay
+import WakeStore
+import WakeSystem
+
+/// Counters for the operator; nothing in them is about one person.
+struct Metrics: Sendable {
+    let http: @Sendable () -> HTTPCounters?
+    let store: StoreCounters
+    let wakes: StreamHub
+    let broadcaster: Broadcaster
+    let rotator: Rotator
+    let planner: BroadcastPlanner
+    let relay: RelayCounters?
+    let sequence: @Sendable () -> UInt64
+
+    private struct Sample {
+        let name: StaticString
+        /// Name and value.
+        var label: (StaticString, StaticString)?
+        let isCounter: Bool
+        let help: StaticString
+        let value: Int
+    }
+
+    /// OpenMetrics 1.0 text.
+    func response() -> Response {
+        var text = ""
+        var last = ""
+        for sample in samples() {
+            let name = "reveille_\(sample.name)"
+            if name != last {
+                text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
+                text += "# HELP \(name) \(sample.help)\n"
+                last = name
+            }
+            let label = sample.label.map { "{\($0)=\"\($1)\"}" } ?? ""
+            text += "\(name)\(sample.isCounter ? "_total" : "")\(label) \(sample.value)\n"
+        }
+        text += "# EOF\n"
+        let type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        return Response(
+            200, fields: [("Content-Type", type)] + Response.privateFields,
+            body: .bytes(Array(text.utf8)))
+    }
+
+    func status() -> [UInt8] {
+        var text = JSONText()
+        text.beginObject()
+        for sample in samples() {
+            let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name.description
+            text.member(named: name, number: sample.value)
+        }
+        text.endObject()
+        return text.bytes
+    }
+
+    private func samples() -> [Sample] {
+        let announced = broadcaster.schedule.history.sequence ?? 0
+        let spread = planner.publishedSpread
+        let general = [
+            gauge("feed_sequence", "newest sequence of the feed", sequence()),
+            gauge("broadcast_sequence", "sequence of the last broadcast", announced),
+            gauge("publish_spread_seconds", "spread that the next head should have", spread),
+            gauge("streams", "event streams open now", wakes.count),
+            counter("broadcasts", "broadcasts started", broadcaster.broadcasts.now),
+            counter("stream_wake_ups", "wake-ups on event streams", broadcaster.streamWakeUps.now),
+            counter("registers", "registrations written or renewed", store.registers.now),
+            counter("deletes", "registrations asked to be forgotten", store.deletes.now),
+            counter("reads", "subject access requests", store.reads.now),
+            counter("store_commits", "transactions made durable", store.commits.now),
+            counter("store_truncations", "times the log was emptied", store.truncations.now),
+            counter("store_refusals", "registrations refused for lack of room", store.refusals.now),
+            counter("store_overloads", "operations refused for a full queue", store.overloads.now),
+            counter("store_failures", "operations answered unavailable", store.failures.now),
+            gauge("store_pages", "pages of the database", store.pages.now),
+        ]
+        return general + generations(rotator.now) + pushes(broadcaster.totals)
+            + (relay.map(relayed) ?? []) + (http().map(connections) ?? [])
+    }
+
+    private func connections(_ http: HTTPCounters) -> [Sample] {
+        let (client, server) = (http.refusedByClientError.now, http.refusedByServerError.now)
+        return [
+            gauge("connections", "connections open now", http.open.now),
+            counter("connections_accepted", "connections accepted", http.accepted.now),
+            counter("connections_dropped", "connections ended for slowness", http.dropped.now),
+            counter("requests", "complete requests", http.requests.now),
+            counter("requests_refused_4xx", "requests refused as malformed", client),
+            counter("requests_refused_5xx", "requests refused at a cap or as unsupported", server),
+        ]
+    }
+
+    private func generations(_ state: Rotator.State) -> [Sample] {
+        let record = state.schedule.record
+        let owed = record.owesCompaction ? 1 : 0
+        let left = state.schedule.secondsLeft
+        let expired = store.expired.now
+        let current: StaticString = "registrations of the current generation, about"
+        let previous: StaticString = "registrations that the next rotation drops, about"
+        return [
+            gauge("generation", "number of the current generation", record.generation),
+            gauge("next_rotation_seconds", "of uptime until the next rotation", left),
+            gauge("rotating", "whether a rotation is going on", state.isRotating ? 1 : 0),
+            gauge("compaction_owed", "whether there was no room to rewrite the database", owed),
+            gauge("registrations_current", current, store.currentRows.now),
+            gauge("registrations_previous", previous, store.previousRows.now),
+            counter("rotations", "rotations done", store.rotations.now),
+            counter("rotation_failures", "rotations that failed", state.failures),
+            counter("registrations_expired", "registrations dropped by rotations", expired),
+        ]
+    }
+
+    private func pushes(_ totals: RunCounters) -> [Sample] {
+        let report = broadcaster.report
+        let next = broadcaster.schedule.nextStart?.seconds ?? -1
+        let duplicates: StaticString = "registrations whose push token had its wake-up already"
+        let unserved: StaticString = "registrations of a push service without a gateway"
+        return [
+            gauge("run", "broadcast run that goes on, or the last", report.run),
+            gauge("run_running", "whether a broadcast run goes on", report.isRunning ? 1 : 0),
+            gauge("run_permille", "progress of the run", report.permille),
+            gauge("run_gateways_stopped", "gateways that stopped in it", report.stopped.count),
+            gauge("run_breakers_tripped", "deletion breakers that tripped", report.tripped.count),
+            gauge("next_broadcast_seconds", "until the next broadcast; -1: not known", next),
+            counter("pushes_accepted", "wake-ups that a push service took", totals.accepted),
+            counter("pushes_gone", "push tokens that a push service called gone", totals.gone),
+            counter("pushes_retried", "wake-ups sent once more", totals.retried),
+            counter("pushes_abandoned", "wake-ups given up for their run", totals.abandoned),
+            counter("pushes_unsent", "wake-ups lost to a gateway that stopped", totals.unsent),
+            counter("pushes_saved", duplicates, totals.duplicates),
+            counter("registrations_unserved", unserved, totals.unserved),
+            counter("registrations_gone", "registrations deleted as gone", totals.deleted),
+        ]
+    }
+
+    private func relayed(_ relay: RelayCounters) -> [Sample] {
+        let counts = relay.counts
+        let refusals = relay.refusals
+        let outcomes: [(StaticString, Int)] = [
+            ("accepted", counts.accepted), ("gone", counts.gone), ("retry", counts.retried),
+            ("stopped", counts.stopped),
+        ]
+        let wakes = outcomes.map { outcome, count in
+            counter("relay_wakes", "wake-ups of installations", count, label: ("delivery", outcome))
+        }
+        let refused = Problem.allCases.compactMap { problem in
+            refusals[problem].map {
+                let label: (StaticString, StaticString) = ("code", problem.code)
+                return counter("relay_refused", "refused relay requests", $0, label: label)
+            }
+        }
+        return wakes + refused
+    }
+
+    // MARK: Samples
+
+    private func gauge(
+        _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger
+    ) -> Sample { Sample(name: name, isCounter: false, help: help, value: Int(clamping: value)) }
+
+    private func counter(
+        _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger,
+        label: (StaticString, StaticString)? = nil
+    ) -> Sample {
+        Sample(name: name, label: label, isCounter: true, help: help, value: Int(clamping: value))
+    }
+}
+
+extension Atomic<Int> {
+    fileprivate var now: Int { load(ordering: .relaxed) }
+}

@@ -1,0 +1,63 @@
+import WakeHTTP
+import WakeModel
+import WakePush
+import WakeRelay
+import WakeStore
+import WakeSystem
+
+struct PublicRoutes: Sendable {
+    let registration: RegistrationRoute
+    let feed: FeedRoute?
+    let relay: RelayRoute?
+    let wakes: StreamHub
+    let sequence: @Sendable () -> UInt64
+    let health: Health
+    let transparency: TransparencyRoute
+
+    private static let policy = Response(
+        200,
+        fields: [
+            ("Content-Type", "application/json"), ("Cache-Control", "public, max-age=300"),
+            ("X-Content-Type-Options", "nosniff"),
+        ],
+        body: .bytes(PrivacyPolicy.document))
+
+    private static let streamHead = Response(
+        200,
+        fields: [
+            ("Content-Type", "text/event-stream"), ("Cache-Control", "no-store"),
+            ("X-Accel-Buffering", "no"), ("X-Content-Type-Options", "nosniff"),
+        ])
+
+    func handle(_ request: Request, _ responder: Responder) {
+        // A query could tell clients apart; none of the paths takes one.
+        guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
+        if request.isPath("/v1/registration") {
+            registration.handle(request, responder)
+        } else if request.isPath("/v1/wakes") {
+            subscribe(request, responder)
+        } else if request.isPath("/v1/policy") {
+            responder.respond(.read(request) { Self.policy })
+        } else if request.isPath("/") {
+            responder.respond(.read(request) { transparency.page() })
+        } else if request.isPath("/v1/counters") {
+            responder.respond(.read(request) { transparency.counters() })
+        } else if request.isPath("/health") {
+            responder.respond(.read(request) { health.response() })
+        } else if let relay, request.isPath(RelayRequest.path) {
+            relay.handle(request, responder)
+        } else if let feed, request.path.starts(with: FeedRoute.prefix) {
+            feed.handle(request, responder)
+        } else {
+            responder.respond(.problem(.notFound))
+        }
+    }
+
+    private func subscribe(_ request: Request, _ responder: Responder) {
+        guard request.method == .get else {
+            return responder.respond(.methodNotAllowed(allow: "GET"))
+        }
+        let first = WakeEvent(sequence: sequence()).encode()
+        responder.subscribe(to: wakes, head: Self.streamHead, first: first)
+    }
+}

@@ -1,0 +1,51 @@
+import WakeHTTP
+import WakeModel
+import WakeSystem
+
+/// Responses that several routes give; those that never change are rendered once.
+extension Response {
+    /// For responses that no cache may keep and whose type no client may guess.
+    static let privateFields: [(StaticString, String)] = [
+        ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
+    ]
+
+    /// `PUT` and `DELETE`: byte-identical whatever was there before.
+    static let done = Response(204, fields: privateFields)
+
+    private static let problems: [Problem: Response] = Dictionary(
+        uniqueKeysWithValues: Problem.allCases.map { ($0, render($0)) })
+
+    static func problem(_ problem: Problem) -> Response { problems[problem] ?? render(problem) }
+
+    static func json(_ body: [UInt8], status: UInt16 = 200) -> Response {
+        Response(
+            status, fields: [("Content-Type", "application/json")] + privateFields,
+            body: .bytes(body))
+    }
+
+    static func text(_ text: String, status: UInt16 = 200) -> Response {
+        Response(
+            status, fields: [("Content-Type", "text/plain; charset=utf-8")] + privateFields,
+            body: .bytes(Array(text.utf8)))
+    }
+
+    /// The response to GET and HEAD, for routes that only read.
+    static func read(_ request: Request, _ response: () -> Response) -> Response {
+        guard request.method == .get || request.method == .head else {
+            return .methodNotAllowed(allow: "GET, HEAD")
+        }
+        return response()
+    }
+
+    private static func render(_ problem: Problem) -> Response {
+        var fields: [(StaticString, String)] = []
+        switch problem {
+        case .instanceTokenMissing, .instanceTokenMalformed:
+            fields.append(("WWW-Authenticate", "Bearer"))  // RFC 9110 §15.5.2: a must
+        case .storeFull, .storeUnavailable, .overloaded, .feedUnavailable:
+            fields.append(("Retry-After", "60"))
+        default: break
+        }
+        return .problem(problem.status, title: problem.title, code: problem.code, fields: fields)
+    }
+}

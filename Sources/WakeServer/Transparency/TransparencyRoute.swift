@@ -1,0 +1,66 @@
+import Synchronization
+import WakeHTTP
+package import WakeModel
+import WakeSystem
+
+/// The public privacy page, and the rounded counters behind it.
+final class TransparencyRoute: Sendable {
+    private struct State {
+        var counters = PublicCounters()
+        var audit: AuditVerdict?
+    }
+
+    private let privacyPage: PrivacyPage
+    private let state = Mutex(State())
+
+    /// - Parameter retentionDays: after which a row that nobody renews is gone for certain.
+    init(retentionDays: Int) { privacyPage = PrivacyPage(retentionDays: retentionDays) }
+
+    func page() -> Response {
+        let state = state.withLock { $0 }
+        return privacyPage.response(state.counters, audit: state.audit)
+    }
+
+    func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
+
+    /// A broadcast has ended: its counts may be published.
+    func update(_ counts: ExactCounts) {
+        var random = SystemRandomNumberGenerator()
+        state.withLock { $0.counters.update(counts, using: &random) }
+    }
+
+    func setAudit(_ verdict: AuditVerdict) { state.withLock { $0.audit = verdict } }
+}
+
+/// The result of the operator's last audit, for the privacy page: without a date.
+package struct AuditVerdict: Sendable, Equatable {
+    package let violations: Int
+    /// SHA-256 of the audited file, hexadecimal.
+    package let fileHash: String
+
+    package init(violations: Int, fileHash: [UInt8]) {
+        precondition(violations >= 0 && fileHash.count == 32, "a count, and a SHA-256")
+        self.violations = violations
+        self.fileHash = String(decoding: Hex.encode(fileHash.span), as: UTF8.self)
+    }
+
+    package init(_ body: [UInt8]) throws(JSONError) {
+        guard case .object(let members) = try JSONValue(parsing: body) else { throw .malformed }
+        guard members.count <= 2 else { throw .unknownMember }
+        guard let count = members["violations"], let text = members["sha256"]
+        else { throw .missingMember }
+        guard let violations = count.integer, violations >= 0, case .string(let digits) = text,
+            let hash = Hex.decode(digits.span), hash.count == 32
+        else { throw .malformed }
+        self.init(violations: violations, fileHash: hash)
+    }
+
+    package func encode() -> [UInt8] {
+        var text = JSONText()
+        text.beginObject()
+        text.member("violations", number: violations)
+        text.member("sha256", string: fileHash)
+        text.endObject()
+        return text.bytes
+    }
+}

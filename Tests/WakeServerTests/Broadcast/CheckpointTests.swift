@@ -1,0 +1,156 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+import WakeSodium
+import WakeSystem
+
+@testable import WakeServer
+
+@Suite("The checkpoint of a run")
+struct CheckpointTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path + "/checkpoint" }
+    private let header = Checkpoint.Header(
+        run: 12, sequence: 1842, reasons: [.heartbeat, .asked], generation: 3)
+
+    init() throws {
+        directory = try TemporaryDirectory()
+    }
+
+    private func resumed() throws -> Checkpoint { try #require(try Checkpoint.open(path)) }
+
+    private func fault() -> Checkpoint.Unusable? {
+        do throws(Checkpoint.Unusable) {
+            _ = try Checkpoint.open(path)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("what was marked and counted is there after the process is gone")
+    func resume() throws {
+        var checkpoint = try Checkpoint.create(path, header)
+        let runs = [
+            BucketRange(.previous, first: 1_048_575, last: 1_048_575),
+            BucketRange(.previous, first: 13, last: 60),
+        ]
+        for run in runs { try checkpoint.markDone(run) }
+        var counters = RunCounters()
+        counters.rows = 7
+        counters.milliseconds = .max
+        counters.tripped = 5
+        try checkpoint.save(counters)
+
+        let again = try resumed()
+        #expect(again.header == header)
+        #expect(again.counters == counters)
+        #expect(again.done == checkpoint.done)
+        for bucket in 0..<UInt32(1_048_576) {
+            let isDone = bucket == 1_048_575 || (13...60).contains(bucket)
+            #expect(again.done.previous.contains(bucket) == isDone)
+            #expect(!again.done.current.contains(bucket))
+        }
+        #expect(again.done.previous.count == 49)
+    }
+
+    @Test("any marks read back as made, through any number of openings")
+    func roundTrip() throws {
+        var random = SplitMix64(seed: 3)
+        var checkpoint = try Checkpoint.create(path, header)
+        for _ in 0..<20 {
+            for _ in 0..<50 {
+                let first = UInt32.random(in: 0..<1_048_576, using: &random)
+                let last = UInt32.random(
+                    in: first...min(1_048_575, first + 5000), using: &random)
+                try checkpoint.markDone(BucketRange(.previous, first: first, last: last))
+            }
+            let again = try resumed()
+            #expect(again.done == checkpoint.done)
+            checkpoint = again
+        }
+        for chunk in 0..<UInt32(64) {
+            let run = BucketRange(.previous, first: chunk * 16_384, last: chunk * 16_384 + 16_383)
+            try checkpoint.markDone(run)
+        }
+        try checkpoint.markDone(BucketRange(.current, first: 0, last: 1_048_575))
+        checkpoint.flush()
+        let walked = try resumed()
+        #expect(walked.done.progress(previousRows: 1, currentRows: 1) == 1)
+    }
+
+    @Test("the bytes are those of the table")
+    func layout() throws {
+        var checkpoint = try Checkpoint.create(path, header)
+        try checkpoint.markDone(BucketRange(.previous, first: 9, last: 9))
+        let bytes = try Files.read(path, limit: 1 << 20)
+        #expect(bytes.count == 266_240)
+        #expect(String(decoding: bytes[..<8], as: UTF8.self) == "RVLCHECK")
+        #expect(bytes[8...9] == [1, 3])
+        #expect(bytes[16..<24] == [12, 0, 0, 0, 0, 0, 0, 0])
+        #expect(bytes[24..<32] == [0x32, 7, 0, 0, 0, 0, 0, 0])
+        #expect(bytes[32..<40] == [3, 0, 0, 0, 0, 0, 0, 0])
+        let checksum = Blake2b.hash(bytes.span.extracting(0..<40))
+        #expect(Array(bytes[40..<72]) == checksum)
+        #expect(bytes[72..<4096].allSatisfy { $0 == 0 })
+        #expect(bytes[4096] == 0 && bytes[4097] == 2)
+        #expect(bytes[4098...].allSatisfy { $0 == 0 })
+        #expect(try FileStatus(of: path).isPrivate)
+    }
+
+    @Test("no file is no run; a removed file is no file")
+    func missing() throws {
+        #expect(try Checkpoint.open(path)?.header == nil)
+        _ = try Checkpoint.create(path, header)
+        _ = try resumed()
+        try Checkpoint.remove(path)
+        #expect(try Checkpoint.open(path)?.header == nil)
+        try Checkpoint.remove(path)
+    }
+
+    @Test(
+        "a file of any other length, foreign or changed in its header is no checkpoint, and says so"
+    )
+    func hostile() throws {
+        let good = try {
+            _ = try Checkpoint.create(path, header)
+            return try Files.read(path, limit: 1 << 20)
+        }()
+        func put(_ bytes: [UInt8]) throws { try Files.replace(path, with: bytes.span) }
+        for count in [0, 1, 8, 127, 128, 256, 4096, 135_168, 266_239] {
+            try put(Array(good[..<count]))
+            #expect(fault() == (count < 8 ? .foreign : .damaged), "\(count) bytes")
+        }
+        try put(good + [0])
+        #expect(fault() == .damaged)
+        for offset in 0..<128 {
+            for bit in [0, 7] {
+                var bytes = good
+                bytes[offset] ^= 1 << bit
+                try put(bytes)
+                #expect(
+                    fault() == (offset < 8 ? .foreign : offset == 8 ? .otherVersion : .damaged))
+            }
+        }
+        var bytes = good
+        bytes[300] = 1
+        try put(bytes)
+        #expect(fault() == .damaged)
+        try put([UInt8](repeating: 0x41, count: 266_240))
+        #expect(fault() == .foreign)
+        try put(good)
+        _ = try resumed()
+    }
+
+    @Test("a directory or a link in the file's place is an error, not a checkpoint")
+    func places() throws {
+        try Files.makeDirectory(path)
+        #expect(throws: Checkpoint.Unusable.self) { try Checkpoint.open(path) }
+        let link = directory.path + "/link"
+        let target = directory.path + "/target"
+        _ = try Checkpoint.create(target, header)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        #expect(throws: Checkpoint.Unusable.self) { try Checkpoint.open(link) }
+    }
+}

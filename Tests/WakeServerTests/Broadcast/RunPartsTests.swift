@@ -1,0 +1,241 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+import WakePush
+
+import WakeSystem
+@testable import WakeServer
+@testable import WakeStore
+
+@Suite("The token deduplicator")
+struct TokenDeduplicatorTests {
+    private func token(_ number: Int, _ service: PushService = .apns) throws -> PushToken {
+        let bytes = (0..<32).map {
+            $0 < 24 ? 7 : UInt8(truncatingIfNeeded: number >> (8 * ($0 - 24)))
+        }
+        return try PushToken(service: service, bytes: bytes)
+    }
+
+    @Test("a thousand registrations of one push token are one wake-up")
+    func same() throws {
+        var seen = TokenDeduplicator()
+        let token = try token(1)
+        var first = 0
+        for _ in 0..<1000 where seen.insert(token) { first += 1 }
+        #expect(first == 1 && seen.count == 1)
+    }
+
+    @Test("different push tokens are all new, once, while the table grows")
+    func growth() throws {
+        var seen = TokenDeduplicator()
+        let before = seen.byteCount
+        var new = 0
+        for number in 0..<20_000 where seen.insert(try token(number)) { new += 1 }
+        #expect(new == 20_000 && seen.count == 20_000)
+        var again = 0
+        for number in 0..<20_000 where seen.insert(try token(number)) { again += 1 }
+        #expect(again == 0)
+        // 12 to 24 bytes each.
+        #expect(seen.byteCount > before)
+        #expect(seen.byteCount >= 12 * 20_000 && seen.byteCount <= 24 * 20_000)
+    }
+
+    @Test("the same bytes of another service are another push token")
+    func services() throws {
+        var seen = TokenDeduplicator()
+        #expect(seen.insert(try token(1, .apns)))
+        #expect(seen.insert(try token(1, .apnsSandbox)))
+        let text = Array("0123456789abcdef0123456789abcdef".utf8)
+        #expect(seen.insert(try PushToken(service: .fcm, bytes: text)))
+        #expect(seen.insert(try PushToken(service: .apns, bytes: text)))
+        #expect(!seen.insert(try token(1, .apnsSandbox)))
+    }
+
+    @Test("beyond its limit it remembers no more: rather two wake-ups than none")
+    func limit() throws {
+        var seen = TokenDeduplicator(limit: 10)
+        for number in 0..<10 { #expect(seen.insert(try token(number))) }
+        for _ in 0..<3 { #expect(seen.insert(try token(10))) }
+        #expect(!seen.insert(try token(9)) && seen.count == 10)
+    }
+
+    @Test("two runs cannot be compared: each has a key of its own")
+    func keys() throws {
+        // 2,000 push tokens under two keys share a slot order only by chance.
+        var (one, other) = (TokenDeduplicator(), TokenDeduplicator())
+        for number in 0..<100 {
+            _ = one.insert(try token(number))
+            _ = other.insert(try token(number))
+        }
+        #expect(
+            "\(Mirror(reflecting: one).descendant("slots") ?? "")"
+                != "\(Mirror(reflecting: other).descendant("slots") ?? "")")
+    }
+}
+
+@Suite("The in-flight table")
+struct InFlightTableTests {
+    private func entry(_ number: Int, gateway: Int = 0) throws -> InFlightTable.Entry {
+        let token = try PushToken(service: .fcm, bytes: Array("t\(number)".utf8))
+        return InFlightTable.Entry(
+            row: StoreRow(id: [UInt8(number & 255)], sealed: [], token: token),
+            generation: .current, gateway: gateway, segment: 0)
+    }
+
+    @Test("references are distinct, used again, and bounded by the capacity")
+    func slots() throws {
+        var rows = InFlightTable(capacity: 3)
+        let slots = try (0..<3).map { rows.insert(try entry($0)) }
+        #expect(Set(slots).count == 3 && rows.isFull && rows.count == 3)
+        #expect(rows.remove(slots[1]).row.id == [1])
+        #expect(!rows.isFull)
+        #expect(rows.insert(try entry(9)) == slots[1])
+        #expect(rows.remove(slots[1]).row.id == [9] && rows.count == 2)
+    }
+
+    @Test("a gateway that stops frees its own entries and no others")
+    func removeAll() throws {
+        var rows = InFlightTable(capacity: 100)
+        var kept: [Int] = []
+        for number in 0..<100 {
+            let slot = rows.insert(try entry(number, gateway: number % 2))
+            if number % 2 == 0 { kept.append(slot) }
+        }
+        #expect(rows.removeAll(of: 1).count == 50)
+        #expect(rows.removeAll(of: 1).isEmpty && rows.removeAll(of: 7).isEmpty)
+        #expect(kept.map { rows.remove($0).row.id[0] } == (0..<50).map { UInt8($0 * 2) })
+        #expect(rows.count == 0)
+    }
+}
+
+/// The tracker against a plain model of a scan.
+@Suite("The completion tracker")
+struct CompletionTrackerTests {
+    private static func buckets(_ ranges: [BucketRange]) -> [UInt32] {
+        ranges.flatMap { Array($0.first...$0.last) }
+    }
+
+    @Test("a range without rows is done when it has been read")
+    func empty() {
+        var tracker = CompletionTracker()
+        tracker.begin(BucketRange(.current, first: 5, last: 900))
+        #expect(Self.takeDone(&tracker).isEmpty)
+        tracker.endRange()
+        #expect(Self.takeDone(&tracker) == Array(5...900))
+    }
+
+    @Test("a bucket is done when its last row was read and all of its rows are complete")
+    func order() {
+        var tracker = CompletionTracker()
+        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        let first = tracker.didRead(3)
+        let second = tracker.didRead(3)
+        tracker.complete(first)
+        tracker.complete(second)
+        // More rows of bucket 3 may come.
+        #expect(Self.takeDone(&tracker).isEmpty)
+        let third = tracker.didRead(4)
+        #expect(Self.takeDone(&tracker) == [0, 1, 2, 3])
+        tracker.endRange()
+        #expect(Self.takeDone(&tracker) == [5, 6, 7, 8, 9])
+        tracker.complete(third)
+        #expect(Self.takeDone(&tracker) == [4])
+    }
+
+    @Test("what an abandoned range has not reached is not done, nor its last bucket")
+    func abandoned() {
+        var tracker = CompletionTracker()
+        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        let one = tracker.didRead(2)
+        let other = tracker.didRead(6)
+        tracker.abandonRange()
+        tracker.complete(other)
+        tracker.complete(one)
+        #expect(Self.takeDone(&tracker) == [0, 1, 2])
+    }
+
+    private static func takeDone(_ tracker: inout CompletionTracker) -> [UInt32] {
+        buckets(tracker.takeCompleted())
+    }
+
+    @Test("in any scan every bucket is done once, and never before its rows", arguments: 0..<30)
+    func anyScan(_ seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+        var tracker = CompletionTracker()
+        var pending: [(number: Int, bucket: UInt32)] = []
+        var done: Set<UInt32> = []
+        func check() {
+            for bucket in Self.takeDone(&tracker) {
+                #expect(done.insert(bucket).inserted)
+                #expect(!pending.contains { $0.bucket == bucket })
+            }
+        }
+        var start: UInt32 = 0
+        while start < 3000 {
+            let run = BucketRange(.current, first: start, last: start + UInt32(draw(400)))
+            tracker.begin(run)
+            for bucket in run.first...run.last {
+                for _ in 0..<max(0, draw(6) - 3) {
+                    pending.append((tracker.didRead(bucket), bucket))
+                }
+                while !pending.isEmpty, draw(3) > 0 {
+                    tracker.complete(pending.remove(at: draw(pending.count)).number)
+                }
+                check()
+            }
+            tracker.endRange()
+            start = run.last + 1
+        }
+        for row in pending { tracker.complete(row.number) }
+        pending = []
+        check()
+        #expect(done == Set(0..<start))
+    }
+}
+
+@Suite("A broadcast's report")
+struct BroadcastReportTests {
+    private func object(_ report: BroadcastReport) throws -> [String: Any] {
+        let value = try JSONSerialization.jsonObject(with: Data(report.encode()))
+        return try #require(value as? [String: Any])
+    }
+
+    @Test("before the first run it says that there was none")
+    func none() throws {
+        let object = try object(BroadcastReport())
+        #expect(object["run"] as? Int == 0 && object["running"] as? Bool == false)
+        #expect(object["complete"] as? Bool == false)
+        #expect((object["stopped"] as? [String: String])?.isEmpty == true)
+    }
+
+    @Test("what is written is read by another reader of JSON")
+    func encoded() throws {
+        var report = BroadcastReport()
+        (report.run, report.sequence, report.isRunning) = (7, 1 << 40, true)
+        report.isCutShort = true
+        (report.counters.rows, report.counters.accepted) = (10, 4)
+        (report.counters.gone, report.counters.deleted) = (3, 2)
+        (report.counters.duplicates, report.counters.unserved) = (5, 6)
+        report.causes = [.throttled: 8]
+        report.tripped = [.apnsSandbox]
+        report.stopped = [.apns: "one \"quoted\"\nhint: \\ two"]
+        let object = try object(report)
+        let numbers = [
+            "run": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,
+            "duplicates": 5, "unserved": 6,
+        ]
+        for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
+        #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)
+        let causes = try #require(object["causes"] as? [String: Int])
+        #expect(causes.count == RetryCause.allCases.count && causes.values.sorted().last == 8)
+        let breakers = try #require(object["breakers"] as? [String: Bool])
+        #expect(breakers.filter(\.value).keys.sorted() == ["apns-sandbox"])
+        #expect(
+            object["stopped"] as? [String: String]
+                == report.stopped.reduce(into: [:]) {
+                    $0["\($1.key.word)"] = $1.value
+                })
+    }
+}

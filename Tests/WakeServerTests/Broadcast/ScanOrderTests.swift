@@ -1,0 +1,252 @@
+import TestSupport
+import Testing
+import WakeModel
+
+@testable import WakeServer
+
+@Suite("The scan order")
+struct ScanOrderTests {
+    /// Every range until the end, each marked done when it is handed out.
+    private func walk(
+        _ start: UInt32, from done: CompletedBuckets = CompletedBuckets(), limit: Int = 1
+    ) -> [BucketRange] {
+        var done = done
+        var walk = ScanOrder(inOrderFrom: start)
+        var runs: [BucketRange] = []
+        while case .range(let run) = walk.next(notIn: done, limit: limit) {
+            done.insert(run)
+            runs.append(run)
+        }
+        #expect(walk.next(notIn: done) == .end)
+        return runs
+    }
+
+    @Test(
+        "previous comes before current, each once around from the start",
+        arguments: [0, 4711, 1_048_575] as [UInt32])
+    func order(_ start: UInt32) {
+        let runs = walk(start)
+        let around = (0..<UInt32(1_048_576)).map { (start + $0) % 1_048_576 }
+        #expect(runs.prefix(1_048_576).map(\.first) == around)
+        #expect(runs.prefix(1_048_576).allSatisfy { $0.generation == .previous })
+        #expect(runs.dropFirst(1_048_576).map(\.first) == around)
+        #expect(runs.dropFirst(1_048_576).allSatisfy { $0.generation == .current })
+        #expect(runs.allSatisfy { $0.first == $0.last })
+    }
+
+    @Test("every bucket comes once in each generation, in the same order of blocks, not by number")
+    func blocks() {
+        var done = CompletedBuckets()
+        var random = SplitMix64(seed: 5)
+        var walk = ScanOrder(start: 777, blocks: 4096, using: &random)
+        var runs: [BucketRange] = []
+        while case .range(let run) = walk.next(notIn: done, limit: BucketBitmap.buckets) {
+            // None of it was there before.
+            #expect((run.first...run.last).allSatisfy { !done[run.generation].contains($0) })
+            done.insert(run)
+            runs.append(run)
+        }
+        #expect(walk.next(notIn: done) == .end)
+        #expect(done.previous.isComplete && done.current.isComplete)
+        let previous = runs.filter { $0.generation == .previous }
+        let current = runs.filter { $0.generation == .current }
+        #expect(runs == previous + current)
+        #expect(previous.map(\.first) == current.map(\.first))
+        #expect(previous.first?.first == 777)
+        #expect(previous.count > 4000 && previous.map(\.first) != previous.map(\.first).sorted())
+    }
+
+    @Test("the number of blocks grows with the store, up to 4,096")
+    func blockCount() {
+        #expect(
+            [0, 64, 65, 1000, 5_000_000].map { ScanOrder.blockCount(rows: $0) } == [
+                64, 64, 128, 1024, 4096,
+            ])
+    }
+
+    @Test("ranges never wrap, overlap, or contain a bucket that is done")
+    func ranges() {
+        var random = SplitMix64(seed: 1)
+        for limit in [7, 1000, 1_048_576] {
+            var done = CompletedBuckets()
+            for _ in 0..<500 {
+                for generation in [Generation.previous, .current] {
+                    let bucket = UInt32.random(in: 0..<1_048_576, using: &random)
+                    done.insert(BucketRange(generation, first: bucket, last: bucket))
+                }
+            }
+            let left = 2 * 1_048_576 - done[.previous].count - done[.current].count
+            let start = UInt32.random(in: 0..<1_048_576, using: &random)
+            let runs = walk(start, from: done, limit: limit)
+            #expect(runs.map(\.count).reduce(0, +) == left)
+            #expect(runs.allSatisfy { $0.count <= limit })
+            for run in runs { done.insert(run) }
+            #expect(done.previous.isComplete && done.current.isComplete)
+        }
+    }
+
+    @Test("current waits until all of previous is marked done, not only handed out")
+    func settles() {
+        var done = CompletedBuckets()
+        var walk = ScanOrder(inOrderFrom: 40_000)
+        var handed: [BucketRange] = []
+        while case .range(let run) = walk.next(notIn: done, limit: 65_536) { handed.append(run) }
+        #expect(walk.next(notIn: done) == .wait)
+        for run in handed.dropLast() {
+            done.insert(run)
+        }
+        #expect(walk.next(notIn: done) == .wait)
+        walk.rewind()
+        #expect(walk.next(notIn: done, limit: 65_536) == .range(handed[handed.count - 1]))
+        let last = handed[handed.count - 1]
+        done.insert(last)
+        #expect(
+            walk.next(notIn: done, limit: 1)
+                == .range(BucketRange(.current, first: 40_000, last: 40_000)))
+    }
+
+    @Test("a page after the bound begins with the first id of the range")
+    func bounds() throws {
+        var random = SplitMix64(seed: 2)
+        let edges: [[UInt8]] = [
+            [UInt8](repeating: 0, count: 32), [UInt8](repeating: 255, count: 32),
+        ]
+        let ids =
+            (0..<3000).map { _ in
+                (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
+            } + edges
+        let sorted = ids.sorted { $0.lexicographicallyPrecedes($1) }
+        for _ in 0..<200 {
+            let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
+            let run = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
+            let page = sorted.drop { !run.after.lexicographicallyPrecedes($0) }
+            let prefixes = sorted.filter {
+                (run.first...run.last).contains(
+                    UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
+            }
+            #expect(Array(page.prefix(prefixes.count)) == prefixes)
+            #expect(prefixes.allSatisfy(run.contains))
+            if page.count > prefixes.count {
+                let next = try #require(page.dropFirst(prefixes.count).first)
+                #expect(!run.contains(next))
+            }
+        }
+        #expect(BucketRange(.current, first: 0, last: 0).after == [])
+        let one = [0, 0, 15] + [UInt8](repeating: 255, count: 29)
+        #expect(BucketRange(.current, first: 1, last: 1).after == one)
+        #expect(!BucketRange(.current, first: 0, last: 1_048_575).contains([1, 2, 3]))
+    }
+
+    @Test("rows renewed at any time in a run, with crashes, are never missed")
+    func renewals() {
+        for seed in 0..<6 as Range<UInt64> {
+            var world = RenewalWorld(seed: seed)
+            world.run()
+            #expect(world.pushed.count == RenewalWorld.rows, "seed \(seed)")
+        }
+    }
+
+    @Test("two runs begin elsewhere and have other orders")
+    func random() {
+        var random = SystemRandomNumberGenerator()
+        let firsts = (0..<100).map { _ in
+            var order = ScanOrder(rows: 5000, using: &random)
+            return order.next(notIn: CompletedBuckets(), limit: 1)
+        }
+        var distinct: [ScanOrder.Step] = []
+        for first in firsts where !distinct.contains(first) { distinct.append(first) }
+        #expect(distinct.count > 95)
+    }
+
+    @Test("progress weighs the generations by their rows")
+    func progress() {
+        var done = CompletedBuckets()
+        #expect(done.progress(previousRows: 10, currentRows: 90) == 0)
+        done.insert(BucketRange(.previous, first: 0, last: 1_048_575))
+        #expect(done.progress(previousRows: 0, currentRows: 0) == 0.5)
+        #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.1) < 1e-9)
+        done.insert(BucketRange(.current, first: 0, last: 524_287))
+        #expect(abs(done.progress(previousRows: 10, currentRows: 90) - 0.55) < 1e-9)
+        done.insert(BucketRange(.current, first: 0, last: 1_048_575))
+        #expect(done.progress(previousRows: 10, currentRows: 90) == 1)
+    }
+}
+
+/// Rows that are renewed at random during a run that is killed at random: a row moves from previous
+/// to current, where it has another id.
+private struct RenewalWorld {
+    static let rows = 300
+
+    private struct Row {
+        var generation: Generation
+        var bucket: UInt32
+    }
+
+    private var random: SplitMix64
+    private var rows: [Row] = []
+    private var done = CompletedBuckets()
+    private let start: UInt32
+    private(set) var pushed: Set<Int> = []
+
+    init(seed: UInt64) {
+        random = SplitMix64(seed: seed)
+        start = .random(in: 0..<1_048_576, using: &random)
+        for _ in 0..<Self.rows {
+            let generation: Generation = Bool.random(using: &random) ? .previous : .current
+            rows.append(
+                Row(generation: generation, bucket: .random(in: 0..<1_048_576, using: &random)))
+        }
+    }
+
+    mutating func run() {
+        while !lifetime() {}
+    }
+
+    /// - Returns: whether the round ended; else it was killed.
+    private mutating func lifetime() -> Bool {
+        var walk = ScanOrder(inOrderFrom: start)
+        // Read, not pushed yet: lost when the round is killed.
+        var inWork: [(run: BucketRange, rows: [Int])] = []
+        while true {
+            renewSome()
+            if Int.random(in: 0..<60, using: &random) == 0 { return false }
+            switch walk.next(notIn: done, limit: 24_000) {
+            case .range(let run):
+                let members = rows.indices.filter {
+                    rows[$0].generation == run.generation
+                        && (run.first...run.last).contains(rows[$0].bucket)
+                }
+                inWork.append((run, members))
+                if inWork.count > 5 { settle(&inWork) }
+            case .wait:
+                settle(&inWork)
+            case .end:
+                return true
+            }
+        }
+    }
+
+    private mutating func settle(_ inWork: inout [(run: BucketRange, rows: [Int])]) {
+        let (run, members) = inWork.remove(at: .random(in: inWork.indices, using: &random))
+        pushed.formUnion(members)
+        done.insert(run)
+    }
+
+    private mutating func renewSome() {
+        for _ in 0..<3 {
+            let row = Int.random(in: rows.indices, using: &random)
+            if rows[row].generation == .previous {
+                rows[row] = Row(
+                    generation: .current, bucket: .random(in: 0..<1_048_576, using: &random))
+            }
+        }
+    }
+}
+
+extension ScanOrder {
+    /// One block.
+    fileprivate init(inOrderFrom start: UInt32) {
+        var random = SplitMix64(seed: 0)
+        self.init(start: start, blocks: 1, using: &random)
+    }
+}

@@ -1,0 +1,125 @@
+import Testing
+import WakeModel
+import WakePush
+import WakeServer
+
+@Suite("The section [apns] of the configuration file")
+struct ConfigurationAPNsTests {
+    private func parse(_ text: String) throws -> Configuration {
+        try ConfigurationParser.parse(text, directory: "/base")
+    }
+
+    private static let whole = """
+        [apns]
+        key = keys/AuthKey.p8
+        key-id = ABC123DEFG
+        team-id = TEAM123456
+        topic = org.example.app
+
+        """
+
+    /// The whole section without one line.
+    private static func without(_ key: String) -> String {
+        whole.split(separator: "\n").filter { !$0.hasPrefix(key + " ") }.joined(separator: "\n")
+    }
+
+    @Test("absent or empty, there is no gateway")
+    func absent() throws {
+        #expect(try parse("").apns == nil)
+        #expect(try parse("[apns]\n# topic = org.example.app\n").apns == nil)
+    }
+
+    @Test("four keys are enough, paths are relative to the file")
+    func whole() throws {
+        let apns = try #require(try parse(Self.whole).apns)
+        #expect(apns.key == "/base/keys/AuthKey.p8")
+        #expect(apns.keyID == "ABC123DEFG" && apns.teamID == "TEAM123456")
+        #expect(
+            apns.topic == "org.example.app" && apns.options.connections == 1
+                && !apns.options.isPlain)
+        #expect(
+            apns.options.host == nil && apns.options.port == nil
+                && apns.options.authorityFile == nil)
+    }
+
+    @Test("the other keys are read as well")
+    func others() throws {
+        let text = Self.whole + "host = localhost\nport = 8443\nca = ca.pem\nconnections = 64\n"
+        let apns = try #require(try parse(text).apns)
+        #expect(apns.options.host == "localhost" && apns.options.port == 8443)
+        #expect(apns.options.authorityFile == "/base/ca.pem" && apns.options.connections == 64)
+        let plain = try #require(try parse(Self.whole + "host = 127.0.0.1\nplain = on\n").apns)
+        #expect(plain.options.isPlain)
+        #expect(try parse(Self.whole + "plain = off\n").apns?.options.isPlain == false)
+    }
+
+    @Test(
+        "a key that is missing is named, with the line of the section and what to set it to",
+        arguments: ["key", "key-id", "team-id", "topic"])
+    func missing(_ key: String) {
+        let error = #expect(throws: ConfigurationError.self) {
+            try parse("[log]\nlevel = info\n\n" + Self.without(key))
+        }
+        #expect(error?.line == 4 && error?.reason == .gateway(section: "apns", .missing(key)))
+        let message = error?.message ?? ""
+        #expect(message.hasPrefix("line 4: [apns] lacks \(key)\nhint: set \(key) to "))
+        #expect(message.hasSuffix(", or remove the section"))
+    }
+
+    @Test(
+        "a value that is none is named, with what it takes",
+        arguments: [
+            ("port", "0", "a number from 1 to 65535"),
+            ("port", "65536", "a number from 1 to 65535"),
+            ("port", "https", "a number from 1 to 65535"),
+            ("connections", "0", "a whole number from 1 to 64"),
+            ("connections", "65", "a whole number from 1 to 64"),
+            ("connections", "-1", "a whole number from 1 to 64"),
+            ("plain", "yes", "on or off"),
+        ])
+    func badValue(_ key: String, _ value: String, _ takes: String) {
+        let error = #expect(throws: ConfigurationError.self) {
+            try parse("\n" + Self.whole + "\(key) = \(value)\n")
+        }
+        #expect(error?.line == 7)
+        #expect(
+            error?.message
+                == "line 7: [apns] \(key) has no proper value\nhint: set \(key) to \(takes)")
+    }
+
+    @Test(
+        "mistakes of one line are named with that line",
+        arguments: [
+            ("topik = a", "line 6: unknown key topik in [apns]; did you mean topic?"),
+            ("keyid = a", "line 6: unknown key keyid in [apns]; did you mean key-id?"),
+            ("zzzzzzzz = a", "line 6: unknown key zzzzzzzz in [apns]"),
+            ("topic = b", "line 6: topic is set twice"),
+            ("host =", "line 6: host takes a host name"),
+        ])
+    func mistakes(_ line: String, _ message: String) {
+        let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + line) }
+        #expect(error?.message == message)
+    }
+
+    @Test(
+        "without TLS only this machine is spoken to",
+        arguments: ["host = push.example\nplain = on\n", "\nplain = on\n"])
+    func plainToElsewhere(_ lines: String) {
+        let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + lines) }
+        #expect(error?.reason == .gateway(section: "apns", .plainToElsewhere) && error?.line == 7)
+        #expect(error?.message.contains("needs a host on this machine\nhint: ") == true)
+    }
+
+    @Test("what check says of it holds no secret and no path")
+    func words() throws {
+        let off = "off: no section [apns]; its push tokens are refused"
+        let states = Gateways.states(try parse(""))
+        #expect(states.map(\.service) == PushService.allCases)
+        #expect(states.allSatisfy { !$0.isOn && $0.summary.hasPrefix("off: ") })
+        #expect(states.prefix(2).map(\.summary) == [off, off])
+        let on = Gateways.states(try parse(Self.whole))
+        #expect(on.map(\.isOn) == [true, true, false, false])
+        #expect(on[0].summary == "on, topic org.example.app, connections 1")
+        #expect(on[1].summary == on[0].summary)
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+import WakePush
+
+@testable import WakeServer
+
+@Suite("The configuration file")
+struct ConfigurationTests {
+    private func parse(_ text: String) throws -> Configuration {
+        try ConfigurationParser.parse(text, directory: "/base")
+    }
+
+    @Test("the file that init writes says the defaults")
+    func template() throws {
+        let off = try parse(Configuration.template(hasVAPIDKey: false))
+        #expect(off == Configuration(directory: "/base"))
+        var on = try parse(Configuration.template(hasVAPIDKey: true))
+        #expect(on.webPush == WebPushConfiguration(key: "/base/keys/vapid.key"))
+        on.webPush = nil
+        on.sections = off.sections
+        #expect(on == off)
+        #expect(try parse("") == Configuration(directory: "/base"))
+    }
+
+    @Test("paths are relative to the file, addresses take all their forms")
+    func values() throws {
+        let configuration = try parse(
+            """
+            [http]
+            listen = [::1]:9000   # a comment
+            proxy-protocol = on
+            [admin]
+              listen=unix:/run/admin.sock
+            [store]
+            data = state
+            keys = /etc/keys
+            [log]
+            level = debug
+            """)
+        #expect(configuration.listen == .tcp(host: "::1", port: 9000))
+        #expect(configuration.proxyProtocol)
+        #expect(configuration.admin == .unix(path: "/run/admin.sock"))
+        #expect(configuration.data == "/base/state")
+        #expect(configuration.keys == "/etc/keys")
+        #expect(configuration.logLevel == .debug)
+    }
+
+    @Test(
+        "every mistake is named with its line",
+        arguments: [
+            ("[http", "line 1: a section must end with ]"),
+            ("\n[htp]", "line 2: unknown section [htp]"),
+            ("listen = 1", "line 1: listen stands before the first [section]"),
+            ("[http]\nlisten", "line 2: expected key = value"),
+            ("[http]\nlitsen = a:1", "line 2: unknown key litsen in [http]; did you mean listen?"),
+            ("[http]\nzzz = 1", "line 2: unknown key zzz in [http]"),
+            ("[http]\nlisten = a:1\nlisten = a:1", "line 3: listen is set twice"),
+            ("[http]\nlisten =", "line 2: listen takes HOST:PORT or unix:PATH"),
+            ("[http]\nlisten = host", "line 2: listen takes HOST:PORT or unix:PATH"),
+            ("[http]\nlisten = ::1:80", "line 2: listen takes HOST:PORT or unix:PATH"),
+            ("[http]\r\nlisten", "line 2: expected key = value"),
+            ("[http]\nlisten = a:65536", "line 2: listen takes HOST:PORT or unix:PATH"),
+            (
+                "[admin]\nlisten = 0.0.0.0:9000",
+                "line 2: listen takes unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
+            ),
+            ("[feed]\nserve = yes", "line 2: serve takes on or off"),
+            (
+                "[feed]\npoll-seconds = 5",
+                "line 2: poll-seconds takes a whole number from 900 to 86400"
+            ),
+            ("[log]\nlevel = loud", "line 2: level takes error, info or debug"),
+        ])
+    func mistakes(_ text: String, _ message: String) {
+        let error = #expect(throws: ConfigurationError.self) { try parse(text) }
+        #expect(error?.message == message)
+    }
+}

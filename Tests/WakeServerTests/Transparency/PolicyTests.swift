@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+import WakeModel
+import WakeServer
+import WakeStore
+
+@Suite("What the policy says is what the program does")
+struct PolicyTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private func policy() throws -> [String: Any] {
+        let object = try JSONSerialization.jsonObject(with: Data(PrivacyPolicy.document))
+        return try #require(object as? [String: Any])
+    }
+
+    @Test("the embedded policy is the file in Policy/, and its hash is b2sum's")
+    func embedded() throws {
+        let file = try Data(contentsOf: Self.root.appending(path: "Policy/privacy.json"))
+        #expect(PrivacyPolicy.document == Array(file))
+        #expect(PrivacyPolicy.hash.count == 64)
+    }
+
+    @Test("the tables it declares are the tables of the schema, to the letter")
+    func schema() throws {
+        let dataset = try #require((policy()["dataset"] as? [[String: Any]])?.first)
+        let collections = try #require(dataset["collections"] as? [[String: Any]])
+        let declared = collections.compactMap { $0["description"] as? String }
+        #expect(declared == StoreSchema.TableName.allCases.map(\.definition))
+        let meta = try #require(dataset["meta"] as? [String: String])
+        #expect(meta["application_id"] == String(StoreSchema.applicationID))
+        #expect(meta["user_version"] == String(StoreSchema.version))
+    }
+
+    @Test("the life it declares is what the schedule gives")
+    func retention() throws {
+        let dataset = try #require((policy()["dataset"] as? [[String: Any]])?.first)
+        let meta = try #require(dataset["meta"] as? [String: String])
+        let days = Configuration(directory: "/nowhere").rotationDays
+        #expect(meta["rotation_days"] == String(days))
+        #expect(meta["rotation_days_max"] == String(RotationSchedule.days.upperBound))
+        let system = try #require((policy()["system"] as? [[String: Any]])?.first)
+        let declared = try #require(system["privacy_declarations"] as? [[String: Any]])
+        let period = "\(2 * days) days after the last renewal"
+        #expect(declared.first?["retention_period"] as? String == period)
+    }
+
+    @Test("the lengths it declares are the limits")
+    func lengths() throws {
+        let dataset = try #require((policy()["dataset"] as? [[String: Any]])?.first)
+        for collection in try #require(dataset["collections"] as? [[String: Any]]) {
+            let fields = try #require(collection["fields"] as? [[String: Any]])
+            let lengths = fields.map { ($0["fides_meta"] as? [String: Any])?["length"] as? Int }
+            #expect(lengths == [Limits.idBytes, Limits.sealedBytes])
+        }
+    }
+
+    @Test("the limits quoted in PROTOCOL.md are those in force")
+    func quotedLimits() throws {
+        let file = Self.root.appending(path: "Policy/PROTOCOL.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let expected: [(String, String)] = [
+            ("pushTokenBytes", String(describing: Limits.pushTokenBytes)),
+            ("apnsTokenBytes", String(describing: Limits.apnsTokenBytes)),
+            ("requestBodyBytes", String(describing: Limits.requestBodyBytes)),
+            ("jsonDepth", String(describing: Limits.jsonDepth)),
+            ("requestHeadBytes", String(describing: Limits.requestHeadBytes)),
+            ("requestFields", String(describing: Limits.requestFields)),
+            ("requestTargetBytes", String(describing: Limits.requestTargetBytes)),
+            ("headSeconds", String(describing: Limits.headSeconds)),
+            ("bodySeconds", String(describing: Limits.bodySeconds)),
+            ("idleSeconds", String(describing: Limits.idleSeconds)),
+            ("registrationAnswerBytes", String(describing: Limits.registrationAnswerBytes)),
+            ("paddedBodyBytes", String(describing: Limits.paddedBodyBytes)),
+            ("keepAliveSeconds", String(describing: Limits.keepAliveSeconds)),
+            ("streamRetryMilliseconds", String(describing: Limits.streamRetryMilliseconds)),
+            ("plaintextBytes", String(describing: Limits.plaintextBytes)),
+            ("sealedBytes", String(describing: Limits.sealedBytes)),
+            ("idBytes", String(describing: Limits.idBytes)),
+            ("batchOperations", String(describing: Limits.batchOperations)),
+            ("queuedOperations", String(describing: Limits.queuedOperations)),
+            ("discreetBatchOperations", String(describing: Limits.discreetBatchOperations)),
+            ("logPages", String(describing: Limits.logPages)),
+            ("headroomPages", String(describing: Limits.headroomPages)),
+            ("pagesPerInsert", String(describing: Limits.pagesPerInsert)),
+            ("pageBytes", String(describing: Limits.pageBytes)),
+            ("reserveBytes", String(describing: Limits.reserveBytes)),
+            ("pageRows", String(describing: Limits.pageRows)),
+            ("expiryRows", String(describing: Limits.expiryRows)),
+            ("surveyRows", String(describing: Limits.surveyRows)),
+            ("walkRows", String(describing: Limits.walkRows)),
+            ("unsettledWakeUps", String(describing: Limits.unsettledWakeUps)),
+            ("seenTokens", String(describing: Limits.seenTokens)),
+            ("installations", String(describing: Limits.installations)),
+            ("relayRequests", String(describing: Limits.relayRequests)),
+            ("relayRequestsEach", String(describing: Limits.relayRequestsEach)),
+            ("relayLargeBodies", String(describing: Limits.relayLargeBodies)),
+            ("relayWakeUps", String(describing: Limits.relayWakeUps)),
+            ("relaySeconds", String(describing: Limits.relaySeconds)),
+            ("relayNonces", String(describing: Limits.relayNonces)),
+        ]
+        for (name, value) in expected {
+            #expect(text.contains("| `\(name)` | \(value) |"), "\(name)")
+        }
+        // None may be added to the code and left out here.
+        let source = Self.root.appending(path: "Sources/WakeModel/Limits.swift")
+        let declared = try String(contentsOf: source, encoding: .utf8)
+            .split(separator: "static let ").dropFirst().map { String($0.prefix { $0 != " " }) }
+        #expect(expected.map(\.0) == declared)
+    }
+
+    @Test("every problem code is documented, and has a status of its kind")
+    func codes() throws {
+        let file = Self.root.appending(path: "Policy/PROTOCOL.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        for problem in Problem.allCases {
+            #expect((400..<600).contains(problem.status))
+            #expect(text.contains("`\(problem.code)`"), "\(problem.code)")
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import Foundation
+import TestSupport
+import Testing
+
+import WakeSystem
+@testable import WakeServer
+
+@Suite("The page for people")
+struct PeoplePageTests {
+    private let counters: PublicCounters = {
+        var counts = ExactCounts()
+        counts[.deletes] = 1234
+        counts[.broadcasts] = 7
+        var random = SplitMix64(seed: 1)
+        var counters = PublicCounters()
+        counters.update(counts, using: &random)
+        return counters
+    }()
+
+    @Test("it shows every column of the policy, with its size")
+    func columns() {
+        let html = PrivacyPage().html(counters, audit: nil)
+        #expect(PolicyDocument.inForce.columns.map(\.name) == ["id", "sealed"])
+        for column in PolicyDocument.inForce.columns {
+            #expect(html.contains("<code>\(column.name)</code>"))
+            #expect(html.contains("\(column.length ?? -1) bytes"))
+            #expect(html.contains(PrivacyPage.escaped(column.description)))
+        }
+    }
+
+    @Test("it shows every file beside the database that the policy names, and the policy's hash")
+    func state() {
+        let html = PrivacyPage().html(counters, audit: nil)
+        #expect(!PolicyDocument.inForce.state.isEmpty)
+        for file in PolicyDocument.inForce.state {
+            #expect(html.contains("<dt><code>\(file.name)</code></dt>"))
+        }
+        #expect(html.contains(PrivacyPolicy.hash))
+    }
+
+    @Test("a policy with another column makes another page")
+    func derived() throws {
+        let text = String(decoding: PrivacyPolicy.document, as: UTF8.self)
+            .replacing(#""name": "sealed""#, with: #""name": "birth<day>""#)
+        let policy = try PolicyDocument(Array(text.utf8))
+        let html = PrivacyPage(policy, hash: "").html(counters, audit: nil)
+        #expect(html.contains("<code>birth&lt;day&gt;</code>"))
+        #expect(!html.contains("<code>sealed</code>"))
+    }
+
+    @Test("it says for how long: what the policy says, or what the operator has chosen")
+    func life() throws {
+        #expect(PrivacyPage().html(counters, audit: nil).contains("at most 14 days"))
+        let chosen = PrivacyPage(retentionDays: 60).html(counters, audit: nil)
+        #expect(chosen.contains("at most 60 days"))
+        let endless = PrivacyPage(try PolicyDocument(Array("{}".utf8))).html(counters, audit: nil)
+        #expect(endless.contains("<p>Until your app deletes it.</p>"))
+    }
+
+    @Test("counts are rounded, small ones are not told, and what was not counted is said")
+    func rounded() {
+        let html = PrivacyPage().html(counters, audit: nil)
+        #expect(html.contains("<td>1230</td>") || html.contains("<td>1240</td>"))
+        #expect(!html.contains("1234"))
+        #expect(html.components(separatedBy: "<td>fewer than 20</td>").count == 2)
+        let rest = PublicCounter.allCases.count - 2
+        #expect(html.components(separatedBy: "<td>not counted yet</td>").count == rest + 1)
+    }
+
+    @Test("the last audit is shown with its hash, and its absence is said")
+    func audit() {
+        let hash = [UInt8](repeating: 0xAB, count: 32)
+        let clean = AuditVerdict(violations: 0, fileHash: hash)
+        let page = PrivacyPage()
+        #expect(page.html(counters, audit: clean).contains(String(repeating: "ab", count: 32)))
+        #expect(page.html(counters, audit: clean).contains("<strong>nothing</strong>"))
+        let found = AuditVerdict(violations: 3, fileHash: hash)
+        #expect(page.html(counters, audit: found).contains("violations: 3"))
+        #expect(page.html(counters, audit: nil).contains("no audit since"))
+    }
+
+    @Test("the body of an audit's verdict comes back as it was, and nothing else is taken")
+    func verdicts() throws {
+        let verdict = AuditVerdict(violations: 2, fileHash: [UInt8](0..<32))
+        #expect(try AuditVerdict(verdict.encode()) == verdict)
+        let refused = [
+            "", "{}", #"{"violations":1}"#, #"{"violations":-1,"sha256":"00"}"#,
+            #"{"violations":1,"sha256":"zz"}"#, #"{"violations":1,"sha256":"<b>","more":1}"#,
+        ]
+        for body in refused {
+            #expect(throws: (any Error).self, "\(body)") { try AuditVerdict(Array(body.utf8)) }
+        }
+    }
+
+    @Test("no script, nothing from elsewhere, one language, one heading of the first rank")
+    func plain() {
+        let html = PrivacyPage().html(counters, audit: nil)
+        for forbidden in ["<script", "http://", "https://", "<img", "<iframe", "onload", "style="] {
+            #expect(!html.contains(forbidden), "\(forbidden)")
+        }
+        #expect(html.contains("<html lang=\"en\">"))
+        #expect(html.components(separatedBy: "<h1>").count == 2)
+    }
+
+    @Test("every pair of colours is told apart by weak eyes: at least 7 to 1, in both schemes")
+    func contrast() throws {
+        // WCAG 2.2, "relative luminance" and "contrast ratio".
+        func luminance(_ hex: Substring) -> Double {
+            let digits = hex.count == 3 ? hex.flatMap { [$0, $0] } : Array(hex)
+            let channels = stride(from: 0, to: 6, by: 2).map { index -> Double in
+                let value = Double(Int(String(digits[index...index + 1]), radix: 16) ?? 0) / 255
+                return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+            }
+            return 0.2126 * channels[0] + 0.7152 * channels[1] + 0.0722 * channels[2]
+        }
+        let schemes = PrivacyPage.style.components(separatedBy: ":root{").dropFirst()
+        #expect(schemes.count == 2)
+        for scheme in schemes {
+            func colour(_ name: String) throws -> Double {
+                let text = try #require(scheme.firstRange(of: "--\(name):#"))
+                return luminance(scheme[text.upperBound...].prefix { $0.isHexDigit })
+            }
+            for ground in ["paper", "soft"] {
+                for ink in ["ink", "link"] {
+                    let pair = [try colour(ground), try colour(ink)].sorted()
+                    #expect((pair[1] + 0.05) / (pair[0] + 0.05) >= 7, "\(ink) on \(ground)")
+                }
+            }
+        }
+    }
+}
