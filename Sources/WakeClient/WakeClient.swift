@@ -1,178 +1,304 @@
 import WakeFeed
-import WakeFetch
-import WakeFiles
 import WakeModel
+import WakeSystem
 
-/// Turns wakes into local checks: whatever wakes it (event stream, a push that the app hands over,
-/// the timer), it fetches the same signed feed as everybody, checks it against secrets that never
-/// leave the device, and tells only the local user. An app that publishes data of its own brings a
-/// `DataSource` instead of the feed.
+/// A client that turns wakes into local checks. Every wake (event stream, a push that the app hands
+/// over, the timer) starts the same cycle: fetch the signed feed that all clients fetch, check it
+/// against secrets that never leave the device, and deliver matches to the local user alone.
 ///
-/// Everything it knows is in the state directory; it may be killed at any moment. One process a
-/// profile: a second one is refused as `locked`.
+/// A daemon gives it a configuration, its secrets and a handler, and runs it:
+/// ```swift
+/// let configuration = ClientConfiguration(
+///     feed: feed, feedKey: key, service: service, channel: .stream,
+///     stateDirectory: directory + "/state", cacheDirectory: directory + "/cache")
+/// let secrets = SecretDirectory(stateDirectory: configuration.stateDirectory)
+/// let client = try WakeClient(configuration, secrets: secrets, handler: Terminal())
+/// try await client.run()
+/// ```
+/// An app that the system wakes for each push calls ``synchronize(_:)`` instead: one cycle, and its
+/// outcome. An app with data of its own brings a ``DataSource`` instead of the feed.
+///
+/// Everything it knows is in the state directory; it may be killed at any moment. One process holds
+/// a profile: a second one is refused as `locked`.
+///
+/// The actor is a façade. Each part has an owner with private state: `PendingWakes` and
+/// `EventStream` bring wakes, `CycleScheduler` decides when a cycle begins, `CycleRunner` runs one
+/// at a time over a `CycleSource`, `Outbox` delivers what was found, `RegistrationKeeper` brings
+/// the desired registration about, and `ProfileState` stores the rest.
 public actor WakeClient {
-    let environment: ClientEnvironment
-    let source: CycleSource
-    let service: ServiceAddresses
-    let channel: ClientConfiguration.Channel
-    let handler: any MatchHandler
-    let transport: any ClientTransport
-    let directory: StateDirectory
-    let state: StateDatabase
-
-    /// The source's row, as it was saved last.
-    var record: FeedRecord
-    var gate = CycleGate()
-    var isRunning = false
-
-    // One cycle or re-check at a time; see `WakeClient+Cycle.swift`.
-    var isChecking = false
-    var checkWaiters: [CheckedContinuation<Void, Never>] = []
-    var cyclesBegun = 0
-    /// `cyclesBegun` when the gate was last asked: a cycle that began since serves all that ask.
-    var newestAsk = 0
-    var wantedHint: UInt64 = 0
-    /// How the cycle that began last ended; nil while it runs, or when its caller went away.
-    var lastEnd: Result<SyncOutcome, ClientError>?
-    var lastFailure: ClientError?
-    /// When the look after the newest wake is, or was.
-    var lastPlace = Duration.seconds(-1)
-
-    var isReconciling = false
-    /// Somebody came to reconcile while another did.
-    var wasTurnedAway = false
-    var registrationFailure: ClientError?
-    /// The first attempt after the start is made at this time at the latest.
-    var registrationRestart: Int64?
-    var isTelling = false
-    /// Told by this process, and not yet noted in the state.
-    var toldUnnoted: Set<MatchID> = []
-    /// Handed over and to be noted by `noteTold`; nil when every match is noted at once.
-    var held: [MatchID]?
-    var isStreaming = false
-    var hasWarnedOfFullDisk = false
-    /// The last batch that was fetched could not be kept.
-    var isCacheFull = false
-
-    let wakeBox = WakeBox()
-    let cycleBell = Bell()
-    let registrationBell = Bell()
-    let tellingBell = Bell()
-
+    let profile: ProfileState
+    let registration: RegistrationKeeper
+    let outbox: Outbox
+    /// The client's own serial queue; see `unownedExecutor`.
     let executor: any SerialExecutor
+
+    private let environment: ClientEnvironment
+    private let sharesOrigin: Bool
+    /// nil when the client only polls.
+    private let stream: EventStream?
+    private let wakes = PendingWakes()
+    private let scheduler: CycleScheduler
+    private let runner: CycleRunner
+    private let source: any CycleSource
+    /// The position of a client that has seen nothing yet.
+    private let start: FeedRecord.Position
+    private(set) var isRunning = false
 
     /// A client of a signed feed. Opens the profile, or makes it; no request is made.
     /// - Parameters:
-    ///   - configuration: where feed and service are, and where this profile keeps its state.
-    ///   - secrets: what the feed is checked against.
-    ///   - handler: tells the local user.
-    ///   - environment: the world around; other than `.live` to take what is logged.
+    ///   - configuration: the feed, the service, and the directories of this profile.
+    ///   - secrets: compared with the published digests.
+    ///   - handler: receives matches and warnings.
+    ///   - environment: network, clocks and log; other than `.live` to receive what is logged.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: ClientConfiguration, secrets: some LocalSecrets,
         handler: some MatchHandler, environment: ClientEnvironment = .live
     ) throws(ClientError) {
-        let feed = try FeedSource(configuration, secrets: secrets)
+        let addresses = try FeedAddresses(configuration)
         try self.init(
-            .feed(feed),
-            service: try ServiceAddresses(configuration), channel: configuration.channel,
+            at: try ServiceAddresses(configuration), channel: configuration.channel,
             proxy: configuration.proxy, stateDirectory: configuration.stateDirectory,
-            handler: handler, environment: environment)
+            start: .feed(FeedCursor(key: addresses.key)), handler: handler,
+            environment: environment
+        ) { profile, registration, transport in
+            FeedCycle(
+                configuration, addresses, secrets: secrets, profile: profile,
+                registration: registration, through: transport, in: environment)
+        }
     }
 
-    /// A client of what the app publishes itself. Opens the profile, or makes it; nothing is
+    /// A client of data that the app publishes itself. Opens the profile, or makes it; nothing is
     /// fetched.
     /// - Parameters:
-    ///   - configuration: where this profile keeps its state, and how often it looks.
+    ///   - configuration: the directory of this profile, and the times of its cycles.
     ///   - source: fetches and checks what the app publishes.
-    ///   - handler: tells the local user.
-    ///   - environment: the world around; other than `.live` to take what is logged.
+    ///   - handler: receives matches and warnings.
+    ///   - environment: network, clocks and log; other than `.live` to receive what is logged.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: SourceConfiguration, source: some DataSource,
         handler: some MatchHandler, environment: ClientEnvironment = .live
     ) throws(ClientError) {
-        let service = try ServiceAddresses(
-            configuration.service, channel: configuration.channel, feed: nil)
         try self.init(
-            .own(OwnSource(source, configuration)),
-            service: service, channel: configuration.channel, proxy: configuration.proxy,
-            stateDirectory: configuration.stateDirectory, handler: handler,
-            environment: environment)
+            at: try ServiceAddresses(
+                configuration.service, channel: configuration.channel, feed: nil),
+            channel: configuration.channel, proxy: configuration.proxy,
+            stateDirectory: configuration.stateDirectory,
+            start: .app(nil, AppSourceCycle.settings(of: configuration)), handler: handler,
+            environment: environment
+        ) { profile, _, _ in
+            AppSourceCycle(source, configuration, profile: profile, in: environment)
+        }
     }
 
     private init(
-        _ source: CycleSource, service: ServiceAddresses, channel: ClientConfiguration.Channel,
-        proxy: ClientConfiguration.Proxy?, stateDirectory: String, handler: any MatchHandler,
-        environment: ClientEnvironment
+        at service: ServiceAddresses, channel: ClientConfiguration.Channel,
+        proxy: ClientConfiguration.Proxy?, stateDirectory: String, start: FeedRecord.Position,
+        handler: any MatchHandler, environment: ClientEnvironment,
+        makeSource: (ProfileState, RegistrationKeeper, any ClientTransport) -> any CycleSource
     ) throws(ClientError) {
         self.environment = environment
-        self.source = source
-        self.service = service
-        self.channel = channel
-        self.handler = handler
+        self.start = start
         executor = environment.executor()
-        do throws(FetchError) {
-            transport = try environment.transport(
-                try Self.fetchConfiguration(proxy, environment))
-        } catch {
-            throw ClientError(error)
-        }
-        directory = try StateDirectory(stateDirectory)
-        let now = environment.wallSeconds()
-        let (state, wasReset) = try Self.openState(
-            directory, faultPoint: environment.faultPoint, now: now)
-        self.state = state
-        do throws(StateError) {
-            record =
-                try state.feed()
-                ?? FeedRecord(position: source.start, watch: Watch(start: now))
-            if wasReset { try state.save(record, warnings: [.stateReset], as: .feed) }
-        } catch {
-            throw error.clientError
-        }
-        guard let position = source.adopt(record.position) else {
-            throw .configuration(.otherFeed)
-        }
-        record.position = position
+        sharesOrigin = service.sharesOrigin
+        let transport = try environment.makeTransport(through: proxy)
+        let profile = try ProfileState(stateDirectory, start: start, in: environment)
+        let registration = RegistrationKeeper(
+            profile, at: service, through: transport, in: environment)
+        let source = makeSource(profile, registration, transport)
+        let outbox = Outbox(
+            profile, handler: handler, hidesSequence: source is AppSourceCycle, in: environment)
+        let runner = CycleRunner(source, profile, in: environment)
+        scheduler = CycleScheduler(
+            profile, runner: runner, outbox: outbox, wakes: wakes, in: environment)
+        stream =
+            if channel == .stream, let url = service.wakes {
+                EventStream(url, through: transport, in: environment)
+            } else {
+                nil
+            }
+        self.profile = profile
+        self.registration = registration
+        self.source = source
+        self.outbox = outbox
+        self.runner = runner
     }
 
-    static func fetchConfiguration(
-        _ proxy: ClientConfiguration.Proxy?, _ environment: ClientEnvironment
-    ) throws(FetchError) -> FetchConfiguration {
-        var fetch = FetchConfiguration()
-        guard let proxy else { return fetch }
-        // New for every start: circuits of two profiles, or two days, are never joined.
-        let isolation = Base64URL.encode(environment.randomBytes(16).span)
-        fetch.proxy = FetchProxy(host: proxy.host, port: proxy.port, isolation: isolation)
-        // A proxy that cannot be used is never passed by.
-        guard fetch.proxy != nil else { throw .onionWithoutProxy }
-        return fetch
+    // MARK: Running
+
+    /// Listens, polls, keeps the registration as desired and delivers matches, until the task is
+    /// cancelled (then it returns) or the feed is retired and nothing is left to unregister.
+    /// - Throws: `state` when the state can no longer be used; `locked` when it runs already.
+    public func run() async throws(ClientError) {
+        guard !isRunning else { throw .locked }
+        isRunning = true
+        defer { isRunning = false }
+        try registration.shortenWait()
+        environment.log(.started)
+        defer { environment.log(.stopped) }
+        let events = [wakes.event, registration.event, outbox.event]
+        let notifier = ChangeNotifier(profile.directory.path) {
+            for event in events { event.signal() }
+        }
+        defer { notifier?.close() }
+        let failure = await withTaskGroup(of: ClientError?.self) { group in
+            group.addTask { await self.keepCycling() }
+            group.addTask { await self.poll() }
+            group.addTask { await self.keepRegistered() }
+            group.addTask { await self.keepDelivering() }
+            if stream != nil { group.addTask { await self.listen() } }
+            let failure = await group.next()
+            group.cancelAll()
+            return failure ?? nil
+        }
+        if let failure { throw failure }
     }
 
-    /// A damaged database is put aside and a new one begun: checking everything again is harmless,
-    /// not checking is not.
-    private static func openState(
-        _ directory: StateDirectory, faultPoint: StateDatabase.FaultPoint?, now: Int64
-    ) throws(ClientError) -> (StateDatabase, wasReset: Bool) {
-        let path = directory.path + "/client.db"
-        for suffix in ["", "-wal", "-shm"] { try StateDirectory.checkFile(path + suffix) }
-        do throws(StateError) {
-            let state = try StateDatabase(path: path, faultPoint: faultPoint)
-            // A process that died between dropping something secret and scrubbing left that to us.
-            // Without room it is left to the next start.
-            try? state.scrub()
-            return (state, false)
-        } catch {
-            guard error.cause == .corrupt else { throw error.clientError }
+    /// Repeats `step` until it returns true or the task is cancelled. A full disk may get room
+    /// again; any other fault of the state ends the run, for a supervisor to see.
+    private func repeated(
+        _ step: () async throws(ClientError) -> Bool
+    ) async -> ClientError? {
+        while !Task.isCancelled {
+            do throws(ClientError) {
+                if try await step() { return nil }
+            } catch {
+                switch error {
+                case .cancelled: continue
+                case .diskFull:
+                    await outbox.reportFullDisk()
+                    await environment.sleep(.seconds(60))
+                default: return error
+                }
+            }
         }
-        for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
-            try? Files.rename(path + suffix, to: path + ".damaged-\(now)" + suffix)
+        return nil
+    }
+
+    private func keepCycling() async -> ClientError? {
+        await repeated { () async throws(ClientError) in
+            // After a cycle the feed may allow or forbid registrations, or be retired.
+            if try await scheduler.runNextCycle() { registration.event.signal() }
+            return false
         }
-        do throws(StateError) {
-            return (try StateDatabase(path: path, faultPoint: faultPoint), true)
+    }
+
+    private func keepRegistered() async -> ClientError? {
+        await repeated { () async throws(ClientError) in
+            let isOver = try await registration.reconcileAndWait()
+            if isOver { try await outbox.deliver() }
+            return isOver
+        }
+    }
+
+    private func keepDelivering() async -> ClientError? {
+        await repeated { () async throws(ClientError) in
+            try await outbox.deliverAndWait()
+            return false
+        }
+    }
+
+    private func poll() async -> ClientError? {
+        await scheduler.poll()
+        return nil
+    }
+
+    private func listen() async -> ClientError? {
+        let isOfFeed = source is FeedCycle
+        await stream?.listen { event, isFirst in
+            scheduler.receive(event, isFirst: isFirst, isOfFeed: isOfFeed)
+        }
+        return nil
+    }
+
+    // MARK: Cycles
+
+    /// Checks what is published now, and returns when it was checked and delivered; after a push or
+    /// a wake it first waits a random time of up to the spread, so that not all clients come at
+    /// once. Calls that come while a cycle runs share the next one.
+    /// - Throws: the failure of the cycle, as in the article on the cycle. Matches found before it
+    ///   are delivered all the same.
+    @discardableResult
+    public func synchronize(
+        _ reason: SyncReason = .manual
+    ) async throws(ClientError) -> SyncOutcome {
+        guard try scheduler.isListening(to: reason) else { return .ignored }
+        let outcome: SyncOutcome
+        do throws(ClientError) {
+            outcome = try await scheduler.runCycle(for: reason)
         } catch {
-            throw error.clientError
+            // Matches found before the failure do not wait for the next cycle.
+            if error != .cancelled { try? await outbox.deliver() }
+            throw error
+        }
+        try await outbox.deliver()
+        return outcome
+    }
+
+    /// Asks the client that `run` keeps alive for one cycle, and returns at once: for platform
+    /// pushes, from any thread.
+    ///
+    /// Any number of calls before that cycle begins is one call, and calls while a cycle runs ask
+    /// for exactly one more. `push` and `wake` wait at random for up to the spread, and are dropped
+    /// while the publisher has wakes paused or after `unregister`; the other reasons begin at once.
+    /// Called before `run`, it is kept until then. To wait for the outcome, or to check without
+    /// `run`, call `synchronize(_:)` instead.
+    public nonisolated func wake(_ reason: SyncReason = .push) { wakes.add(reason) }
+
+    /// Checks what is retained again if the app has more to search for since the last time: the
+    /// batches of the feed, or what a `DataSource` keeps. No request is made.
+    /// - Returns: the number of matches that are new.
+    @discardableResult
+    public func recheckRetained() async throws(ClientError) -> Int {
+        try await runner.recheckRetained()
+    }
+
+    // MARK: Registration
+
+    /// Registers this push token with the service under this client's instance token: stores that
+    /// as desired, and tries once. `run` keeps trying, and renews.
+    public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
+        try registration.register(token)
+        try await registration.reconcile()
+        return try registration.state()
+    }
+
+    /// Erases what the service holds about this client: stores that as desired, and tries once.
+    /// `run` keeps trying; once the service acknowledged it, no byte of the instance token is left
+    /// on this device.
+    public func unregister() async throws(ClientError) -> RegistrationState {
+        try registration.unregister()
+        try await registration.reconcile()
+        return try registration.state()
+    }
+
+    /// Asks the service for everything it holds about this client.
+    public func storedRegistration() async throws(ClientError) -> HeldRegistration {
+        try await registration.held()
+    }
+
+    // MARK: Status
+
+    /// The client's knowledge about itself.
+    public var status: ClientStatus {
+        ClientStatus(
+            record: profile.record, registration: (try? registration.state()) ?? .none,
+            matchesToDeliver: outbox.count, now: environment.wallSeconds(),
+            sharesOrigin: sharesOrigin, isStreaming: stream?.isConnected ?? false,
+            failure: runner.failure, quota: source.quota)
+    }
+
+    /// Erases everything about this profile: state, cache, evidence.
+    /// - Parameter force: also when the service may still hold a registration that could then
+    ///   never be erased by its owner; without it that is refused as `stillRegistered`.
+    public func erase(force: Bool = false) async throws(ClientError) {
+        try await runner.exclusively { () async throws(ClientError) in
+            let desired = try registration.desired()
+            guard force || desired == nil else { throw .stillRegistered }
+            try profile.erase(start: start, now: environment.wallSeconds())
+            source.eraseCache()
+            outbox.reset()
         }
     }
 }

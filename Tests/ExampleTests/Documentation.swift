@@ -3,6 +3,8 @@ import TestSupport
 
 /// The documentation as DocC makes it of the module that the tests were built with.
 struct Documentation {
+    static let article = "Sources/WakeClient/WakeClient.docc"
+
     /// The parts of Swift's own tool chain that it takes; nil where they are not installed.
     static let tools: (extract: String, convert: String)? = {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
@@ -68,7 +70,7 @@ struct Documentation {
         try? FileManager.default.removeItem(atPath: catalog)
         try FileManager.default.createDirectory(
             atPath: catalog, withIntermediateDirectories: false)
-        for path in try Repository.paths(in: Repository.article, ending: ".md") {
+        for path in try Repository.paths(in: Documentation.article, ending: ".md") {
             let name = URL(filePath: path).lastPathComponent
             try change(try Repository.text(path)).write(
                 toFile: catalog + "/" + name, atomically: true, encoding: .utf8)

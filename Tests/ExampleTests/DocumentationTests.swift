@@ -27,7 +27,7 @@ struct DocumentationTests {
         let cases = try await Documentation().symbols.filter {
             $0.path.count == 2 && $0.path[0] == "ClientError" && $0.kind == "swift.enum.case"
         }.map { $0.path[1] }
-        let article = try Repository.text("\(Repository.article)/TheCycle.md")
+        let article = try Repository.text("\(Documentation.article)/TheCycle.md")
         let mark = "| ``ClientError/"
         let rows = article.split(separator: "\n").filter { $0.hasPrefix(mark) }
             .map { String($0.dropFirst(mark.count).prefix { $0 != "`" }) }

@@ -10,7 +10,7 @@ struct EmbeddingTests {
         let code = try Repository.text("Tests/Examples/Embedding/Watch.swift")
         let block = "```swift\n\(code)```\n"
         #expect(try Repository.text("README.md").contains(block))
-        #expect(try Repository.text("\(Repository.article)/TheCycle.md").contains(block))
+        #expect(try Repository.text("\(Documentation.article)/TheCycle.md").contains(block))
         let statements = code.split(separator: "\n").filter { line in
             let text = line.trimmingCharacters(in: .whitespaces)
             return !text.hasPrefix("//") && text != "}"

@@ -1,12 +1,12 @@
 import Testing
 import WakeFeed
 import WakeFetch
-import WakeFiles
 import WakeModel
+import WakeSystem
 
 @testable import WakeClient
 
-/// One test for each topic. `BehaviourTests+Wakes.swift` and the others go on with it.
+/// One test for each topic, in this file and in those named `…BehaviourTests`.
 @Suite("What a client promises, topic by topic")
 struct BehaviourTests {
     static let secret = Array("only this device knows this".utf8)
@@ -102,7 +102,7 @@ struct BehaviourTests {
         world.service.answer(next: [.init(status: 503, retryAfter: 4000)])
         try world.time.run {
             let client = try world.client()
-            // Wished once more: the back-off begins anew, at half a minute.
+            // Registered once more: the back-off starts over, at half a minute.
             _ = try await client.register(Self.pushToken())
             try await world.live(client, for: .seconds(86_400))
             #expect(await client.status.registration == .registered)
@@ -186,7 +186,7 @@ struct BehaviourTests {
         #expect(try #require(regular.max()) - #require(regular.min()) > .seconds(20_000))
     }
 
-    @Test("unregister: pushes are ignored at once, and the wish outlives restarts until a 204")
+    @Test("unregister: pushes are ignored at once, and it is tried across restarts until a 204")
     func unregister() throws {
         let world = try World()
         let instance = try world.time.run {
@@ -211,7 +211,7 @@ struct BehaviourTests {
                 let client = try world.client()
                 try await world.live(client, for: .seconds(40_000))
                 guard case .unregistering = await client.status.registration else {
-                    Issue.record("the wish was given up")
+                    Issue.record("the erasure was given up")
                     return
                 }
                 #expect(try await client.instanceBytes == instance)

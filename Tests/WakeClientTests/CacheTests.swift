@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 import WakeFeed
-import WakeFiles
+import WakeSystem
 
 @testable import WakeClient
 

@@ -45,7 +45,7 @@ struct CancellationTests {
 
     private struct Endless: Error {}
 
-    @Test("a look, by hand or by push: the next one finds and tells what there is, once")
+    @Test("a cycle, by hand or by push: the next one finds and tells what there is, once")
     func synchronize() throws {
         for reason in [SyncReason.manual, .push] {
             let count = try cancelEverywhere { _, client in
@@ -53,14 +53,14 @@ struct CancellationTests {
             } _: { world, client, jobs in
                 try await client.synchronize()
                 #expect(await client.status.sequence == 2, "\(jobs)")
-                #expect(await client.status.matchesToTell == 0, "\(jobs)")
+                #expect(await client.status.matchesToDeliver == 0, "\(jobs)")
                 #expect(world.handler.matches.count == 1, "\(jobs)")
             }
             #expect(count > 15)
         }
     }
 
-    @Test("a look that others wait for: theirs goes on, also when they are many")
+    @Test("a cycle that others wait for: theirs goes on, also when they are many")
     func waiting() throws {
         let count = try cancelEverywhere { world, client in
             let others = (0..<2).map { _ in
@@ -80,7 +80,7 @@ struct CancellationTests {
     @Test("a running client: it ends, and runs again with all its loops")
     func run() throws {
         let count = try cancelEverywhere { world, client in
-            let token = try PushToken(.fcm, text: Self.token)
+            let token = try AppPushToken(.fcm, text: Self.token)
             let asked = Task(executorPreference: world.time.tasks) {
                 try await client.register(token)
             }
@@ -108,18 +108,18 @@ struct CancellationTests {
         #expect(count > 50)
     }
 
-    @Test("registering and unregistering: the wish stands, and comes true by itself")
+    @Test("registering and unregistering: what is desired stays, and is brought about")
     func registration() throws {
         for isWanted in [true, false] {
             let count = try cancelEverywhere { world, client in
-                let token = try PushToken(.fcm, text: Self.token)
+                let token = try AppPushToken(.fcm, text: Self.token)
                 _ = try await client.register(token)
                 if !isWanted { _ = try await client.unregister() }
             } _: { world, client, jobs in
-                let wish = await client.status.registration
+                let after = await client.status.registration
                 try await world.live(client, for: .seconds(30_000))
                 let state = await client.status.registration
-                #expect(state == .registered || state == .none, "\(jobs) \(wish)")
+                #expect(state == .registered || state == .none, "\(jobs) \(after)")
                 #expect(world.service.rows.count == (state == .registered ? 1 : 0), "\(jobs)")
                 if world.service.deletes > 0 { #expect(state == .none, "\(jobs)") }
             }

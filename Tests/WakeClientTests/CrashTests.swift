@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import WakeFeed
 import WakeFetch
-import WakeFiles
+import WakeSystem
 
 @testable import WakeClient
 
@@ -20,8 +20,8 @@ struct CrashTests {
         return world
     }
 
-    /// Lives until `death`, then again without, and returns how many points were passed at most.
-    private func liveAndDie(_ world: World, _ death: Death) throws {
+    /// Lives until `crash`, then again without, and returns how many points were passed at most.
+    private func liveAndDie(_ world: World, _ crash: SimulatedCrash) throws {
         try world.time.run {
             // Opening may die as well.
             guard let client = try? world.client() else { return }
@@ -29,52 +29,52 @@ struct CrashTests {
             let sequence = await client.status.sequence
             #expect(sequence <= 3)
         }
-        try death.bury()
+        try crash.restore()
     }
 
-    @Test("every match is told at least once with the same id, and the cursor is never ahead")
+    @Test("every match is delivered at least once with the same id, and the cursor is never ahead")
     func synchronize() throws {
         var point = 0
         var ids: Set<[MatchID]> = []
         while true {
             let world = try world()
-            let death = Death(of: world, at: point)
-            try liveAndDie(world, death)
+            let crash = SimulatedCrash(of: world, at: point)
+            try liveAndDie(world, crash)
             let toldBefore = world.handler.matches
             try world.time.run { [point] in
                 let client = try world.client()
-                // What the cursor has passed was told or waits in the outbox.
+                // What the cursor has passed was delivered or waits in the outbox.
                 let sequence = await client.status.sequence
-                let waiting = await client.status.matchesToTell
+                let waiting = await client.status.matchesToDeliver
                 let told = Set(toldBefore.map(\.id)).count
                 #expect(Int(sequence) <= told + waiting, "point \(point)")
                 try await client.synchronize()
                 #expect(await client.status.sequence == 3)
-                #expect(await client.status.matchesToTell == 0)
+                #expect(await client.status.matchesToDeliver == 0)
             }
             let told = world.handler.matches
             #expect(Set(told.map(\.secretID)).count == 3, "point \(point)")
             #expect(told.count <= 4, "one match at most is told twice: point \(point)")
             ids.insert(Set(told.map(\.id)).sorted { $0.text < $1.text })
-            guard death.isDead else { break }
+            guard crash.hasCrashed else { break }
             point += 1
         }
         #expect(point > 20)
         #expect(ids.count == 1, "the same ids whatever happened")
     }
 
-    @Test("killed at any write of registering and unregistering, the wish and one row are left")
+    @Test("killed at any write of a registration, what is desired and one row are left")
     func registration() throws {
         var point = 0
         while true {
             let world = try World()
-            let death = Death(of: world, at: point)
+            let crash = SimulatedCrash(of: world, at: point)
             let accepted = try world.time.run {
                 guard let client = try? world.client() else { return false }
-                // The call returned: from here on the wish must outlive everything.
+                // The call returned: from here on the desired registration must outlive everything.
                 return (try? await client.register(try .init(.fcm, text: Self.token))) != nil
             }
-            try death.bury()
+            try crash.restore()
             try world.time.run { [point] in
                 let client = try world.client()
                 try await world.live(client, for: .seconds(86_400))
@@ -85,7 +85,7 @@ struct CrashTests {
                 #expect(try await client.unregister() == .none)
             }
             #expect(world.service.rows.isEmpty)
-            guard death.isDead else { break }
+            guard crash.hasCrashed else { break }
             point += 1
         }
         #expect(point >= 5)
@@ -101,12 +101,12 @@ struct CrashTests {
                 _ = try await client.register(try .init(.fcm, text: Self.token))
                 return try #require(try await client.instanceBytes)
             }
-            let death = Death(of: world, at: point)
+            let crash = SimulatedCrash(of: world, at: point)
             let accepted = try world.time.run {
                 let client = try world.client()
                 return (try? await client.unregister()) != nil
             }
-            try death.bury()
+            try crash.restore()
             try world.time.run { [point] in
                 let client = try world.client()
                 if !accepted { _ = try await client.unregister() }
@@ -119,13 +119,13 @@ struct CrashTests {
                 }
             }
             #expect(world.service.rows.isEmpty)
-            guard death.isDead else { break }
+            guard crash.hasCrashed else { break }
             point += 1
         }
         #expect(point >= 5)
     }
 
-    @Test("a full disk moves no cursor, loses no match and is told once")
+    @Test("a full disk moves no cursor, loses no match and is one warning")
     func fullDisk() throws {
         let world = try world()
         // SQLITE_FULL for an hour.

@@ -10,7 +10,7 @@ struct CycleTests {
     private static let secret = Array("only this device knows this".utf8)
     private static let later = Array("a secret that is added later".utf8)
 
-    @Test("a published secret is told once, with its note, and the cursor moves")
+    @Test("a published secret is delivered once, with its note, and the cursor moves")
     func tells() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
@@ -29,7 +29,7 @@ struct CycleTests {
         #expect(match.sequence == 2)
     }
 
-    @Test("an item that is published again is told once, also after a restart")
+    @Test("an item that is published again is delivered once, also after a restart")
     func tellsOnce() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
@@ -43,66 +43,6 @@ struct CycleTests {
         #expect(world.handler.matches.count == 1)
     }
 
-    @Test("a light look fetches the head alone; a full one each missing batch once")
-    func lightAndFull() throws {
-        let world = try World()
-        for _ in 0..<3 { try world.feed.publishCover() }
-        try world.time.run {
-            let client = try world.client()
-            try await client.synchronize()
-            #expect(world.network.traces.map(\.path).count == 4)
-            try await client.synchronize()
-            #expect(world.network.traces.count == 5)
-            #expect(world.network.traces.last?.path.hasSuffix("/feed/head") == true)
-        }
-        #expect(Set(world.network.traces.map(\.path)).count == 4)
-    }
-
-    @Test("requests for the feed carry nothing of the client, match or no match")
-    func sameRequests() throws {
-        func traces(_ secret: [UInt8]) throws -> [SimulatedNetwork.Trace] {
-            let world = try World(seed: 3)
-            world.secrets.add("visit", secret)
-            try world.feed.publish([Self.secret], note: "note")
-            try world.time.run {
-                let client = try world.client(.stream)
-                try await world.live(client, for: .seconds(86_400))
-            }
-            #expect(world.handler.matches.count == (secret == Self.secret ? 1 : 0))
-            return world.network.traces.map {
-                // Batch names are random here, as decoys are.
-                SimulatedNetwork.Trace(
-                    time: $0.time, purpose: $0.purpose, method: $0.method,
-                    path: $0.path.range(of: "/b/") == nil ? $0.path : "/b/",
-                    fields: $0.fields, bodyBytes: $0.bodyBytes, range: $0.range)
-            }
-        }
-        let matched = try traces(Self.secret)
-        let other = try traces(Self.later)
-        #expect(matched == other)
-        #expect(matched.count > 20)
-        #expect(matched.allSatisfy { $0.fields.isEmpty && $0.bodyBytes == 0 })
-    }
-
-    @Test("a secret that is added later is checked against the past without any request")
-    func recheck() throws {
-        let world = try World()
-        try world.feed.publish([Self.later], note: "yesterday")
-        try world.feed.publishCover()
-        try world.time.run {
-            let client = try world.client()
-            try await client.synchronize()
-            let requests = world.network.traces.count
-            world.secrets.add("late", Self.later)
-            #expect(try await client.recheckRetained() == 1)
-            #expect(try await client.recheckRetained() == 0)
-            try await client.tell()
-            #expect(world.network.traces.count == requests)
-        }
-        #expect(world.handler.matches.map(\.secretID) == ["late"])
-        #expect(world.handler.matches.map(\.note) == [Array("yesterday".utf8)])
-    }
-
     @Test("a handler that fails is asked again after a minute to six hours, until it succeeds")
     func retriesTelling() throws {
         let world = try World()
@@ -114,7 +54,7 @@ struct CycleTests {
         }
         #expect(world.handler.matches.count == 1)
         let waits = world.events.withLock { $0 }.compactMap { event -> Int? in
-            if case .tellingFailed(let seconds) = event { seconds } else { nil }
+            if case .deliveryFailed(let seconds) = event { seconds } else { nil }
         }
         #expect(waits.count == 4)
         #expect(waits.allSatisfy { (60...21_600).contains($0) })
@@ -157,20 +97,7 @@ struct CycleTests {
         }
     }
 
-    @Test("the cache stays under its bound and drops the oldest first")
-    func trims() throws {
-        let world = try World()
-        for _ in 0..<4 { try world.feed.publishCover(digests: 8192) }
-        let head = try world.feed.head
-        let cache = FeedCache(
-            world.cacheDirectory, feed: head.feedID, capacity: 2 * (8192 * 16 + 256))
-        try world.time.run { try await world.client().synchronize() }
-        #expect(cache.batches().map(\.sequence) == [1, 2, 3, 4])
-        cache.trim(head: head)
-        #expect(cache.batches().map(\.sequence) == [3, 4])
-    }
-
-    @Test("batches beyond retention are a gap that is told, and what exists is checked")
+    @Test("batches beyond retention are a gap with a warning, and what exists is checked")
     func gap() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)

@@ -8,11 +8,11 @@ import WakeModel
 struct DistributorRecordTests {
     private static let name = "org.unifiedpush.Distributor.one"
 
-    private static func endpoint(_ number: Int) throws -> WakeClientToken {
-        try WakeClientToken(.webPush, text: Array("https://push.example/up/\(number)".utf8))
+    private static func endpoint(_ number: Int) throws -> AppPushToken {
+        try AppPushToken(.webPush, text: Array("https://push.example/up/\(number)".utf8))
     }
 
-    @Test("an endpoint is one PUT, however often it is told and however often the client restarts")
+    @Test("an endpoint is one PUT, however often it comes and the client restarts")
     func once() throws {
         let world = try World()
         for start in 0..<3 {
@@ -76,17 +76,17 @@ struct DistributorRecordTests {
         for (_, bytes) in try world.stateFiles() { #expect(!bytes.holds(record.token.copy())) }
     }
 
-    @Test("a wish of another process that unregisters is seen by the one that runs")
+    @Test("an unregistration by another process is seen by the running one")
     func besides() throws {
         let world = try World()
         try world.time.run {
             let client = try world.client()
             let record = try await client.distributor(named: Self.name)
-            let visit = try ProfileVisit(world.configuration(), environment: world.environment)
+            let visit = try ProfileAccess(world.configuration(), environment: world.environment)
             #expect(try visit.distributor() == record && (try visit.pushService()) == nil)
             #expect(try await client.adopt(try Self.endpoint(1), from: record) == .new)
             #expect(try visit.pushService() == .webPush)
-            try visit.leave(nil)
+            try visit.setDesired(nil)
             #expect(try await client.adopt(try Self.endpoint(1), from: record) == .unwanted)
         }
     }
@@ -111,15 +111,15 @@ struct DistributorRecordTests {
         }
     }
 
-    @Test("trouble is told once, across restarts, and again when it comes back")
+    @Test("trouble is a warning once, across restarts, and again when it comes back")
     func told() throws {
         let world = try World()
         func note(_ trouble: Warning.DistributorTrouble?) throws {
             try world.time.run {
                 let client = try world.client()
                 try await world.live(client, for: .seconds(60)) {
-                    try await client.noteDistributor(trouble)
-                    try await client.noteDistributor(trouble)
+                    try await client.warnOfDistributor(trouble)
+                    try await client.warnOfDistributor(trouble)
                 }
             }
         }

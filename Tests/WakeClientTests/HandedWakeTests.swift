@@ -76,7 +76,7 @@ struct HandedWakeTests {
         }
     }
 
-    @Test("a push that finds nothing new looks once more, when the caches have let go")
+    @Test("a push that finds nothing new runs one more cycle, when the caches have let go")
     func looksAgain() throws {
         let world = try world()
         try world.time.run {
@@ -111,29 +111,29 @@ struct HandedWakeTests {
         }
     }
 
-    @Test("wakes that follow one another share the first one's place in the spread")
+    @Test("wakes that follow one another share the first one's jittered start")
     func sharesPlace() throws {
         var sum = Duration.zero
         for seed in 1...40 as ClosedRange<UInt64> {
-            var gate = CycleGate()
+            var schedule = CycleSchedule()
             let time = SimulatedTime(seed: seed)
             for _ in 0..<100 {
-                gate.ask(.init(), at: .seconds(300) * time.randomUnit(), isDrawn: true)
+                schedule.request(.init(), at: .seconds(300) * time.randomUnit(), isJittered: true)
             }
-            sum += try #require(gate.nextStart)
+            sum += try #require(schedule.nextStart)
         }
         // The mean of the earliest of a hundred draws would be three seconds.
         #expect((.seconds(100)...(.seconds(200))).contains(sum / 40))
     }
 
-    @Test("a place in the spread does not keep anything else waiting")
+    @Test("a jittered start does not keep anything else waiting")
     func urgentFirst() {
-        var gate = CycleGate()
-        gate.ask(.init(), at: .seconds(200), isDrawn: true)
-        gate.ask(.init(), at: .seconds(1))
-        #expect(gate.nextStart == .seconds(1))
-        #expect(gate.begin(at: .seconds(1)) != nil)
-        gate.ask(.init(), at: .seconds(50), isDrawn: true)
-        #expect(gate.nextStart == nil)
+        var schedule = CycleSchedule()
+        schedule.request(.init(), at: .seconds(200), isJittered: true)
+        schedule.request(.init(), at: .seconds(1))
+        #expect(schedule.nextStart == .seconds(1))
+        #expect(schedule.begin(at: .seconds(1)) != nil)
+        schedule.request(.init(), at: .seconds(50), isJittered: true)
+        #expect(schedule.nextStart == nil)
     }
 }

@@ -142,7 +142,7 @@ struct HostileFeedTests {
         #expect(world.network.traces.last?.fields == ["Cache-Control"])
     }
 
-    @Test("an old head is a rollback, and told after a day of nothing else")
+    @Test("an old head is a rollback, with a warning after a day of nothing else")
     func rollback() throws {
         let world = try World()
         let old = try FeedDirectory(world.feed.directory).headBytes()

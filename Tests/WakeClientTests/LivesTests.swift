@@ -5,38 +5,38 @@ import WakeFetch
 
 @testable import WakeClient
 
-/// Whole clients with real state on disk: random wishes, faults, deaths and orders, and what the
-/// service holds in the end.
+/// Whole clients with real state on disk: random registrations, faults, crashes and directives, and
+/// the rows that the service holds in the end.
 @Suite("Whole lives of clients, in milliseconds", .timeLimit(.minutes(10)))
 struct LivesTests {
-    @Test("random wishes and random faults end with what was wished, and one row at most ever")
+    @Test("random changes and random faults end as desired, and with one row at most ever")
     func lives() throws {
-        var (deaths, retirements, answered) = (0, 0, 0)
+        var (crashes, retirements, answered) = (0, 0, 0)
         for seed in LongForm.seeds(40, long: 5000) {
             let life = try ClientLife(seed: seed)
             for _ in 0..<4 { try life.process() }
             try life.settle()
             #expect(life.world.service.mostRows <= 1, "seed \(seed)")
             let rows = life.world.service.rows
-            let isAsWished = life.wishes.contains(rows.first)
-            #expect(isAsWished && rows.count <= 1, "seed \(seed)")
+            let isAsDesired = life.desiredTokens.contains(rows.first)
+            #expect(isAsDesired && rows.count <= 1, "seed \(seed)")
             #expect(try life.isOfOneMind(), "seed \(seed)")
-            deaths += life.deaths
+            crashes += life.crashes
             retirements += life.isRetired ? 1 : 0
             answered += life.world.registrations.count
         }
         // The faults did happen.
-        #expect(deaths > 10 && retirements > 2 && answered > 250)
+        #expect(crashes > 10 && retirements > 2 && answered > 250)
     }
 }
 
 /// One client from its first process to its last.
 private final class ClientLife: Sendable {
     private struct State {
-        /// What may be wished: more than one after a death in the midst of a wish. nil: nothing.
-        var wishes: Set<[UInt8]?> = [nil]
+        /// Tokens that may be desired: several after a crash in a change; nil for none.
+        var desiredTokens: Set<[UInt8]?> = [nil]
         var isRetired = false
-        var deaths = 0
+        var crashes = 0
     }
 
     let world: World
@@ -48,15 +48,15 @@ private final class ClientLife: Sendable {
         try world.feed.publishCover()
     }
 
-    var wishes: Set<[UInt8]?> { state.withLock { $0.wishes } }
+    var desiredTokens: Set<[UInt8]?> { state.withLock { $0.desiredTokens } }
     var isRetired: Bool { state.withLock { $0.isRetired } }
-    var deaths: Int { state.withLock { $0.deaths } }
+    var crashes: Int { state.withLock { $0.crashes } }
 
     private func below(_ bound: UInt64) -> UInt64 { world.time.random() % bound }
 
-    /// One process: it starts, much is wished and much fails, and it ends or is killed.
+    /// One process: it starts, much is desired and much fails, and it ends or is killed.
     func process() throws {
-        let death = Death(of: world, at: Int(below(3) == 0 ? below(120) : 1_000_000))
+        let crash = SimulatedCrash(of: world, at: Int(below(3) == 0 ? below(120) : 1_000_000))
         try world.time.run { [self] in
             // Opening may die as well.
             guard let client = try? world.client(below(2) == 0 ? .stream : .poll) else { return }
@@ -68,19 +68,19 @@ private final class ClientLife: Sendable {
             running.cancel()
             _ = await running.result
         }
-        try death.bury()
-        if death.isDead { state.withLock { $0.deaths += 1 } }
+        try crash.restore()
+        if crash.hasCrashed { state.withLock { $0.crashes += 1 } }
     }
 
     private func act(_ client: WakeClient) async throws {
         switch below(14) {
-        case 0...3: await wish(Array("token-of-this-device-\(below(3))".utf8), client)
-        case 4, 5: await wish(nil, client)
+        case 0...3: await setDesired(Array("token-of-this-device-\(below(3))".utf8), client)
+        case 4, 5: await setDesired(nil, client)
         case 6 where below(6) == 0:
             state.withLock { state in
                 state.isRetired = true
                 // From whenever the client learns of it.
-                state.wishes.insert(nil)
+                state.desiredTokens.insert(nil)
             }
             try order(.retired)
             world.network.broadcast(World.event(0))
@@ -101,8 +101,8 @@ private final class ClientLife: Sendable {
     }
 
     /// Wishes, and waits for the first attempt, or goes on at once, or goes away in its midst.
-    private func wish(_ text: [UInt8]?, _ client: WakeClient) async {
-        state.withLock { _ = $0.wishes.insert(text) }
+    private func setDesired(_ text: [UInt8]?, _ client: WakeClient) async {
+        state.withLock { _ = $0.desiredTokens.insert(text) }
         let isRetired = isRetired
         let asked = Task(executorPreference: world.time.tasks) { [self] in
             do {
@@ -111,8 +111,8 @@ private final class ClientLife: Sendable {
                 } else {
                     _ = try await client.unregister()
                 }
-                // It returned: this and nothing older is wished from here on.
-                if !isRetired { state.withLock { $0.wishes = [text] } }
+                // It returned: this and nothing older is desired from here on.
+                if !isRetired { state.withLock { $0.desiredTokens = [text] } }
             } catch {}
         }
         switch below(3) {
@@ -150,7 +150,7 @@ private final class ClientLife: Sendable {
             let client = try world.client()
             try await world.live(client, for: .seconds(3 * 86_400))
         }
-        if isRetired { state.withLock { $0.wishes = [nil] } }
+        if isRetired { state.withLock { $0.desiredTokens = [nil] } }
     }
 
     /// Whether the client says what the service holds.

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 import WakeFeed
-import WakeFiles
+import WakeSystem
 
 @testable import WakeClient
 
@@ -56,7 +56,7 @@ struct MeteringTests {
                         == .metered(batches: 0, matches: 0, waiting: 2, until: midnight))
             }
             #expect(batches(world).count == requests)
-            let visit = try ProfileVisit(
+            let visit = try ProfileAccess(
                 metered(world, 360_000), environment: world.environment)
             #expect(try visit.status().batchesWaiting == 2)
             world.time.setWall(by: Self.day)
@@ -78,7 +78,7 @@ struct MeteringTests {
     func spread() throws {
         let world = try world()
         try world.feed.publish([Self.secret], digests: 65_536)
-        let budget = DataBudget.least
+        let budget = DailyQuota.least
         try world.time.run {
             let client = try client(world, budget: budget)
             var days = 0
@@ -201,7 +201,7 @@ struct MeteringTests {
         try Files.makeDirectory(cache + "/" + world.feed.feedKey.feedID.text)
         unsafe chmod(cache + "/" + world.feed.feedKey.feedID.text, 0o777)
         try world.time.run {
-            let client = try client(world, budget: DataBudget.least, cache: cache)
+            let client = try client(world, budget: DailyQuota.least, cache: cache)
             for sequence in UInt64(1)...2 {
                 for _ in 0..<3 { try await client.synchronize() }
                 #expect(await client.status.sequence == sequence)
@@ -219,7 +219,7 @@ struct MeteringTests {
             path == "head" ? nil : .init(body: bytes, ignoresRange: true)
         }
         try world.time.run {
-            let client = try client(world, budget: DataBudget.least)
+            let client = try client(world, budget: DailyQuota.least)
             try await client.synchronize()
             #expect(await client.status.sequence == 0)
             world.time.setWall(by: Self.day)
@@ -234,7 +234,7 @@ struct MeteringTests {
             world.secrets.add("visit", secret)
             for _ in 0..<3 { try world.feed.publish([Self.secret], digests: 16_384, again: true) }
             try world.time.run {
-                let client = try client(world, budget: DataBudget.least)
+                let client = try client(world, budget: DailyQuota.least)
                 try await world.live(client, for: .seconds(4 * Self.day))
             }
             #expect(world.handler.matches.count == (secret == Self.secret ? 1 : 0))
@@ -252,7 +252,7 @@ struct MeteringTests {
 
     /// What the state says of the day.
     private func counted(_ world: World) throws -> Int {
-        try StateDatabase(path: world.stateDirectory + "/client.db").budget(limit: 1 << 20).bytes
+        try StateDatabase(path: world.stateDirectory + "/client.db").quota(limit: 1 << 20).bytes
     }
 }
 

@@ -4,29 +4,16 @@ import WakeModel
 
 @testable import WakeClient
 
-@Suite("Registration is a wish that comes true")
+@Suite("The desired registration is brought about")
 struct RegistrationTests {
     private static let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
     private static let other = Array("another-token-of-the-same-instance-9876".utf8)
 
-    @Test("registering leaves one row and says registered only after a 204")
-    func registers() throws {
-        let world = try World()
-        let states = try world.time.run {
-            let client = try world.client()
-            world.service.answer(next: [.init(status: 200)])
-            let first = try await client.register(try .init(.fcm, text: Self.token))
-            try await world.live(client, for: .seconds(7 * 3600))
-            return (first, await client.status.registration)
-        }
-        #expect(states.0 == .registering(failure: .httpStatus(200, retryAfter: nil)))
-        #expect(states.1 == .registered)
-        #expect(world.service.rows == [Self.token])
-    }
-
     @Test(
-        "HTTP 500 or a lost answer ends with exactly one row",
-        arguments: [SimulatedNetwork.Answer(status: 500), SimulatedNetwork.Answer(isLost: true)])
+        "HTTP 500, a portal's 200 or a lost answer ends with exactly one row",
+        arguments: [
+            SimulatedNetwork.Answer(status: 500), .init(status: 200), .init(isLost: true),
+        ])
     func oneRow(_ answer: SimulatedNetwork.Answer) throws {
         let world = try World()
         try world.time.run {
@@ -40,20 +27,7 @@ struct RegistrationTests {
         #expect(world.service.puts >= (answer.isLost ? 4 : 1))
     }
 
-    @Test("a new token takes the place of the old one, also while the old one is on its way")
-    func supersedes() throws {
-        let world = try World()
-        try world.time.run {
-            world.service.answer(next: [.init(isLost: true)])
-            let client = try world.client()
-            _ = try await client.register(try .init(.fcm, text: Self.token))
-            _ = try await client.register(try .init(.fcm, text: Self.other))
-            try await world.live(client, for: .seconds(24 * 3600))
-        }
-        #expect(world.service.rows == [Self.other])
-    }
-
-    @Test("a late answer to an older wish does not acknowledge the newer one")
+    @Test("a late answer to an older registration does not acknowledge the newer one")
     func lateAnswer() throws {
         let world = try World()
         try world.time.run {
@@ -89,7 +63,7 @@ struct RegistrationTests {
                 let client = try world.client()
                 try await world.live(client, for: .seconds(3600))
                 guard case .unregistering = await client.status.registration else {
-                    Issue.record("the wish was lost")
+                    Issue.record("the erasure was lost")
                     return
                 }
             }
@@ -106,37 +80,6 @@ struct RegistrationTests {
             let holds = secrets.contains { bytes.holds($0) }
             #expect(!holds, "\(path)")
         }
-    }
-
-    @Test("after an acknowledged erasure the next registration has a new instance token")
-    func freshToken() throws {
-        let world = try World()
-        try world.time.run {
-            let client = try world.client()
-            _ = try await client.register(try .init(.fcm, text: Self.token))
-            let first = try #require(try await client.instanceBytes)
-            #expect(try await client.unregister() == .none)
-            _ = try await client.register(try .init(.fcm, text: Self.token))
-            #expect(try #require(try await client.instanceBytes) != first)
-        }
-        #expect(world.service.rows == [Self.token])
-    }
-
-    @Test("renewals come at random between one day and two and a third, and heal a service")
-    func renews() throws {
-        let world = try World(seed: 7)
-        try world.time.run {
-            let client = try world.client()
-            _ = try await client.register(try .init(.fcm, text: Self.token))
-            world.service.forgetAll()
-            try await world.live(client, for: .seconds(60 * 86_400))
-        }
-        #expect(world.service.rows == [Self.token])
-        let puts = world.network.traces.filter { $0.purpose == .registration }.map(\.time)
-        let gaps = zip(puts, puts.dropFirst()).map { $1 - $0 }
-        #expect((25...61).contains(puts.count))
-        #expect(gaps.allSatisfy { $0 >= .seconds(86_400) && $0 <= .seconds(202_000) })
-        #expect(Set(gaps).count > gaps.count / 2)
     }
 
     @Test("Retry-After is waited for, and never for more than six hours")
@@ -156,7 +99,7 @@ struct RegistrationTests {
         #expect((Duration.seconds(21_600)...Duration.seconds(21_700)).contains(puts[2] - puts[1]))
     }
 
-    @Test("a refusal is told once and asked again seldom")
+    @Test("a refusal is one warning and asked again seldom")
     func refusal() throws {
         let world = try World()
         try world.time.run {
@@ -170,7 +113,7 @@ struct RegistrationTests {
         #expect((8...17).contains(puts))
     }
 
-    @Test("a push token the service does not serve: told once, asked seldom, until it does")
+    @Test("a push token the service does not serve: one warning, asked seldom, until it does")
     func notServed() throws {
         let world = try World()
         let states = try world.time.run {

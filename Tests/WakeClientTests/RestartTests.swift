@@ -20,7 +20,7 @@ struct RestartTests {
         }
         // However the last wait was drawn: the longest there is.
         try Database(path: world.stateDirectory + "/client.db", access: .readWrite).execute(
-            "UPDATE wish SET not_before=\(world.time.wall + 21_000)")
+            "UPDATE registration SET not_before=\(world.time.wall + 21_000)")
         return world
     }
 

@@ -1,7 +1,8 @@
+import TestSupport
 import Testing
 import WakeModel
-import WakePush
 import WakeServer
+import WakeSystem
 
 @testable import WakeClient
 
@@ -54,7 +55,7 @@ private struct Year {
     private static let step = 600
 
     private struct Client {
-        var wish: RegistrationWish
+        var desired: DesiredRegistration
         /// Until when it can reach nobody, and when that begins again.
         var offlineUntil = 0
         var offlineFrom = 0
@@ -63,7 +64,7 @@ private struct Year {
         var isMissed = false
     }
 
-    private var random: Seeded
+    private var random: SplitMix64
     private var schedule: RotationSchedule
     private var now = 0
     /// Of the service's machine, which is off now and then.
@@ -80,7 +81,7 @@ private struct Year {
     private(set) var lost = 0
 
     init(days: Int, seed: UInt64) {
-        random = Seeded(state: seed)
+        random = SplitMix64(seed: seed)
         let start = ClockReading(wall: 0, uptime: 0, boot: [UInt8](repeating: 0, count: 16))
         schedule = RotationSchedule(
             interval: days * Self.day, record: nil, generation: 1, now: start)
@@ -93,7 +94,7 @@ private struct Year {
 
     mutating func run(clients count: Int, longestOffline: Int) {
         self.longestOffline = longestOffline
-        clients = (0..<count).map { _ in Client(wish: wish()) }
+        clients = (0..<count).map { _ in Client(desired: desired()) }
         while now < 365 * Self.day {
             advance()
             for index in clients.indices { live(index) }
@@ -103,7 +104,7 @@ private struct Year {
     /// Clients that are online, tried, and have no row at the end of the year.
     var stillMissing: Int {
         clients.count {
-            $0.row == nil && now >= $0.offlineUntil && $0.wish.notBefore < now - Self.day
+            $0.row == nil && now >= $0.offlineUntil && $0.desired.notBefore < now - Self.day
         }
     }
 
@@ -119,12 +120,12 @@ private struct Year {
     /// Uptime of all starts.
     private var total = 0
 
-    private mutating func wish() -> RegistrationWish {
+    private mutating func desired() -> DesiredRegistration {
         let bytes = (0..<32).map { _ in UInt8.random(in: 0...255, using: &random) }
         guard let token = InstanceToken(bytes),
-            let push = try? WakeModel.PushToken(service: .fcm, text: Array("token".utf8).span)
+            let push = try? PushToken(service: .fcm, text: Array("token".utf8).span)
         else { preconditionFailure("32 random bytes, and visible ASCII") }
-        return RegistrationWish(instanceToken: token, kind: .registered(push), revision: 1)
+        return DesiredRegistration(instanceToken: token, kind: .registered(push), revision: 1)
     }
 
     // MARK: The service
@@ -174,30 +175,17 @@ private struct Year {
                 client.offlineUntil
                 + Int.random(in: 3 * Self.day..<10 * Self.day, using: &random)
         }
-        guard client.wish.notBefore <= now,
-            Reconciler.step(client.wish, now: Int64(now), mayRegister: true) == .put
+        guard client.desired.notBefore <= now,
+            Reconciler.step(client.desired, now: Int64(now), mayRegister: true) == .put
         else { return }
         let isReached = isUp && now >= client.offlineUntil
         if isReached { client.row = schedule.record.generation }
         let answer: Reconciler.Answer = isReached ? .acknowledged : .failed(retryAfter: nil)
         let draw = Double.random(in: 0..<1, using: &random)
         if let next = Reconciler.apply(
-            answer, to: client.wish, now: Int64(now), random: draw)
+            answer, to: client.desired, now: Int64(now), random: draw)
         {
-            client.wish = next
+            client.desired = next
         }
-    }
-}
-
-/// A small deterministic generator (Steele, Lea, Flood 2014).
-private struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 import WakeFeed
-import WakeFiles
 import WakeModel
 import WakeSQLite
+import WakeSystem
 
 @testable import WakeClient
 
@@ -71,7 +71,7 @@ struct StateTests {
     }
 
     @Test(
-        "a damaged database is put aside, told, and everything is checked again",
+        "a damaged database is put aside, delivered, and everything is checked again",
         arguments: [[UInt8](repeating: 0x5A, count: 9000), Array("SQLite format 3\0".utf8)])
     func damaged(_ bytes: [UInt8]) throws {
         let world = try World()
@@ -88,28 +88,6 @@ struct StateTests {
         #expect(Set(world.handler.matches.map(\.id)).count == 1)
         let names = try Files.names(in: world.stateDirectory)
         #expect(names.contains { $0.hasPrefix("client.db.damaged-") })
-    }
-
-    @Test("a database of the first version is brought to this one, with all that is in it")
-    func firstVersion() throws {
-        let world = try World()
-        try world.time.run {
-            let client = try world.client()
-            _ = try await client.register(try .init(.fcm, text: Array("an-old:token".utf8)))
-        }
-        let path = world.stateDirectory + "/client.db"
-        try Database(path: path, access: .readWrite).execute(
-            """
-            DROP TABLE source; DROP TABLE traffic; DROP TABLE distributor;
-            PRAGMA user_version=1
-            """)
-        try world.time.run {
-            let client = try world.client()
-            #expect(await client.status.registration == .registered)
-        }
-        let database = try Database(path: path, access: .readOnly)
-        #expect(try database.integer("SELECT count(*) FROM source") == 0)
-        #expect(try database.integer("PRAGMA user_version") == 2)
     }
 
     @Test("a database of a newer version is refused and not touched")
@@ -161,7 +139,7 @@ struct StateTests {
         #expect(fault { $0.feedKey = "" } == .configuration(.feedKey))
     }
 
-    @Test("another process may look and leave a wish, and the one that runs brings it about")
+    @Test("another process changes the desired registration, and the running one brings it about")
     func visit() throws {
         let world = try World()
         let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
@@ -169,17 +147,17 @@ struct StateTests {
             let client = try world.client()
             try await world.live(client, for: .seconds(7200)) {
                 await world.time.sleep(.seconds(10))
-                let visit = try ProfileVisit(
+                let visit = try ProfileAccess(
                     world.configuration(), environment: world.environment)
                 #expect(try visit.registration() == .none)
-                try visit.leave(try .init(.fcm, text: token))
+                try visit.setDesired(try .init(.fcm, text: token))
                 #expect(try visit.registration() == .registering(failure: nil))
                 // The bell rings outside of simulated time; what it does is done here.
                 try await client.reconcile()
                 #expect(try visit.registration() == .registered)
                 #expect(try await visit.storedRegistration().row?.token.text() == token)
                 #expect(try visit.status().registration == .registered)
-                try visit.leave(nil)
+                try visit.setDesired(nil)
                 try await client.reconcile()
                 #expect(try visit.registration() == .none)
             }

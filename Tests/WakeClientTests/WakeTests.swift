@@ -12,7 +12,7 @@ struct WakeTests {
         world.network.traces.filter { $0.path.hasSuffix("/head") }
     }
 
-    @Test("a stream client is told within two seconds of a broadcast when the spread is 0")
+    @Test("a stream client delivers within two seconds of a broadcast when the spread is 0")
     func stream() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
@@ -33,7 +33,7 @@ struct WakeTests {
         #expect(told - published < .seconds(2))
     }
 
-    @Test("a polling client is told within one and a half poll intervals", arguments: 1...20)
+    @Test("a polling client delivers within one and a half poll intervals", arguments: 1...20)
     func polling(seed: UInt64) throws {
         let world = try World(
             seed: seed, settings: FeedSettings(pollSeconds: 3600, spreadSeconds: 0))
@@ -53,7 +53,7 @@ struct WakeTests {
         #expect(told - published <= .seconds(5401))
     }
 
-    @Test("a client looks at once on start, and polls for weeks within its clamps")
+    @Test("a client runs a cycle at once on start, and polls for weeks within its clamps")
     func polls() throws {
         let world = try World(settings: FeedSettings(pollSeconds: 1, spreadSeconds: 0))
         try world.time.run {
@@ -66,75 +66,7 @@ struct WakeTests {
         #expect(times.count > 1000)
     }
 
-    @Test("a thousand wakes in a second make two cycles at most, and one notification")
-    func coalesces() throws {
-        let world = try World()
-        world.secrets.add("visit", Self.secret)
-        try world.time.run {
-            let client = try world.client(.stream)
-            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
-            await world.time.sleep(.seconds(100))
-            let before = heads(world).count
-            let sequence = try world.feed.publish([Self.secret])
-            world.feed.tamper { path, bytes in
-                path == "head" ? .init(body: bytes, delay: .seconds(30)) : nil
-            }
-            for _ in 0..<1000 {
-                world.network.broadcast(World.event(sequence))
-                await world.time.sleep(.milliseconds(1))
-            }
-            await world.time.sleep(.seconds(200))
-            #expect((1...2).contains(heads(world).count - before))
-            running.cancel()
-            _ = await running.result
-        }
-        #expect(world.handler.matches.count == 1)
-    }
-
-    @Test("wakes every 10 ms neither starve slow cycles nor lose what is published midway")
-    func wakesDuringFetches() throws {
-        let world = try World()
-        world.secrets.add("visit", Self.secret)
-        try world.time.run {
-            let client = try world.client(.stream)
-            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
-            await world.time.sleep(.seconds(100))
-            world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(5)) }
-            var sequence: UInt64 = 0
-            for tick in 0..<6000 {
-                // Not covered by the head that is on its way just now.
-                if tick == 200 { sequence = try world.feed.publish([Self.secret]) }
-                world.network.broadcast(World.event(sequence))
-                await world.time.sleep(.milliseconds(10))
-            }
-            #expect(world.handler.matches.count == 1)
-            running.cancel()
-            _ = await running.result
-        }
-    }
-
-    @Test("one wake that comes while an older head is on its way is not lost")
-    func wakeDuringFetch() throws {
-        let world = try World()
-        world.secrets.add("visit", Self.secret)
-        try world.time.run {
-            let client = try world.client(.stream)
-            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
-            await world.time.sleep(.seconds(100))
-            // The head's bytes are read when the request arrives, the answer takes five seconds.
-            world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(5)) }
-            world.network.broadcast(World.event(0))
-            await world.time.sleep(.seconds(1))
-            let sequence = try world.feed.publish([Self.secret])
-            world.network.broadcast(World.event(sequence))
-            await world.time.sleep(.seconds(30))
-            #expect(world.handler.matches.count == 1)
-            running.cancel()
-            _ = await running.result
-        }
-    }
-
-    @Test("a head that is older than the wake's hint is looked at again, five times at most")
+    @Test("a head that is older than the wake's hint is fetched again, five times at most")
     func behind() throws {
         let world = try World(
             settings: FeedSettings(pollSeconds: 86_400, spreadSeconds: 0, cacheSeconds: 30))
@@ -195,49 +127,6 @@ struct WakeTests {
         let opened = world.network.traces.count { $0.purpose == .stream }
         #expect((60...300).contains(opened))
         #expect((18...60).contains(heads(world).count))
-    }
-
-    @Test("silence is told after two and after seven days, counted from the last head")
-    func silence() throws {
-        let world = try World()
-        try world.time.run {
-            let client = try world.client(.stream)
-            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
-            await world.time.sleep(.seconds(3600))
-            world.network.fail(.feed, with: .network(code: 7))
-            // Wakes keep coming: they prove nothing.
-            for _ in 0..<(10 * 24) {
-                world.network.broadcast(World.event(9))
-                await world.time.sleep(.seconds(3600))
-            }
-            #expect(world.handler.warnings == [.silence(days: 2), .silence(days: 7)])
-            world.network.fail(.feed, with: nil)
-            await world.time.sleep(.seconds(86_400))
-            #expect(await client.status.failure == nil)
-            running.cancel()
-            _ = await running.result
-        }
-    }
-
-    @Test("a cancelled fetch does not wedge the next one")
-    func cancelled() throws {
-        let world = try World()
-        try world.feed.publishCover()
-        try world.time.run {
-            let client = try world.client()
-            world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(60)) }
-            let first = Task(executorPreference: world.time.tasks) {
-                try await client.synchronize()
-            }
-            let second = Task(executorPreference: world.time.tasks) {
-                await world.time.sleep(.seconds(1))
-                return try await client.synchronize()
-            }
-            await world.time.sleep(.seconds(5))
-            first.cancel()
-            #expect(try await second.value == .checked(batches: 1, matches: 0))
-            await #expect(throws: ClientError.cancelled) { try await first.value }
-        }
     }
 
     @Test("calls that come while a cycle runs share the next one")

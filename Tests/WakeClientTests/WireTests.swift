@@ -1,7 +1,8 @@
 import Glibc
+import TestSupport
 import Testing
 import WakeFeed
-import WakeFiles
+import WakeSystem
 
 @testable import WakeClient
 
@@ -74,11 +75,11 @@ struct WireTests {
     func oneSize() async throws {
         let wire = try Wire()
         for (name, service, text) in [
-            ("one", PushToken.Service.webPush, Self.endpoint),
+            ("one", AppPushToken.Service.webPush, Self.endpoint),
             ("two", .fcm, [UInt8](repeating: 0x61, count: 508)),
         ] {
             let client = try wire.client(name)
-            let token = try PushToken(service, text: text)
+            let token = try AppPushToken(service, text: text)
             #expect(try await client.register(token) == .registered)
             await #expect(throws: ClientError.httpStatus(204, retryAfter: nil)) {
                 try await client.storedRegistration()
@@ -104,7 +105,7 @@ struct WireTests {
                     endless: Array("10000\r\n".utf8) + chunk + Array("\r\n".utf8))
             },
         ]
-        let before = try Self.peakKiB()
+        let before = try #require(ProcessMemory.peakBytes(of: getpid()))
         for (index, form) in forms.enumerated() {
             // Once instead of the head, once instead of a batch.
             for place in ["/feed/head", "/feed/b/"] {
@@ -119,15 +120,7 @@ struct WireTests {
                 #expect(await client.status.sequence == 0)
             }
         }
-        #expect(try Self.peakKiB() - before < 64 * 1024)
-    }
-
-    /// The most memory this process ever had (proc(5), VmHWM).
-    private static func peakKiB() throws -> Int {
-        let status = String(
-            decoding: try Files.read("/proc/self/status", limit: 65_536), as: UTF8.self)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        let words = try #require(line).split { $0 == " " || $0 == "\t" }
-        return try #require(Int(words[1]))
+        let peak = try #require(ProcessMemory.peakBytes(of: getpid()))
+        #expect(peak - before < 64 << 20)
     }
 }

@@ -1,12 +1,23 @@
 import WakeFeed
 
-/// All that is remembered about the source and its cycles, one row.
+/// Everything remembered about the source and its cycles: one row.
 struct FeedRecord: Sendable, Equatable {
-    /// How far what is published was checked.
+    /// The position up to which the published data was checked.
     enum Position: Sendable, Equatable {
         case feed(FeedCursor)
-        /// The app's own cursor, nil before the first page, and what the app asks for.
-        case own(DataCursor?, FeedSettings)
+        /// The app's own cursor, nil before the first page, and the app's settings.
+        case app(DataCursor?, FeedSettings)
+
+        /// The stored position, with the settings of this one, which is the start of a source.
+        /// - Returns: nil when it belongs to another feed, or to a source of the other kind.
+        func resumed(at stored: Position) -> Position? {
+            switch (self, stored) {
+            case (.feed(let start), .feed(let cursor)):
+                start.feedID == cursor.feedID ? stored : nil
+            case (.app(_, let settings), .app(let cursor, _)): .app(cursor, settings)
+            case (.feed, .app), (.app, .feed): nil
+            }
+        }
     }
 
     /// Occasions that were warned of and are not over.
@@ -23,16 +34,16 @@ struct FeedRecord: Sendable, Equatable {
     }
 
     var position: Position
-    /// When the head with the highest `issued` was first seen, seconds since 1970.
-    var ordersSeen: Int64 = 0
-    var watch: Watch
+    /// The time at which the head with the highest `issued` was first seen, seconds since 1970.
+    var directivesSeen: Int64 = 0
+    var health: FeedHealth
     /// A fork was seen: the cursor moves no more.
     var isForked = false
     var warned: Warned = []
     /// The generation of the app's secrets that everything retained was checked against.
     var generation: UInt64?
 
-    /// Of a client of the feed; no other has one.
+    /// The cursor of a client of the feed; no other has one.
     var cursor: FeedCursor {
         get {
             guard case .feed(let cursor) = position else {
@@ -48,18 +59,44 @@ struct FeedRecord: Sendable, Equatable {
         if case .feed(let cursor) = position { cursor.sequence } else { 0 }
     }
 
-    /// Seconds between two polls, as the newest head or the app asks; 0 when nobody did.
+    /// Seconds between two polls, as the newest head or the app asks; 0 when neither did.
     var pollSeconds: UInt32 {
         switch position {
         case .feed(let cursor): cursor.newestIssued == nil ? 0 : cursor.settings.pollSeconds
-        case .own(_, let settings): settings.pollSeconds
+        case .app(_, let settings): settings.pollSeconds
         }
     }
 
-    var orders: PublisherOrders {
+    var directives: FeedDirectives {
         switch position {
-        case .feed(let cursor): PublisherOrders(settings: cursor.settings, seen: ordersSeen)
-        case .own(_, let settings): PublisherOrders(settings: settings, seen: ordersSeen)
+        case .feed(let cursor): FeedDirectives(settings: cursor.settings, seen: directivesSeen)
+        case .app(_, let settings): FeedDirectives(settings: settings, seen: directivesSeen)
         }
+    }
+}
+
+/// The publisher's settings for all clients, clamped by the client: no feed can switch a client
+/// off for ever or make it ask more often. They come from the head with the highest `issued` ever
+/// verified.
+struct FeedDirectives: Sendable, Equatable {
+    var settings = FeedSettings()
+    /// The time at which that head was first seen, by this device's clock: seconds since 1970.
+    var seen: Int64 = 0
+
+    static let longestPause: Int64 = 72 * 3600
+
+    /// The upper bound of the random wait after a wake.
+    var spread: Duration { .seconds(Int64(min(settings.spreadSeconds, 3600))) }
+    /// The longest time that a cache on the way may serve an old head.
+    var cache: Duration { .seconds(Int64(min(max(settings.cacheSeconds, 1), 3600))) }
+    var isRetired: Bool { settings.flags.contains(.retired) }
+    var mayRegister: Bool { settings.flags.isDisjoint(with: [.noRegistration, .retired]) }
+
+    /// The end of the pause of wakes; nil when there is none. Counted by this device's clock from
+    /// when the flag was first seen, so that a wrong clock cannot stretch it.
+    func pausedUntil(now: Int64) -> Int64? {
+        guard settings.flags.contains(.paused), now >= seen else { return nil }
+        let end = seen + min(Int64(settings.pauseSeconds), Self.longestPause)
+        return now < end ? end : nil
     }
 }

@@ -1,5 +1,5 @@
 private import Glibc
-import WakeFiles
+import WakeSystem
 
 /// The directory of one profile: private to its user, and held by one process at a time.
 struct StateDirectory: Sendable {
@@ -12,39 +12,33 @@ struct StateDirectory: Sendable {
     init(_ path: String) throws(ClientError) {
         try Self.prepare(path)
         self.path = path
-        do throws(FileError) {
+        lock = try mapError(ClientError.init) { () throws(FileError) in
             let lock = try OpenFile(path + "/lock", flags: O_RDWR | O_CREAT)
             guard try lock.status().isPrivate else { throw FileError(.status, EPERM) }
             try lock.lockExclusively()
-            self.lock = lock
-        } catch {
-            throw Self.clientError(error)
+            return lock
         }
     }
 
     /// Makes the directory, or checks the one that is there.
     static func prepare(_ path: String) throws(ClientError) {
-        do throws(FileError) {
+        try mapError(ClientError.init) { () throws(FileError) in
             // lstat(2) first: mkdir(2) of an existing link would accept what it points to.
-            if Files.exists(path) {
-                try check(path, isDirectory: true)
-            } else {
-                try Files.makeDirectory(path)
-                try check(path, isDirectory: true)
-            }
-        } catch {
-            throw clientError(error)
+            if !Files.exists(path) { try Files.makeDirectory(path) }
+            try check(path, isDirectory: true)
         }
     }
 
-    /// Refuses a file of the profile that others can reach; one that is missing is fine.
-    static func checkFile(_ path: String) throws(ClientError) {
-        do throws(FileError) {
-            guard Files.exists(path) else { return }
-            try check(path, isDirectory: false)
-        } catch {
-            throw clientError(error)
+    /// The path of the database in a profile's directory.
+    /// - Throws: `.state(.exposed)` when others can reach one of its files.
+    static func checkedDatabase(in directory: String) throws(ClientError) -> String {
+        let path = directory + "/client.db"
+        for suffix in ["", "-wal", "-shm"] {
+            try mapError(ClientError.init) { () throws(FileError) in
+                if Files.exists(path + suffix) { try check(path + suffix, isDirectory: false) }
+            }
         }
+        return path
     }
 
     private static func check(_ path: String, isDirectory: Bool) throws(FileError) {
@@ -53,12 +47,21 @@ struct StateDirectory: Sendable {
             throw FileError(.status, EPERM)
         }
     }
+}
 
-    static func clientError(_ error: FileError) -> ClientError {
-        if error.isLocked { return .locked }
-        if error.isFull { return .diskFull }
-        // ELOOP: open(2) with O_NOFOLLOW met a symbolic link.
-        if error.number == EPERM || error.number == ELOOP { return .state(.exposed) }
-        return .state(.unusable(error.number))
+extension ClientError {
+    /// A failed call on a file of the profile.
+    fileprivate init(_ error: FileError) {
+        self =
+            if error.isLocked {
+                .locked
+            } else if error.isFull {
+                .diskFull
+            } else if error.number == EPERM || error.number == ELOOP {
+                // ELOOP: open(2) with O_NOFOLLOW met a symbolic link.
+                .state(.exposed)
+            } else {
+                .state(.unusable(error.number))
+            }
     }
 }

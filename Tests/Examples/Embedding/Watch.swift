@@ -1,6 +1,6 @@
 import WakeClient
 
-/// Tells whoever sits at this terminal.
+/// Prints matches and warnings to the terminal.
 struct Terminal: MatchHandler {
     func handle(_ match: Match) { print("this concerns you: \(match.secretID)") }
     func handle(_ warning: Warning) { print("warning: \(warning.code)") }

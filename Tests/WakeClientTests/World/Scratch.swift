@@ -1,5 +1,5 @@
 import Glibc
-import WakeFiles
+import WakeSystem
 
 /// A directory of its own for one test, removed with it.
 final class Scratch: Sendable {

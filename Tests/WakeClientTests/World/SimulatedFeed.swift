@@ -1,9 +1,9 @@
 import Synchronization
 import WakeFeed
 import WakeFetch
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// A real feed in a real directory, served to a simulated network, with tampering on the way.
 final class SimulatedFeed: Sendable {

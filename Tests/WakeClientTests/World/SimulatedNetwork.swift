@@ -1,5 +1,6 @@
 import Synchronization
 import WakeFetch
+import WakeSystem
 
 @testable import WakeClient
 
@@ -63,7 +64,7 @@ final class SimulatedNetwork: ClientTransport {
     /// Bytes of bodies that clients took before they stopped or were satisfied.
     var bytesDelivered: Int { state.withLock { $0.bytesDelivered } }
 
-    /// Every request of this purpose fails so, until told otherwise.
+    /// Every request of this purpose fails so, until delivered otherwise.
     func fail(_ purpose: FetchPurpose, with error: FetchError?) {
         state.withLock { $0.faults[purpose] = error }
     }

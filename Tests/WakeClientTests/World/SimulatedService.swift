@@ -71,7 +71,7 @@ final class SimulatedService: Sendable {
         }
     }
 
-    private static func registrationAnswer(_ text: [UInt8]?) -> RegistrationAnswer {
+    private static func registrationAnswer(_ text: [UInt8]?) -> RegistrationResponse {
         let stored = text.flatMap { text in
             (try? PushToken(service: .fcm, text: text.span)).map {
                 StoredRegistration(
@@ -79,6 +79,6 @@ final class SimulatedService: Sendable {
                     sealed: [UInt8](repeating: 9, count: 552), token: $0)
             }
         }
-        return RegistrationAnswer(stored: stored, policyHash: "00ff")
+        return RegistrationResponse(stored: stored, policyHash: "00ff")
     }
 }

@@ -1,4 +1,5 @@
 import Synchronization
+import WakeSystem
 
 @testable import WakeClient
 
@@ -149,7 +150,7 @@ extension World {
 extension WakeClient {
     /// The cursor that the next fetch is given.
     var sourceCursor: String? {
-        guard case .own(let cursor, _) = record.position else { return nil }
+        guard case .app(let cursor, _) = profile.record.position else { return nil }
         return cursor.map { String(decoding: $0.bytes, as: UTF8.self) }
     }
 }

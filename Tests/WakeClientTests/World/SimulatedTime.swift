@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 
 /// Time that passes only when nothing is left to do: weeks in milliseconds, the same every run.
 ///
@@ -21,7 +22,7 @@ final class SimulatedTime: Sendable {
         var jobs: [Job] = []
         var sleepers: [Sleeper] = []
         var lastID: UInt64 = 0
-        var random: UInt64
+        var random: SplitMix64
         var wallOffset: Int64 = 1_800_000_000
         var interruption: Interruption?
     }
@@ -33,10 +34,10 @@ final class SimulatedTime: Sendable {
     }
 
     private let state: Mutex<State>
-    private let serial = SerialLane()
+    private let serial = SimulatedSerialExecutor()
 
     init(seed: UInt64 = 1) {
-        state = Mutex(State(random: seed))
+        state = Mutex(State(random: SplitMix64(seed: seed)))
         serial.connect { [weak self] job in self?.add(.isolated(job)) }
         tasks.connect { [weak self] job in self?.add(.plain(job)) }
     }
@@ -44,7 +45,7 @@ final class SimulatedTime: Sendable {
     /// What actors of the simulated world run on.
     var executor: any SerialExecutor { serial }
     /// What tasks of the simulated world run on.
-    let tasks = TaskLane()
+    let tasks = SimulatedTaskExecutor()
 
     /// Since the world began.
     var now: Duration { state.withLock { $0.now } }
@@ -85,18 +86,9 @@ final class SimulatedTime: Sendable {
         act?()
     }
 
-    /// splitmix64: repeatable, and that is all it must be.
-    func random() -> UInt64 {
-        state.withLock { state in
-            state.random &+= 0x9E37_79B9_7F4A_7C15
-            var z = state.random
-            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-            return z ^ (z >> 31)
-        }
-    }
+    func random() -> UInt64 { state.withLock { $0.random.next() } }
 
-    func randomUnit() -> Double { Double(random() >> 11) / 9_007_199_254_740_992 }
+    func randomUnit() -> Double { state.withLock { $0.random.unit() } }
 
     func randomBytes(_ count: Int) -> [UInt8] {
         (0..<count).map { _ in UInt8(truncatingIfNeeded: random() >> 24) }
@@ -202,7 +194,7 @@ private struct JobSink {
 }
 
 /// Hands jobs of actors on.
-private final class SerialLane: SerialExecutor {
+private final class SimulatedSerialExecutor: SerialExecutor {
     private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {
@@ -216,7 +208,7 @@ private final class SerialLane: SerialExecutor {
 }
 
 /// Hands jobs of tasks on.
-final class TaskLane: TaskExecutor {
+final class SimulatedTaskExecutor: TaskExecutor {
     private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {

@@ -2,6 +2,7 @@ import Synchronization
 import WakeFeed
 import WakeFetch
 import WakeModel
+import WakeSystem
 
 @testable import WakeClient
 
@@ -119,7 +120,7 @@ final class DeviceSecrets: LocalSecrets {
     }
 }
 
-/// Remembers what it was told, and fails when asked to.
+/// Remembers what it was delivered, and fails when asked to.
 final class RecordingHandler: MatchHandler {
     struct Refusal: Error {}
 
@@ -162,6 +163,6 @@ final class RecordingHandler: MatchHandler {
 extension WakeClient {
     /// The secret itself, to look for it where it must not be.
     var instanceBytes: [UInt8]? {
-        get throws { try state.wish()?.instanceToken.bytes.copy() }
+        get throws { try registration.desired()?.instanceToken.bytes.copy() }
     }
 }

@@ -1,0 +1,94 @@
+internal import WakeModel
+public import WakeSystem
+
+/// The token that a push service issued for this app instance.
+public struct AppPushToken: Sendable, Equatable, Redacted {
+    /// The push services that the service knows.
+    public enum Service: String, Sendable, CaseIterable {
+        /// Apple, production.
+        case apns
+        /// Apple, development builds.
+        case apnsSandbox = "apns-sandbox"
+        /// Google.
+        case fcm
+        /// Web Push and UnifiedPush.
+        case webPush = "webpush"
+    }
+
+    /// A refusal of bytes that are no push token.
+    public enum Fault: Error, Sendable, Equatable {
+        /// Longer than the service stores.
+        case tooLong
+        /// Not of the form that the push service issues.
+        case malformed
+    }
+
+    let wire: PushToken
+
+    /// The token as text: hexadecimal for Apple, the characters themselves for Google, the
+    /// endpoint's https URL for Web Push.
+    public init(_ service: Service, text: [UInt8]) throws(Fault) {
+        guard let kind = PushService(word: Array(service.rawValue.utf8).span) else {
+            throw .malformed
+        }
+        do {
+            wire = try PushToken(service: kind, text: text.span)
+        } catch {
+            throw error == .tooLong ? .tooLong : .malformed
+        }
+    }
+
+    /// The push service that issued it.
+    public var service: Service {
+        switch wire.service {
+        case .apns: .apns
+        case .apnsSandbox: .apnsSandbox
+        case .fcm: .fcm
+        case .webPush: .webPush
+        }
+    }
+
+    init(_ wire: PushToken) {
+        self.wire = wire
+    }
+
+    /// The text as given, for showing to the person it belongs to.
+    public func text() -> [UInt8] { wire.text().copy() }
+}
+
+/// A copy of everything that the service holds under this client's instance token, raw and decoded.
+public struct HeldRegistration: Sendable, Equatable {
+    /// One of the service's two pairs of table and keys.
+    public enum Generation: String, Sendable {
+        /// Takes every new registration.
+        case current
+        /// Destroyed by the next rotation unless renewed.
+        case previous
+    }
+
+    /// One row.
+    public struct Row: Sendable, Equatable, Redacted {
+        /// The generation that holds the row.
+        public let generation: Generation
+        /// The id column, 32 bytes.
+        public let id: [UInt8]
+        /// The sealed column, 552 bytes.
+        public let sealed: [UInt8]
+        /// The decrypted content of the sealed column.
+        public let token: AppPushToken
+    }
+
+    /// nil when the service holds nothing.
+    public let row: Row?
+    /// Hexadecimal hash of the service's privacy policy in force.
+    public let policyHash: String
+
+    init(_ answer: RegistrationResponse) {
+        row = answer.stored.map { stored in
+            Row(
+                generation: stored.generation == .current ? .current : .previous, id: stored.id,
+                sealed: stored.sealed, token: AppPushToken(stored.token))
+        }
+        policyHash = answer.policyHash
+    }
+}

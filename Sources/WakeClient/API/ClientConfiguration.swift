@@ -1,0 +1,115 @@
+public import WakeSystem
+
+/// The addresses of the feed and the service, and the directories of one profile. Profiles share
+/// nothing: give each its own directories.
+public struct ClientConfiguration: Sendable, Redacted {
+    /// The way wakes arrive.
+    public enum Channel: Sendable, Equatable {
+        /// The service's anonymous event stream, with polling underneath.
+        case stream
+        /// Polling alone.
+        case poll
+    }
+
+    /// A SOCKS5 proxy that also resolves names, such as Tor. Registration, feed and stream use
+    /// credentials of their own, hence circuits of their own.
+    public struct Proxy: Sendable, Equatable {
+        /// Host name or address.
+        public var host: String
+        /// TCP port.
+        public var port: UInt16
+
+        /// A proxy at `host` and `port`.
+        public init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+    }
+
+    /// The directory that holds the feed's `head`: https, or http on loopback and onion services.
+    public var feed: String
+    /// The feed's first public key: 43 characters of base64url.
+    public var feedKey: String
+    /// The service's address, without path; nil when there is only a feed.
+    public var service: String?
+    /// The way wakes arrive.
+    public var channel: Channel
+    /// A directory for this profile alone; made with mode 0700 when it is not there.
+    public var stateDirectory: String
+    /// A directory for fetched batches; may be lost at any time.
+    public var cacheDirectory: String
+    /// The only way out, when set.
+    public var proxy: Proxy?
+    /// The limit of bytes of heads and batches for each day (UTC), at least 262,144; nil for none.
+    /// The head is always fetched; a batch that does not fit is continued another day. Not counted
+    /// are the overhead of TLS and HTTP, the event stream and registrations, which are small.
+    public var dailyByteBudget: Int?
+    /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
+    public var cacheCapacity: Int
+
+    /// A configuration; nothing is checked before `WakeClient.init`.
+    public init(
+        feed: String, feedKey: String, service: String? = nil, channel: Channel = .poll,
+        stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
+        dailyByteBudget: Int? = nil,
+        cacheCapacity: Int = 64 << 20
+    ) {
+        self.feed = feed
+        self.feedKey = feedKey
+        self.service = service
+        self.channel = channel
+        self.stateDirectory = stateDirectory
+        self.cacheDirectory = cacheDirectory
+        self.proxy = proxy
+        self.dailyByteBudget = dailyByteBudget
+        self.cacheCapacity = cacheCapacity
+    }
+}
+
+extension ClientConfiguration {
+    /// Checks it as a client does, without making anything.
+    /// - Throws: `configuration`.
+    public func check() throws(ClientError) {
+        _ = try ServiceAddresses(self)
+    }
+}
+
+/// The configuration of a client with a `DataSource` of the app's own. Profiles share nothing: give
+/// each its own directory.
+public struct SourceConfiguration: Sendable, Redacted {
+    /// A directory for this profile alone; made with mode 0700 when it is not there.
+    public var stateDirectory: String
+    /// The service's address, without path; nil when nothing but polling and the app wakes.
+    public var service: String?
+    /// The way wakes arrive.
+    public var channel: ClientConfiguration.Channel
+    /// The only way out to the service, when set. The source's own requests do not use it.
+    public var proxy: ClientConfiguration.Proxy?
+    /// The mean time between two polls, clamped to 15 minutes to 24 hours.
+    public var pollInterval: Duration
+    /// The upper bound of the random wait after a wake that comes to all clients at once; up to an
+    /// hour.
+    public var spread: Duration
+    /// The time for which a delivered match is remembered after the source last brought it. Brought
+    /// later than that, it is delivered again.
+    public var retention: Duration
+    /// The time limit of one call of the source.
+    public var timeLimit: Duration
+
+    /// A configuration; nothing is checked before `WakeClient.init`.
+    public init(
+        stateDirectory: String, service: String? = nil,
+        channel: ClientConfiguration.Channel = .poll, proxy: ClientConfiguration.Proxy? = nil,
+        pollInterval: Duration = .seconds(4 * 3600), spread: Duration = .seconds(300),
+        retention: Duration = .seconds(14 * 86_400), timeLimit: Duration = .seconds(600)
+    ) {
+        self.stateDirectory = stateDirectory
+        self.service = service
+        self.channel = channel
+        self.proxy = proxy
+        self.pollInterval = pollInterval
+        self.spread = spread
+        self.retention = retention
+        self.timeLimit = timeLimit
+    }
+}

@@ -1,0 +1,187 @@
+import WakeFeed
+import WakeFetch
+
+/// A failure of the client: numbers and cases, never text from the wire. Expected outcomes are
+/// values of `SyncOutcome` and `RegistrationState` instead.
+public enum ClientError: Error, Sendable, Equatable {
+    /// Resolving, connecting, sending, receiving or waiting failed.
+    case network
+    /// Certificate, host name or handshake; nothing is ever tried with less protection.
+    case tls
+    /// The server answered, but not as the protocol says. `retryAfter` is in seconds.
+    case httpStatus(Int, retryAfter: Int?)
+    /// The answer ended early; the received part is kept and continued next time.
+    case truncated
+    /// The answer is longer than its limit, or announced to be.
+    case tooLarge
+    /// No signature of the feed's key: tampering, a wrong key, or a captive portal's page.
+    case badSignature
+    /// Signed by the right key for another feed.
+    case wrongFeed
+    /// The head is older than one seen before; an edge of a CDN may lag behind.
+    case rollback
+    /// Two different histories under one sequence number. The evidence is kept in the cache.
+    case fork
+    /// A batch whose bytes do not match its signed header, even when fetched afresh.
+    case corruptBatch
+    /// The state database cannot be used.
+    case state(StateFault)
+    /// Another process works with this profile.
+    case locked
+    /// No room for the state; nothing was lost and the cursor did not move.
+    case diskFull
+    /// The configuration cannot work; see the case.
+    case configuration(ConfigurationFault)
+    /// The service's answer does not follow the protocol.
+    case protocolViolation
+    /// There is no instance token: nothing was ever registered, or it is all unregistered.
+    case notRegistered
+    /// The service has no way to wake this push token: it does not serve this push service, or not
+    /// the host of this endpoint. Only its operator can change that; the registration stays desired
+    /// and is tried again after hours. Event stream and polling work all the same.
+    case notServed
+    /// The service may still hold a registration: unregister first.
+    case stillRegistered
+    /// The app's `LocalSecrets` failed.
+    case secrets
+    /// The app's own `DataSource` failed; see the case.
+    case source(SourceFault)
+    /// The task was cancelled.
+    case cancelled
+
+    /// A fault of the state.
+    public enum StateFault: Sendable, Equatable {
+        /// Written by a newer version of this library.
+        case newerVersion
+        /// Others can read or write it, it belongs to someone else, or it is a symbolic link.
+        case exposed
+        /// It cannot be read or written. The number is of errno(3), 0 when SQLite has none.
+        case unusable(Int32)
+    }
+
+    /// A fault of the app's own source. Matches found before are stored, and the cursor stands
+    /// where it was checked.
+    public enum SourceFault: Sendable, Equatable {
+        /// It threw.
+        case failed
+        /// A call took longer than its time limit, and was cancelled.
+        case slow
+        /// A page's cursor is longer than `DataCursor.maximumByteCount`; nothing of it is stored.
+        case cursorTooLarge
+        /// It said that there is more, and the cursor did not move.
+        case stuck
+        /// There was no end to its pages within one cycle (4,096). The next cycle goes on after
+        /// the last one.
+        case endless
+    }
+
+    /// A fault of the configuration.
+    public enum ConfigurationFault: Sendable, Equatable {
+        /// Not an https URL (http is for loopback and onion services).
+        case feedURL
+        /// Not an https URL (http is for loopback and onion services).
+        case serviceURL
+        /// Not 43 characters of base64url, or no public key of Ed25519.
+        case feedKey
+        /// The event stream and registrations need a service URL.
+        case serviceMissing
+        /// The state belongs to another feed, or to a source of the other kind.
+        case otherFeed
+        /// The proxy's host, port or isolation.
+        case proxy
+        /// Fewer bytes a day than 262,144: not even a part of a batch would come.
+        case dailyByteBudget
+        /// Fewer than no bytes of cache.
+        case cacheCapacity
+        /// A shared library that is loaded at run time is missing; the package that brings it.
+        case libraryMissing(package: String)
+    }
+}
+
+extension ClientError {
+    /// Trying again later can help without anybody changing anything.
+    public var isTransient: Bool {
+        switch self {
+        case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
+            .diskFull, .cancelled, .source(.failed), .source(.slow), .source(.endless):
+            true
+        case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
+        case .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
+            .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
+            false
+        }
+    }
+
+    /// A stable name for scripts, status files and logs.
+    public var code: String {
+        switch self {
+        case .network: "network"
+        case .tls: "tls"
+        case .httpStatus: "http-status"
+        case .truncated: "truncated"
+        case .tooLarge: "too-large"
+        case .badSignature: "bad-signature"
+        case .wrongFeed: "wrong-feed"
+        case .rollback: "rollback"
+        case .fork: "fork"
+        case .corruptBatch: "corrupt-batch"
+        case .state: "state"
+        case .locked: "locked"
+        case .diskFull: "disk-full"
+        case .configuration: "configuration"
+        case .protocolViolation: "protocol-violation"
+        case .notRegistered: "not-registered"
+        case .notServed: "not-served"
+        case .stillRegistered: "still-registered"
+        case .secrets: "secrets"
+        case .source: "source"
+        case .cancelled: "cancelled"
+        }
+    }
+}
+
+extension ClientError {
+    init(_ error: FetchError) {
+        switch error {
+        case .libraryMissing(let library):
+            self = .configuration(.libraryMissing(package: library.package))
+        case .invalidURL, .invalidField: self = .configuration(.feedURL)
+        case .onionWithoutProxy: self = .configuration(.proxy)
+        case .network, .addressRefused, .timeout, .closed, .outOfResources: self = .network
+        case .tls: self = .tls
+        case .tooLarge: self = .tooLarge
+        case .truncated: self = .truncated
+        case .cancelled: self = .cancelled
+        case .stopped, .protocolViolation: self = .protocolViolation
+        }
+    }
+
+    /// An answer that captive portals give to a request for a head.
+    var isOfPortal: Bool {
+        switch self {
+        case .tooLarge: true
+        // RFC 6585 §6: 511 Network Authentication Required.
+        case .httpStatus(let status, _): (300..<400).contains(status) || status == 511
+        default: false
+        }
+    }
+
+    /// The service's answer to a registration, when that was no success.
+    init(registrationStatus status: Int, retryAfter: Int?) {
+        // Policy/PROTOCOL.md: `service_off`, `push_host_not_allowed`, and nothing else.
+        self = status == 422 ? .notServed : .httpStatus(status, retryAfter: retryAfter)
+    }
+
+    init(_ error: FeedError) {
+        switch error {
+        case .truncated: self = .truncated
+        case .tooLarge: self = .tooLarge
+        case .badSignature: self = .badSignature
+        case .wrongFeed: self = .wrongFeed
+        case .rollback: self = .rollback
+        case .fork: self = .fork
+        case .malformedHead: self = .protocolViolation
+        case .corruptBatch: self = .corruptBatch
+        }
+    }
+}

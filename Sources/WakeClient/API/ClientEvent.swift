@@ -1,0 +1,42 @@
+/// An event that the client logs: a closed list. No token, address, digest or secret can be in it,
+/// because no case has a place for one.
+///
+/// ```swift
+/// var environment = ClientEnvironment.live
+/// environment.log = { event in logger.info("\(event)") }
+/// ```
+public enum ClientEvent: Sendable, Equatable {
+    /// `run` began.
+    case started
+    /// `run` ended.
+    case stopped
+    /// The event stream is open.
+    case streamConnected
+    /// The event stream ended and is tried again after this many seconds.
+    case streamEnded(retrySeconds: Int)
+    /// A cycle began.
+    case cycleBegan
+    /// A cycle succeeded; this many batches were new.
+    case cycleEnded(batches: Int)
+    /// A cycle failed and is tried again after this many seconds.
+    case cycleFailed(ClientError, retrySeconds: Int)
+    /// This many kept batches could not be searched for a secret that was added later: they were
+    /// damaged, and are dropped.
+    case keptBatchesDamaged(Int)
+    /// The service acknowledged the registration.
+    case registered
+    /// The service acknowledged the erasure and the instance token is wiped.
+    case unregistered
+    /// An attempt to register or unregister failed and is tried again after this many seconds.
+    case registrationFailed(ClientError, retrySeconds: Int)
+    /// The session bus is connected: a distributor can bring pushes.
+    case busConnected
+    /// There is no session bus, or it went away; tried again after this many seconds.
+    case busLost(retrySeconds: Int)
+    /// The distributor gave an endpoint.
+    case pushesRegistered
+    /// The distributor brought a push.
+    case pushReceived
+    /// The handler of a match failed; tried again after this many seconds.
+    case deliveryFailed(retrySeconds: Int)
+}

@@ -1,0 +1,91 @@
+/// The client's knowledge about itself. Times are in seconds since 1970.
+public struct ClientStatus: Sendable, Equatable {
+    /// The progress of the desired registration.
+    public let registration: RegistrationState
+    /// The newest batch of the feed that was checked; 0 before the first, and with a `DataSource`.
+    public let sequence: UInt64
+    /// The time of the last verified head, or checked page of a `DataSource`; nil before the first.
+    public let lastVerified: Int64?
+    /// Matches that wait for their delivery.
+    public let matchesToDeliver: Int
+    /// Wakes are ignored until then, as the publisher asks.
+    public let pausedUntil: Int64?
+    /// The feed is retired.
+    public let isRetired: Bool
+    /// Two histories were seen; nothing newer is checked.
+    public let isForked: Bool
+    /// Feed and service share an origin: one operator sees who registers and who fetches.
+    public let sharesOrigin: Bool
+    /// The event stream stands, in this process.
+    public let isStreaming: Bool
+    /// Batches that wait for another day's quota.
+    public let batchesWaiting: Int
+    /// The time at which they are fetched; nil when none waits.
+    public let waitingUntil: Int64?
+    /// The failure of the last cycle, in this process; nil when it succeeded.
+    public let failure: ClientError?
+
+    init(
+        record: FeedRecord, registration: RegistrationState, matchesToDeliver: Int, now: Int64,
+        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?, quota: DailyQuota?
+    ) {
+        self.registration = registration
+        sequence = record.sequence
+        lastVerified = record.health.hasVerified ? record.health.verified : nil
+        self.matchesToDeliver = matchesToDeliver
+        pausedUntil = record.directives.pausedUntil(now: now)
+        isRetired = record.directives.isRetired
+        isForked = record.isForked
+        self.sharesOrigin = sharesOrigin
+        self.isStreaming = isStreaming
+        self.failure = failure
+        batchesWaiting = quota?.waiting ?? 0
+        waitingUntil = batchesWaiting > 0 ? quota?.nextDay : nil
+    }
+}
+
+/// The progress of the desired registration.
+public enum RegistrationState: Sendable, Equatable {
+    /// Nothing is registered, and nothing is desired.
+    case none
+    /// The service acknowledged the push token.
+    case registered
+    /// The push token is on its way; the client keeps trying, across restarts. `failure` is of the
+    /// last attempt.
+    case registering(failure: ClientError?)
+    /// The erasure is on its way; the client keeps trying, across restarts.
+    case unregistering(failure: ClientError?)
+    /// The feed's publisher has switched registrations off for now; it stays desired.
+    case suspended
+}
+
+/// The reason of a cycle.
+public enum SyncReason: Sendable, Equatable {
+    /// A person or the app wants to know now.
+    case manual
+    /// A platform push arrived and the app hands it over.
+    case push
+    /// An event of the stream arrived; `hint` is the newest sequence it knows of, 0 for none.
+    case wake(hint: UInt64)
+    /// The timer.
+    case poll
+    /// The first cycle after the start, after a reconnection or after the machine slept.
+    case resumed
+}
+
+/// The result of a cycle.
+public enum SyncOutcome: Sendable, Equatable {
+    /// The feed has nothing that was not checked before.
+    case upToDate
+    /// New batches were checked. `matches` are those that were not known before.
+    case checked(batches: Int, matches: Int)
+    /// As `checked`, and then the day's quota was used up: `waiting` batches are fetched from
+    /// `until` on, seconds since 1970. Nothing is skipped.
+    case metered(batches: Int, matches: Int, waiting: Int, until: Int64)
+    /// The head is older than the wake said: an edge of a CDN lags behind. Checked again later.
+    case behind
+    /// The feed is retired: nothing will ever be published again.
+    case retired
+    /// A push that came while wakes are paused, or after the registration was given up.
+    case ignored
+}

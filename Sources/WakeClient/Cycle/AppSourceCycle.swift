@@ -1,0 +1,172 @@
+import WakeFeed
+import WakeSystem
+
+/// A cycle over a source of the app's own: page after page, each stored with its matches in one
+/// transaction. Every call of the app has a time limit.
+final class AppSourceCycle: CycleSource {
+    /// Pages of one cycle. A source that has more goes on with the next cycle; one whose cursors
+    /// run in a circle does no harm.
+    static let pagesPerCycle = 4096
+
+    private let source: any DataSource
+    private let timeLimit: Duration
+    /// Delivered matches are remembered for this many seconds after the source last brought them.
+    private let retentionSeconds: Int64
+    private let settings: FeedSettings
+    private let profile: ProfileState
+    private let environment: ClientEnvironment
+
+    init(
+        _ source: any DataSource, _ configuration: SourceConfiguration, profile: ProfileState,
+        in environment: ClientEnvironment
+    ) {
+        self.source = source
+        self.profile = profile
+        self.environment = environment
+        timeLimit = max(configuration.timeLimit, .seconds(1))
+        retentionSeconds = max(configuration.retention.wholeSeconds, 0)
+        settings = Self.settings(of: configuration)
+    }
+
+    /// The app's settings in the form of a feed's head.
+    static func settings(of configuration: SourceConfiguration) -> FeedSettings {
+        FeedSettings(
+            pollSeconds: UInt32(clamping: configuration.pollInterval.wholeSeconds),
+            spreadSeconds: UInt32(clamping: configuration.spread.wholeSeconds))
+    }
+
+    func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
+        let source = source
+        var (batches, matches) = (0, 0)
+        for _ in 0..<Self.pagesPerCycle {
+            let cursor = cursor
+            let page = try await limited(onLate) { try await source.checkedPage(after: cursor) }
+            guard page.cursor.bytes.count <= DataCursor.maximumByteCount else {
+                throw .source(.cursorTooLarge)
+            }
+            batches += page.batches.count
+            matches += try commit(page)
+            guard page.hasMore else {
+                environment.log(.cycleEnded(batches: batches))
+                return batches == 0 ? .upToDate : .checked(batches: batches, matches: matches)
+            }
+            guard page.cursor != cursor else { throw .source(.stuck) }
+        }
+        throw .source(.endless)
+    }
+
+    private var cursor: DataCursor? {
+        guard case .app(let cursor, _) = profile.record.position else {
+            preconditionFailure("the state belongs to another kind of source")
+        }
+        return cursor
+    }
+
+    /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
+    private func commit(_ page: DataPage<[Match]>) throws(ClientError) -> Int {
+        let now = environment.wallSeconds()
+        var next = profile.record
+        next.position = .app(page.cursor, settings)
+        next.health.headVerified(now: now)
+        let oldest = now - retentionSeconds
+        return try profile.save(
+            next, matches: Self.stamped(page.batches.flatMap(\.self), at: now),
+            dropBefore: (UInt64(clamping: oldest), oldest), as: .batch)
+    }
+
+    func generation(onLate: () -> Void) async throws(ClientError) -> UInt64 {
+        let source = source
+        return try await limited(onLate) { try await source.generation() }
+    }
+
+    func recheck(onLate: () -> Void) async throws(ClientError) -> Int {
+        // Before the first page there is no past.
+        guard cursor != nil else { return 0 }
+        let source = source
+        let matches = try await limited(onLate) { try await source.recheck() }
+        guard !matches.isEmpty else { return 0 }
+        let now = environment.wallSeconds()
+        return try profile.save(
+            profile.record, matches: Self.stamped(matches, at: now), as: .recheck)
+    }
+
+    /// A source has no numbers of batches: in their place is the time at which it last brought the
+    /// match, so that one which is published again and again is remembered for as long.
+    private static func stamped(_ matches: [Match], at now: Int64) -> [Match] {
+        matches.map {
+            Match(
+                id: $0.id, secretID: $0.secretID, note: $0.note, sequence: UInt64(clamping: now))
+        }
+    }
+
+    var quota: DailyQuota? { nil }
+
+    func eraseCache() {}
+
+    private enum End<Value: Sendable>: Sendable {
+        case returned(Value)
+        case threw(any Error)
+        case timeIsUp
+    }
+
+    /// Runs on the concurrent pool and not on the client's queue: a source that blocks keeps
+    /// nothing else waiting.
+    private func limited<Value: Sendable>(
+        _ onLate: () -> Void, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws(ClientError) -> Value {
+        let (timeLimit, environment) = (timeLimit, environment)
+        let end = await withTaskGroup(of: End<Value>.self) { group in
+            group.addTask {
+                do {
+                    return .returned(try await body())
+                } catch {
+                    return .threw(error)
+                }
+            }
+            group.addTask {
+                await environment.sleep(timeLimit)
+                return .timeIsUp
+            }
+            let first = await group.next()
+            if case .timeIsUp = first, !Task.isCancelled { onLate() }
+            group.cancelAll()
+            return first
+        }
+        guard !Task.isCancelled else { throw .cancelled }
+        switch end {
+        case .returned(let value): return value
+        case .threw(let error): throw ClientError(thrownBySource: error)
+        case .timeIsUp, nil: throw .source(.slow)
+        }
+    }
+}
+
+extension DataSource {
+    /// A page with the matches of each batch in its place.
+    fileprivate func checkedPage(after cursor: DataCursor?) async throws -> DataPage<[Match]> {
+        let page = try await fetch(after: cursor)
+        var matches: [[Match]] = []
+        for batch in page.batches {
+            try Task.checkCancellation()
+            matches.append(try await check(batch))
+        }
+        return DataPage(batches: matches, cursor: page.cursor, hasMore: page.hasMore)
+    }
+}
+
+extension ClientError {
+    /// Failures that a source has in common with the feed keep their names; no other can be
+    /// distinguished from a fault of the client's own.
+    fileprivate init(thrownBySource error: any Error) {
+        switch error as? ClientError {
+        case .network: self = .network
+        case .tls: self = .tls
+        case .httpStatus(let status, let retryAfter):
+            self = .httpStatus(status, retryAfter: retryAfter)
+        case .truncated: self = .truncated
+        case .tooLarge: self = .tooLarge
+        case .protocolViolation: self = .protocolViolation
+        default: self = .source(.failed)
+        }
+    }
+}

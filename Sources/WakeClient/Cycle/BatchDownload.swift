@@ -1,0 +1,223 @@
+private import Glibc
+import Synchronization
+import WakeFeed
+import WakeFetch
+import WakeSystem
+
+/// The download of one batch, on the fetch thread: verified and searched in one pass as it arrives,
+/// and kept for later in a `.part` file that a broken fetch leaves behind.
+///
+/// Memory is bounded by one chunk of at most 64 KiB and the reader's tables.
+final class BatchDownload: Sendable {
+    /// Fetches are continued from multiples of this many bytes.
+    static let markBytes = 65_536
+    /// Bytes that a batch can have.
+    static let mostBytes = FeedLimits.headerBytes + FeedLimits.payloadBytes
+
+    fileprivate struct State: ~Copyable {
+        var reader: BatchReader?
+        /// nil once caching failed: matching goes on without.
+        var part: OpenFile?
+        var failure: FeedError?
+        var isFull = false
+        var response: FetchResponse?
+        var share: DailyQuota.Share?
+        var received = 0
+        var isCut = false
+        var isFruitless = false
+    }
+
+    private let search: BatchSearch
+    private let state: Mutex<State>
+    /// The offset at which the fetch continues; 0 for the start.
+    let resumeAt: UInt64
+
+    /// - Parameter path: of the `.part` file; nil keeps nothing.
+    init(path: String?, search: BatchSearch) {
+        self.search = search
+        var reader = search.begin()
+        var part: OpenFile?
+        var mark = 0
+        var isFull = false
+        if let path {
+            (part, mark, isFull) = PartFile.resume(path, feeding: &reader)
+            // The kept bytes proved wrong half-way: a reader that failed stays failed.
+            if mark == 0 { reader = search.begin() }
+        }
+        resumeAt = UInt64(mark)
+        state = Mutex(State(reader: reader, part: part, isFull: isFull))
+    }
+
+    /// Received bytes are kept for another day.
+    var isKept: Bool { state.withLock { $0.part != nil } }
+
+    /// Bounds the fetch, before it begins.
+    func limit(to share: DailyQuota.Share) {
+        state.withLock { $0.share = share }
+    }
+
+    /// Bytes of the body that were received.
+    var received: Int { state.withLock { $0.received } }
+
+    /// The share was used up, or was known to be too small, before the batch came to its end.
+    var isCut: Bool { state.withLock { $0.isCut } }
+
+    /// It was cut, and the received bytes are of no use another day.
+    var isFruitless: Bool { state.withLock { $0.isCut && ($0.isFruitless || $0.part == nil) } }
+
+    /// The head of the response; nil when none came.
+    var response: FetchResponse? { state.withLock { $0.response } }
+
+    /// Decides on the head of the response.
+    func begin(_ response: FetchResponse) -> FetchVerdict {
+        state.withLock { $0.response = response }
+        let isRestart = response.status == 200 && resumeAt > 0
+        if response.isSuccess {
+            let length = response.contentLength
+            guard state.withLock({ $0.admits(length, isRestart: isRestart) }) else { return .stop }
+        }
+        switch response.status {
+        case 206 where resumeAt > 0 && response.contentRangeStart == resumeAt: return .proceed
+        case 200 where isRestart:
+            // RFC 9110 §14.2: a server may ignore Range and send everything.
+            restart()
+            return .proceed
+        case 200: return .proceed
+        default: return .stop
+        }
+    }
+
+    private func restart() {
+        let search = search
+        state.withLock { state in
+            state.reader = search.begin()
+            do throws(FileError) {
+                try state.part?.truncate(to: 0)
+            } catch {
+                state.part = nil
+            }
+        }
+    }
+
+    /// Takes the next bytes of the body.
+    func append(_ bytes: Span<UInt8>) -> FetchVerdict {
+        // A closure cannot capture a span.
+        let bytes = Array(copying: bytes)
+        return state.withLock { state in
+            let bytes = state.count(bytes)
+            do throws(FeedError) {
+                try state.reader?.feed(bytes.span)
+            } catch {
+                state.failure = error
+                return .stop
+            }
+            do throws(FileError) {
+                try state.part?.write(bytes.span)
+            } catch {
+                state.part = nil
+                state.isFull = error.isFull
+            }
+            return state.isCut ? .stop : .proceed
+        }
+    }
+
+    /// The refusal of the batch, if it was refused.
+    var failure: FeedError? { state.withLock { $0.failure } }
+
+    /// The disk was full, and the batch is not kept.
+    var isFull: Bool { state.withLock { $0.isFull } }
+
+    /// Ends the batch; called once, after the fetch.
+    func finish() throws(FeedError) -> CommittedBatch {
+        let reader = state.withLock { state in state.reader.take() }
+        guard let reader else { throw .truncated }
+        return try reader.finish()
+    }
+
+    /// Makes the part file durable before it gets its name: later it is searched as it is.
+    /// - Returns: true when it holds the whole batch.
+    func synchronize() -> Bool {
+        state.withLock { state in
+            do throws(FileError) {
+                guard let part = state.part else { return false }
+                try part.synchronize()
+                return true
+            } catch {
+                state.isFull = error.isFull
+                return false
+            }
+        }
+    }
+}
+
+extension BatchDownload.State {
+    fileprivate mutating func admits(_ length: UInt64?, isRestart: Bool) -> Bool {
+        let isKept = part != nil
+        if share?.admits(length, isRestart: isRestart, isKept: isKept) ?? true { return true }
+        isCut = true
+        isFruitless = true
+        return false
+    }
+
+    /// - Returns: the bytes that are within the share.
+    fileprivate mutating func count(_ bytes: [UInt8]) -> [UInt8] {
+        let before = received
+        received += bytes.count
+        guard let share, !share.isWholeAllowed, received > share.bytes else { return bytes }
+        isCut = true
+        return Array(bytes.prefix(max(0, share.bytes - before)))
+    }
+}
+
+/// The inputs of the verification and search of a batch.
+struct BatchSearch: Sendable {
+    let cursor: FeedCursor
+    let head: VerifiedHead
+    let secrets: LocalSecretSet
+
+    func begin() -> sending BatchReader {
+        BatchReader(cursor: cursor, head: head, secrets: secrets)
+    }
+}
+
+/// The file with the bytes of a batch that did not arrive whole.
+private enum PartFile {
+    /// Opens the file, or makes it, feeds its whole marks to `reader`, and cuts off the rest.
+    /// - Returns: the file to append to, nil when nothing can be kept; the number of bytes fed; and
+    ///   true when the disk is full.
+    static func resume(
+        _ path: String, feeding reader: inout BatchReader
+    ) -> (file: OpenFile?, mark: Int, isFull: Bool) {
+        do throws(FileError) {
+            let file = try OpenFile(path, flags: O_RDWR | O_CREAT | O_APPEND)
+            let size = try file.status().size
+            var mark = size / BatchDownload.markBytes * BatchDownload.markBytes
+            // Bytes that end a batch are of no use to a Range request: there must be a rest.
+            if mark > BatchDownload.mostBytes { mark = 0 }
+            if try !feed(file, upTo: mark, to: &reader) { mark = 0 }
+            if let rest = reader.remainingBytes, rest == 0 { mark = 0 }
+            try file.truncate(to: mark)
+            return (file, mark, false)
+        } catch {
+            return (nil, 0, error.isFull)
+        }
+    }
+
+    /// - Returns: false when the reader refused the bytes.
+    private static func feed(
+        _ file: OpenFile, upTo mark: Int, to reader: inout BatchReader
+    ) throws(FileError) -> Bool {
+        var offset = 0
+        while offset < mark {
+            let bytes = try file.read(at: offset, count: BatchDownload.markBytes)
+            guard bytes.count == BatchDownload.markBytes else { return false }
+            do {
+                try reader.feed(bytes.span)
+            } catch {
+                return false
+            }
+            offset += bytes.count
+        }
+        return true
+    }
+}

@@ -1,0 +1,130 @@
+import WakeSystem
+
+/// The published data that a cycle checks: the signed feed, or a source of the app's own. Wakes,
+/// schedule, back-off, outbox and registration do not depend on which.
+///
+/// `onLate` is called when the app takes too long, before its call is waited for.
+protocol CycleSource {
+    /// A number that changes whenever the device has more to search for.
+    func generation(onLate: () -> Void) async throws(ClientError) -> UInt64
+
+    /// Checks retained data again, without a request.
+    /// - Returns: the number of matches that are new.
+    func recheck(onLate: () -> Void) async throws(ClientError) -> Int
+
+    /// Fetches what is new and checks it.
+    /// - Parameter hint: the newest sequence that a wake named.
+    func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome
+
+    /// The bytes of the counted day; nil without a limit.
+    var quota: DailyQuota? { get }
+
+    func eraseCache()
+}
+
+/// Runs cycles, one at a time: callers that come while one runs share the next one.
+final class CycleRunner {
+    private let source: any CycleSource
+    private let profile: ProfileState
+    private let environment: ClientEnvironment
+
+    /// A cycle, a re-check or an erasure runs.
+    private var isBusy = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private(set) var cyclesBegun = 0
+    /// The newest sequence that a caller of the next cycle heard of; 0 for none.
+    private var wantedHint: UInt64 = 0
+    /// The end of the newest cycle; nil while it runs, or when its caller went away.
+    private var lastEnd: Result<SyncOutcome, ClientError>?
+    /// The failure of the newest cycle.
+    private(set) var failure: ClientError?
+
+    init(
+        _ source: any CycleSource, _ profile: ProfileState, in environment: ClientEnvironment
+    ) {
+        self.source = source
+        self.profile = profile
+        self.environment = environment
+    }
+
+    /// Runs a cycle, or shares one that began since, however that ended.
+    /// - Parameter begunBefore: `cyclesBegun` when the caller knew that it needs one.
+    func sharedCycle(
+        hint: UInt64?, since begunBefore: Int
+    ) async throws(ClientError) -> SyncOutcome {
+        wantedHint = max(wantedHint, hint ?? 0)
+        return try await exclusively { () async throws(ClientError) in
+            guard !Task.isCancelled else { throw .cancelled }
+            if cyclesBegun == begunBefore || lastEnd == nil {
+                cyclesBegun += 1
+                lastEnd = nil
+                lastEnd = try await cycle()
+            }
+            guard let outcome = try lastEnd?.get() else { throw .cancelled }
+            // Another caller heard of something newer.
+            let isKnown = hint ?? 0 <= profile.record.sequence
+            return outcome == .behind && isKnown ? .upToDate : outcome
+        }
+    }
+
+    /// - Throws: `cancelled`; any other end is shared by all callers.
+    private func cycle() async throws(ClientError) -> Result<SyncOutcome, ClientError> {
+        let hint = wantedHint == 0 ? nil : wantedHint
+        wantedHint = 0
+        environment.log(.cycleBegan)
+        do throws(ClientError) {
+            try await recheck()
+            let outcome = try await source.cycle(hint: hint, onLate: setLate)
+            failure = nil
+            return .success(outcome)
+        } catch {
+            if error == .cancelled {
+                wantedHint = max(wantedHint, hint ?? 0)
+                throw .cancelled
+            }
+            failure = error
+            return .failure(error)
+        }
+    }
+
+    /// Checks retained data again if the app has more to search for since the last time.
+    /// - Returns: the number of matches that are new.
+    @discardableResult
+    func recheckRetained() async throws(ClientError) -> Int {
+        try await exclusively { () async throws(ClientError) in try await recheck() }
+    }
+
+    @discardableResult
+    private func recheck() async throws(ClientError) -> Int {
+        let generation = try await source.generation(onLate: setLate)
+        guard profile.record.generation != generation else { return 0 }
+        // Read after the generation: a secret added meanwhile changes it again.
+        let new = try await source.recheck(onLate: setLate)
+        var next = profile.record
+        next.generation = generation
+        try profile.save(next, as: .recheck)
+        return new
+    }
+
+    private func setLate() { failure = .source(.slow) }
+
+    /// Waits until no other cycle or re-check runs, and keeps others waiting while `body` does:
+    /// first come, first served.
+    func exclusively<Result>(
+        _ body: () async throws(ClientError) -> Result
+    ) async throws(ClientError) -> Result {
+        if isBusy {
+            await withCheckedContinuation { waiters.append($0) }
+        } else {
+            isBusy = true
+        }
+        defer {
+            if waiters.isEmpty {
+                isBusy = false
+            } else {
+                waiters.removeFirst().resume()
+            }
+        }
+        return try await body()
+    }
+}

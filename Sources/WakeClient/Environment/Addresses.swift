@@ -1,0 +1,70 @@
+import WakeFeed
+import WakeFetch
+
+/// The service's URLs, checked; all nil when there is no service.
+struct ServiceAddresses: Sendable {
+    let registration: FetchURL?
+    let wakes: FetchURL?
+    /// One operator sees who registers and who fetches.
+    let sharesOrigin: Bool
+
+    /// - Parameters:
+    ///   - text: the service's URL.
+    ///   - feed: the feed's URL; nil for a source of the app's own.
+    init(
+        _ text: String?, channel: ClientConfiguration.Channel, feed: FetchURL?
+    ) throws(ClientError) {
+        guard let text else {
+            guard channel == .poll else { throw .configuration(.serviceMissing) }
+            registration = nil
+            wakes = nil
+            sharesOrigin = false
+            return
+        }
+        do {
+            let service = try FetchURL(text)
+            registration = try service.appending("v1/registration")
+            wakes = try service.appending("v1/wakes")
+            sharesOrigin = feed.map { service.hasSameOrigin(as: $0) } ?? false
+        } catch {
+            throw .configuration(.serviceURL)
+        }
+    }
+
+    init(_ configuration: ClientConfiguration) throws(ClientError) {
+        let feed = try FeedAddresses(configuration)
+        try self.init(configuration.service, channel: configuration.channel, feed: feed.base)
+    }
+}
+
+/// The feed's URLs and the key of its signatures, checked.
+struct FeedAddresses: Sendable {
+    let key: FeedKey
+    let base: FetchURL
+    let head: FetchURL
+
+    init(_ configuration: ClientConfiguration) throws(ClientError) {
+        guard let key = FeedKey(text: configuration.feedKey) else {
+            throw .configuration(.feedKey)
+        }
+        self.key = key
+        if let budget = configuration.dailyByteBudget, budget < DailyQuota.least {
+            throw .configuration(.dailyByteBudget)
+        }
+        guard configuration.cacheCapacity >= 0 else { throw .configuration(.cacheCapacity) }
+        do {
+            base = try FetchURL(configuration.feed)
+            head = try base.appending("head")
+        } catch {
+            throw .configuration(.feedURL)
+        }
+    }
+
+    func batch(_ name: String) throws(ClientError) -> FetchURL {
+        do {
+            return try base.appending("b/" + name)
+        } catch {
+            throw ClientError(error)
+        }
+    }
+}

@@ -1,0 +1,172 @@
+internal import Dispatch
+import Synchronization
+package import WakeFetch
+import WakeModel
+private import WakeSodium
+import WakeSystem
+
+/// The client's way to the outside: a network, two clocks, sleep and randomness. Tests replace it
+/// and simulate weeks in milliseconds.
+public struct ClientEnvironment: Sendable {
+    /// Makes the carrier of requests.
+    package var transport: @Sendable (FetchConfiguration) throws(FetchError) -> any ClientTransport
+    /// Seconds since 1970; may jump.
+    package var wallSeconds: @Sendable () -> Int64
+    /// Time that only grows, also while the machine sleeps.
+    package var uptime: @Sendable () -> Duration
+    /// Returns early when its task is cancelled.
+    package var sleep: @Sendable (Duration) async -> Void
+    /// Evenly distributed in [0, 1).
+    package var randomUnit: @Sendable () -> Double
+    /// Fit for secrets.
+    package var randomBytes: @Sendable (Int) -> [UInt8]
+    /// The executor of the client.
+    package var executor: @Sendable () -> any SerialExecutor
+    /// Lets the process die in tests; nil outside them.
+    package var faultPoint: (@Sendable (StatePoint) throws(InjectedFault) -> Void)?
+    /// Receives everything that is logged.
+    public var log: @Sendable (ClientEvent) -> Void
+
+    package init(
+        transport:
+            @escaping @Sendable (FetchConfiguration) throws(FetchError)
+            -> any ClientTransport,
+        wallSeconds: @escaping @Sendable () -> Int64,
+        uptime: @escaping @Sendable () -> Duration,
+        sleep: @escaping @Sendable (Duration) async -> Void,
+        randomUnit: @escaping @Sendable () -> Double,
+        randomBytes: @escaping @Sendable (Int) -> [UInt8],
+        executor: @escaping @Sendable () -> any SerialExecutor,
+        faultPoint: (@Sendable (StatePoint) throws(InjectedFault) -> Void)? = nil,
+        log: @escaping @Sendable (ClientEvent) -> Void = { _ in }
+    ) {
+        self.transport = transport
+        self.wallSeconds = wallSeconds
+        self.uptime = uptime
+        self.sleep = sleep
+        self.randomUnit = randomUnit
+        self.randomBytes = randomBytes
+        self.executor = executor
+        self.faultPoint = faultPoint
+        self.log = log
+    }
+
+    /// The system: libcurl, the kernel's clocks and randomness. Logs nothing.
+    public static let live = ClientEnvironment(
+        transport: { (configuration) throws(FetchError) in try Fetcher(configuration) },
+        wallSeconds: { Int64(SystemClock.wallSeconds) },
+        uptime: { .nanoseconds(Int64(SystemClock.bootNanoseconds)) },
+        sleep: { duration in try? await Task.sleep(for: duration, clock: .continuous) },
+        randomUnit: { SystemRandom.unit() },
+        randomBytes: { Sodium.random($0) },
+        executor: { QueueExecutor(label: "reveille.client") })
+
+    /// - Throws: `configuration(.libraryMissing)` or `configuration(.proxy)`.
+    func makeTransport(
+        through proxy: ClientConfiguration.Proxy?
+    ) throws(ClientError) -> any ClientTransport {
+        var configuration = FetchConfiguration()
+        if let proxy {
+            // New for every start: circuits of two profiles, or two days, are never joined.
+            let isolation = Base64URL.encode(randomBytes(16).span)
+            configuration.proxy = FetchProxy(
+                host: proxy.host, port: proxy.port, isolation: isolation)
+            // A proxy that cannot be used is never passed by.
+            guard configuration.proxy != nil else { throw .configuration(.proxy) }
+        }
+        return try mapError(ClientError.init) { () throws(FetchError) in
+            try transport(configuration)
+        }
+    }
+
+    func newInstanceToken() -> InstanceToken {
+        while true {
+            var bytes = randomBytes(InstanceToken.byteCount)
+            defer { bytes.wipe() }
+            // Fewer than 8 distinct bytes happen once in 2^130.
+            if let token = InstanceToken(bytes) { return token }
+        }
+    }
+
+    /// The wait until a time of the wall clock: 1 s to 1 h, because that clock may be set.
+    func wait(until time: Int64?) -> Duration? {
+        time.map { .seconds(min(max($0 - wallSeconds(), 1), 3600)) }
+    }
+}
+
+/// A carrier of requests: libcurl, or a simulated network in tests.
+package protocol ClientTransport: Sendable {
+    /// As `Fetcher.fetch`.
+    func fetch(
+        _ request: FetchRequest,
+        onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict,
+        sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
+    ) async throws(FetchError) -> FetchResponse
+}
+
+extension Fetcher: ClientTransport {}
+
+extension ClientTransport {
+    /// Fetches a small body whole, of `request.limit` bytes at most.
+    /// - Throws: `httpStatus` for every status but 200.
+    func body(
+        of request: FetchRequest
+    ) async throws(ClientError) -> (bytes: [UInt8], response: FetchResponse) {
+        let body = BoundedBody(limit: request.limit)
+        let response: FetchResponse
+        do throws(FetchError) {
+            response = try await fetch(
+                request, onHead: { _ in .proceed }, sink: { body.append($0) })
+        } catch {
+            throw ClientError(error)
+        }
+        guard response.status == 200 else {
+            throw .httpStatus(response.status, retryAfter: response.retryAfter)
+        }
+        return (body.bytes, response)
+    }
+}
+
+/// Collects a body on the fetch thread, and stops at its bound.
+private final class BoundedBody: Sendable {
+    private let limit: Int
+    private let collected = Mutex<[UInt8]>([])
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    func append(_ bytes: Span<UInt8>) -> FetchVerdict {
+        // A closure cannot capture a span.
+        let copy = Array(copying: bytes)
+        return collected.withLock { collected in
+            guard collected.count + copy.count <= limit else { return .stop }
+            collected += copy
+            return .proceed
+        }
+    }
+
+    var bytes: [UInt8] { collected.withLock { $0 } }
+}
+
+/// A serial queue that an actor runs on, so that SQLite and fsync never block the cooperative
+/// pool.
+private final class QueueExecutor: SerialExecutor {
+    private let queue: DispatchQueue
+
+    init(label: String) {
+        queue = DispatchQueue(label: label)
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}
+
+extension WakeClient {
+    /// The client's own serial queue: nothing that blocks runs on the cooperative pool.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe executor.asUnownedSerialExecutor()
+    }
+}

@@ -1,0 +1,134 @@
+import WakeModel
+import WakeSystem
+
+/// The registration that the service should hold, and its progress: the durable side of the
+/// reconciliation. Times are in seconds since 1970, because they outlive the process.
+struct DesiredRegistration: Sendable, Equatable {
+    enum Kind: Sendable, Equatable {
+        /// One row with this push token.
+        case registered(PushToken)
+        /// No row.
+        case absent
+    }
+
+    /// The same for every attempt until an erasure is acknowledged: a lost answer can then leave
+    /// one row at most.
+    let instanceToken: InstanceToken
+    var kind: Kind
+    /// Counts changes of `kind`, so that a late answer to an older one changes nothing.
+    var revision: Int64
+    /// The service acknowledged `kind`.
+    var isAcknowledged = false
+    /// Attempts in a row that failed.
+    var failures = 0
+    /// No attempt before this time: back-off, or the time of renewal once acknowledged.
+    var notBefore: Int64 = 0
+    /// Status of a refusal that no retry will change; 0 for none, or `askedToWait`.
+    var refusedStatus = 0
+
+    /// The service said when to come again: that holds across restarts.
+    static let askedToWait = -1
+}
+
+/// The rules of reconciliation, as pure functions.
+enum Reconciler {
+    /// The step to take now.
+    enum Step: Sendable, Equatable {
+        case put
+        case delete
+        case wait(until: Int64)
+        case rest
+    }
+
+    /// The end of an attempt.
+    enum Answer: Sendable, Equatable {
+        /// 204, and nothing else.
+        case acknowledged
+        /// A later attempt may succeed. Seconds as the server asked.
+        case failed(retryAfter: Int?)
+        /// The service will refuse this request every time.
+        case refused(status: Int)
+    }
+
+    /// Renewals come at random in this range: a third of the service's shortest generation at
+    /// most, so that a service that forgot everything is healed early enough.
+    static let renewal = 86_400.0..<201_600.0
+    private static let ceiling: Int64 = 6 * 3600
+    /// A restarted program tries again at random within this many seconds, once, whatever the wait
+    /// had grown to. One that is started over and over asks no more often, on average.
+    static let restart = 300.0
+
+    /// - Parameters:
+    ///   - mayRegister: false while the publisher has switched registrations off.
+    ///   - restart: when to try again at the latest, after a start; nil once that was done.
+    static func step(
+        _ desired: DesiredRegistration?, now: Int64, mayRegister: Bool, restart: Int64? = nil
+    ) -> Step {
+        guard let desired else { return .rest }
+        let latest = shortensWait(of: desired) ? restart : nil
+        let time = min(due(desired, now: now), latest ?? .max)
+        switch desired.kind {
+        case .registered where !mayRegister: return .rest
+        case .registered: return now >= time ? .put : .wait(until: time)
+        case .absent: return now >= time ? .delete : .wait(until: time)
+        }
+    }
+
+    /// True when the wait is for a broken connection and may be cut: not one that the server asked
+    /// for, nor one after a refusal.
+    static func shortensWait(of desired: DesiredRegistration) -> Bool {
+        !desired.isAcknowledged && desired.refusedStatus == 0
+    }
+
+    /// `notBefore`, unless it is further away than any wait can be: then the clock was set back.
+    private static func due(_ desired: DesiredRegistration, now: Int64) -> Int64 {
+        let bound = desired.isAcknowledged ? Int64(renewal.upperBound) : ceiling
+        // A minute more: fractions of seconds are rounded up where waits are drawn.
+        return desired.notBefore > now + bound + 60 ? now : desired.notBefore
+    }
+
+    /// The registration after an answer; nil when an erasure was acknowledged and everything is to
+    /// be wiped.
+    /// - Parameter random: in [0, 1).
+    static func apply(
+        _ answer: Answer, to desired: DesiredRegistration, now: Int64, random: Double
+    ) -> DesiredRegistration? {
+        var desired = desired
+        switch answer {
+        case .acknowledged:
+            if desired.kind == .absent { return nil }
+            desired.isAcknowledged = true
+            desired.failures = 0
+            desired.refusedStatus = 0
+            let span = renewal.upperBound - renewal.lowerBound
+            desired.notBefore = now + Int64(renewal.lowerBound + span * random)
+        case .failed(let retryAfter):
+            desired.failures += 1
+            if retryAfter ?? 0 > 0 {
+                desired.refusedStatus = DesiredRegistration.askedToWait
+            } else if desired.refusedStatus == DesiredRegistration.askedToWait {
+                desired.refusedStatus = 0
+            }
+            let delay = Backoff.registration.delay(
+                failures: desired.failures, random: random,
+                floor: .seconds(Int64(retryAfter ?? 0)))
+            // `now` has lost its fraction of a second: never sooner than asked.
+            desired.notBefore = now + delay.wholeSeconds + 1
+        case .refused(let status):
+            // Only an update of the app or of the service can change this: asked again, but seldom.
+            desired.failures += 1
+            desired.refusedStatus = status
+            desired.notBefore = now + Int64(Double(ceiling) * (0.5 + random / 2))
+        }
+        return desired
+    }
+
+    /// The meaning of an HTTP status. Only 204 is success: a captive portal answers 200 to all.
+    static func answer(status: Int, retryAfter: Int?) -> Answer {
+        switch status {
+        case 204: .acknowledged
+        case 400, 401, 403, 404, 405, 410, 413, 415, 422: .refused(status: status)
+        default: .failed(retryAfter: retryAfter)
+        }
+    }
+}

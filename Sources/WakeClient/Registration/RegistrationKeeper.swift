@@ -1,0 +1,226 @@
+import WakeFetch
+import WakeModel
+import WakeSystem
+
+/// The registration with the service: stored as desired first, then brought about until the
+/// service acknowledged it, across restarts.
+final class RegistrationKeeper {
+    private let profile: ProfileState
+    private let service: ServiceAddresses
+    private let transport: any ClientTransport
+    private let environment: ClientEnvironment
+    /// Signalled when there may be a step to take.
+    let event = AsyncEvent()
+
+    private var isReconciling = false
+    /// Another call came while one reconciled.
+    private var wasRefused = false
+    private var failure: ClientError?
+    /// The first attempt after the start is made at this time at the latest.
+    private var restart: Int64?
+
+    init(
+        _ profile: ProfileState, at service: ServiceAddresses,
+        through transport: any ClientTransport, in environment: ClientEnvironment
+    ) {
+        self.profile = profile
+        self.service = service
+        self.transport = transport
+        self.environment = environment
+    }
+
+    func desired() throws(ClientError) -> DesiredRegistration? {
+        try profile.database.registration()
+    }
+
+    func state() throws(ClientError) -> RegistrationState {
+        RegistrationState(
+            try desired(), mayRegister: profile.record.directives.mayRegister, failure: failure)
+    }
+
+    /// Registers under the instance token of this client. Brought about by `reconcile`.
+    func register(_ token: AppPushToken) throws(ClientError) {
+        guard service.registration != nil else { throw .configuration(.serviceMissing) }
+        try setDesired(.registered(token.wire))
+    }
+
+    func unregister() throws(ClientError) {
+        // First: an endpoint that comes meanwhile is not registered again.
+        try profile.database.dropDistributor()
+        try setDesired(.absent)
+    }
+
+    /// Gives up the registration with a feed that has ended, and warns once.
+    func retire() throws(ClientError) {
+        if let desired = try desired(), desired.kind != .absent {
+            try profile.database.replaceRegistration(
+                .absent, newToken: environment.newInstanceToken())
+            event.signal()
+        }
+        try profile.warnOnce(.retired, .retired)
+    }
+
+    private func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
+        try profile.database.replaceRegistration(kind, newToken: environment.newInstanceToken())
+        failure = nil
+        event.signal()
+    }
+
+    /// Asks the service for everything it holds about this client.
+    func held() async throws(ClientError) -> HeldRegistration {
+        guard let url = service.registration else { throw .configuration(.serviceMissing) }
+        guard let desired = try desired() else { throw .notRegistered }
+        return try await HeldRegistration(of: desired.instanceToken, at: url, through: transport)
+    }
+
+    /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
+    func shortenWait() throws(ClientError) {
+        guard let desired = try desired(), Reconciler.shortensWait(of: desired),
+            desired.failures > 0
+        else { return }
+        restart = environment.wallSeconds() + Int64(Reconciler.restart * environment.randomUnit())
+    }
+
+    /// Takes the step that is due, and waits until another may be.
+    /// - Returns: true when the feed is retired and nothing is left to unregister.
+    func reconcileAndWait() async throws(ClientError) -> Bool {
+        let next = try await reconcile()
+        let record = profile.record
+        if record.directives.isRetired, record.warned.contains(.retired), try desired() == nil {
+            return true
+        }
+        await event.wait(for: environment.wait(until: next), in: environment)
+        return false
+    }
+
+    /// Takes the step that is due, if any. One at a time; a second call returns at once.
+    /// - Returns: seconds since 1970 of the next step; nil for none.
+    @discardableResult
+    func reconcile() async throws(ClientError) -> Int64? {
+        if profile.database.needsScrub { try profile.database.scrub() }
+        while true {
+            let desired = try desired()
+            let step = Reconciler.step(
+                desired, now: environment.wallSeconds(),
+                mayRegister: profile.record.directives.mayRegister, restart: restart)
+            switch step {
+            case .rest: return nil
+            case .wait(let time): return time
+            case .put, .delete:
+                guard let desired, let url = service.registration else { return nil }
+                guard !isReconciling else {
+                    wasRefused = true
+                    return nil
+                }
+                isReconciling = true
+                defer {
+                    isReconciling = false
+                    // A refused caller knows of no next time: it must ask again.
+                    if wasRefused { event.signal() }
+                    wasRefused = false
+                }
+                try await attempt(desired, at: url)
+            }
+        }
+    }
+
+    private func attempt(
+        _ desired: DesiredRegistration, at url: FetchURL
+    ) async throws(ClientError) {
+        let request =
+            switch desired.kind {
+            case .registered(let token):
+                RegistrationRequest.put(token, by: desired.instanceToken, at: url)
+            case .absent: RegistrationRequest.delete(by: desired.instanceToken, at: url)
+            }
+        let answer: Reconciler.Answer
+        var failure: ClientError?
+        do throws(FetchError) {
+            let response = try await transport.fetch(
+                request, onHead: { _ in .proceed }, sink: { _ in .proceed })
+            answer = Reconciler.answer(
+                status: response.status, retryAfter: response.retryAfter)
+            if answer != .acknowledged {
+                failure = ClientError(
+                    registrationStatus: response.status, retryAfter: response.retryAfter)
+            }
+        } catch {
+            // The service may have got it or not; the next attempt carries the same token.
+            guard error != .cancelled else { throw .cancelled }
+            failure = ClientError(error)
+            answer = .failed(retryAfter: nil)
+        }
+        try conclude(answer, failure, for: desired)
+    }
+
+    private func conclude(
+        _ answer: Reconciler.Answer, _ failure: ClientError?, for desired: DesiredRegistration
+    ) throws(ClientError) {
+        let now = environment.wallSeconds()
+        let next = Reconciler.apply(
+            answer, to: desired, now: now, random: environment.randomUnit())
+        let isCurrent = try profile.database.store(next, ifRevision: desired.revision)
+        restart = nil
+        guard isCurrent else { return }
+        self.failure = failure
+        if let failure {
+            let wait = Int((next?.notBefore ?? now) - now)
+            environment.log(.registrationFailed(failure, retrySeconds: wait))
+        } else {
+            environment.log(next == nil ? .unregistered : .registered)
+        }
+        switch answer {
+        case .refused(let status):
+            try profile.warnOnce(.refused, .registrationRefused(status: status))
+        case .acknowledged: try profile.warnOnce(.refused, nil)
+        case .failed: break
+        }
+    }
+
+    func distributor(named name: String) throws(ClientError) -> DistributorRecord {
+        try profile.database.distributor(named: name, random: environment.randomBytes)
+    }
+
+    /// True while the profile has this distributor: another process may have given it up.
+    func has(_ distributor: DistributorRecord) throws(ClientError) -> Bool {
+        try profile.database.distributor() == distributor
+    }
+
+    func adopt(
+        _ endpoint: AppPushToken, from distributor: DistributorRecord
+    ) throws(ClientError) -> EndpointUse {
+        guard service.registration != nil else { throw .configuration(.serviceMissing) }
+        guard try has(distributor), !profile.record.directives.isRetired else { return .unwanted }
+        if try desired()?.kind == .registered(endpoint.wire) { return .known }
+        try setDesired(.registered(endpoint.wire))
+        return .new
+    }
+
+    func withdraw(
+        _ endpoint: AppPushToken, from distributor: DistributorRecord
+    ) throws(ClientError) {
+        guard try desired()?.kind == .registered(endpoint.wire), try has(distributor) else {
+            return
+        }
+        try setDesired(.absent)
+    }
+}
+
+extension RegistrationState {
+    init(_ desired: DesiredRegistration?, mayRegister: Bool, failure: ClientError?) {
+        guard let desired else {
+            self = .none
+            return
+        }
+        let failure =
+            failure
+            ?? (desired.refusedStatus <= 0
+                ? nil : ClientError(registrationStatus: desired.refusedStatus, retryAfter: nil))
+        self =
+            switch desired.kind {
+            case .absent: .unregistering(failure: failure)
+            case .registered where desired.isAcknowledged: .registered
+            case .registered: mayRegister ? .registering(failure: failure) : .suspended
+            }
+    }
+}

@@ -1,0 +1,234 @@
+import Synchronization
+import WakeFeed
+import WakeModel
+import WakeSystem
+
+/// Begins cycles: collects requests from wakes, polls and callers, jitters the starts that all
+/// clients have in common, and backs off after failures.
+final class CycleScheduler {
+    private let profile: ProfileState
+    private let runner: CycleRunner
+    private let outbox: Outbox
+    private let wakes: PendingWakes
+    private let environment: ClientEnvironment
+
+    private var schedule = CycleSchedule()
+    /// `runner.cyclesBegun` at the newest request: a cycle that began since serves all of them.
+    private var cyclesAtRequest = 0
+    /// The start that the newest wake got.
+    private var lastStart = Duration.seconds(-1)
+
+    init(
+        _ profile: ProfileState, runner: CycleRunner, outbox: Outbox, wakes: PendingWakes,
+        in environment: ClientEnvironment
+    ) {
+        self.profile = profile
+        self.runner = runner
+        self.outbox = outbox
+        self.wakes = wakes
+        self.environment = environment
+    }
+
+    private func request(_ request: CycleSchedule.Request, after delay: Duration = .zero) {
+        schedule.request(request, at: environment.uptime() + delay)
+        cyclesAtRequest = runner.cyclesBegun
+        wakes.event.signal()
+    }
+
+    /// Requests a cycle that all clients have at the same time, each at a random start.
+    private func requestJittered(_ request: CycleSchedule.Request) {
+        schedule.request(request, at: jitteredStart(), isJittered: true)
+        cyclesAtRequest = runner.cyclesBegun
+        wakes.event.signal()
+    }
+
+    /// The start of a cycle after a wake: at random within the spread, so that not all clients of a
+    /// broadcast come at once. All wakes until then share it, and the next one is a second later at
+    /// least: a thousand wakes in a second are two cycles.
+    private func jitteredStart() -> Duration {
+        let now = environment.uptime()
+        guard lastStart <= now else { return lastStart }
+        let start = now + profile.record.directives.spread * environment.randomUnit()
+        lastStart = max(start, lastStart + .seconds(1))
+        return lastStart
+    }
+
+    /// False when a wake is to be ignored: paused by the publisher, or unregistered by the user.
+    func isListening(to reason: SyncReason) throws(ClientError) -> Bool {
+        switch reason {
+        case .push, .wake:
+            let now = environment.wallSeconds()
+            if profile.record.directives.pausedUntil(now: now) != nil { return false }
+            return try profile.database.registration()?.kind != .absent
+        case .manual, .poll, .resumed: return true
+        }
+    }
+
+    private func takePendingWakes() throws(ClientError) {
+        let wakes = wakes.take()
+        if wakes.isUrgent { request(.init()) }
+        if let request = wakes.shared, try isListening(to: .push) { requestJittered(request) }
+    }
+
+    /// Takes an event of the service's stream.
+    /// - Parameters:
+    ///   - isFirst: sent to every client that connects.
+    ///   - isOfFeed: the client follows the service's feed, and not a source of the app's own.
+    func receive(_ event: WakeEvent, isFirst: Bool, isOfFeed: Bool) {
+        let record = profile.record
+        let now = environment.wallSeconds()
+        guard record.directives.pausedUntil(now: now) == nil else { return }
+        let sequence = isOfFeed ? event.sequence : 0
+        guard isFirst else {
+            return requestJittered(.init(hint: sequence, isBlindWake: sequence == 0))
+        }
+        // What it stands for may have been missed; the reconnection was spread already.
+        let isNews = sequence == 0 || sequence > record.sequence
+        let age = now - record.health.verified
+        let isFresh = record.health.hasVerified && (0..<60).contains(age)
+        if isNews || !isFresh { request(.init(hint: sequence)) }
+    }
+
+    /// Runs a cycle for a caller, after the jitter of a wake.
+    func runCycle(for reason: SyncReason) async throws(ClientError) -> SyncOutcome {
+        let before = (cycles: runner.cyclesBegun, sequence: profile.record.sequence)
+        var hint: UInt64?
+        switch reason {
+        case .push, .wake:
+            if case .wake(let sequence) = reason { hint = sequence }
+            await environment.sleep(jitteredStart() - environment.uptime())
+            guard !Task.isCancelled else { throw .cancelled }
+        case .manual, .poll, .resumed: break
+        }
+        let outcome = try await runner.sharedCycle(hint: hint, since: before.cycles)
+        let isBlind = reason == .push && profile.record.sequence == before.sequence
+        if outcome == .behind || (outcome == .upToDate && isBlind) {
+            // An edge that lags behind; a push carries no hint, so it would go unnoticed. `run`
+            // runs another cycle.
+            let directives = profile.record.directives
+            request(
+                .init(hint: hint ?? 0),
+                after: directives.cache + directives.spread * environment.randomUnit())
+        }
+        return outcome
+    }
+
+    /// Runs the next cycle if it is due, else waits for it or for another request.
+    /// - Returns: whether one was run.
+    func runNextCycle() async throws(ClientError) -> Bool {
+        do throws(ClientError) {
+            try await runner.recheckRetained()
+        } catch {
+            switch error {
+            case .state, .diskFull, .cancelled: throw error
+            // The cycle meets the same fault, and backs off.
+            default: break
+            }
+        }
+        try takePendingWakes()
+        let now = environment.uptime()
+        guard let start = schedule.nextStart else {
+            await wakes.event.wait()
+            return false
+        }
+        guard start <= now, let request = schedule.begin(at: now) else {
+            await wakes.event.wait(for: start - now, in: environment)
+            return false
+        }
+        var end = CycleSchedule.End.cancelled
+        defer { conclude(end, of: request) }
+        do throws(ClientError) {
+            let outcome = try await runner.sharedCycle(
+                hint: request.hint == 0 ? nil : request.hint, since: cyclesAtRequest)
+            switch outcome {
+            case .upToDate, .retired, .ignored: end = .upToDate
+            case .checked, .metered: end = .advanced
+            case .behind: end = .behind
+            }
+        } catch {
+            switch error {
+            case .cancelled: break
+            case .state:
+                end = .failed(retryAfter: nil)
+                throw error
+            case .diskFull:
+                end = .failed(retryAfter: nil)
+                await outbox.reportFullDisk()
+            case .httpStatus(_, let retryAfter?):
+                end = .failed(retryAfter: .seconds(Int64(min(max(retryAfter, 0), 21_600))))
+            default: end = .failed(retryAfter: nil)
+            }
+        }
+        return true
+    }
+
+    private func conclude(_ end: CycleSchedule.End, of request: CycleSchedule.Request) {
+        let directives = profile.record.directives
+        let delay = schedule.end(
+            end, served: request, at: environment.uptime(), cache: directives.cache,
+            spread: directives.spread, random: environment.randomUnit())
+        cyclesAtRequest = runner.cyclesBegun
+        if case .failed = end, let failure = runner.failure {
+            environment.log(.cycleFailed(failure, retrySeconds: Int(delay?.wholeSeconds ?? 0)))
+        }
+    }
+
+    /// Requests a cycle at once and then at random intervals, until the task is cancelled.
+    func poll() async {
+        while !Task.isCancelled {
+            request(.init())
+            let start = environment.uptime()
+            let random = environment.randomUnit()
+            while !Task.isCancelled {
+                // Drawn once, and valid for whatever interval the newest head asks for.
+                let interval = PollSchedule.interval(
+                    pollSeconds: profile.record.pollSeconds, random: random)
+                let before = environment.uptime()
+                let rest = start + interval - before
+                if rest <= .zero { break }
+                let nap = min(rest, .seconds(300))
+                await environment.sleep(nap)
+                await outbox.warnOfSilence()
+                // More time went by than was slept: the machine was suspended.
+                if environment.uptime() - before > nap + .seconds(60) { break }
+            }
+        }
+    }
+}
+
+/// Wakes from any thread that the client has not taken yet; any number of them is one.
+final class PendingWakes: Sendable {
+    /// The wakes since the last `take`.
+    struct Wakes: Sendable, Equatable {
+        /// Of those that come to all clients at once; nil when none came.
+        var shared: CycleSchedule.Request?
+        /// One came that concerns this client alone, and is not jittered.
+        var isUrgent = false
+    }
+
+    /// Signalled when a cycle may have to begin.
+    let event = AsyncEvent()
+    private let wakes = Mutex(Wakes())
+
+    func add(_ reason: SyncReason) {
+        wakes.withLock { wakes in
+            var shared = wakes.shared ?? CycleSchedule.Request()
+            switch reason {
+            case .manual, .poll, .resumed:
+                wakes.isUrgent = true
+                return
+            case .push: shared.merge(.init(isBlindWake: true))
+            case .wake(let hint): shared.merge(.init(hint: hint, isBlindWake: hint == 0))
+            }
+            wakes.shared = shared
+        }
+        event.signal()
+    }
+
+    func take() -> Wakes {
+        wakes.withLock { wakes in
+            defer { wakes = Wakes() }
+            return wakes
+        }
+    }
+}

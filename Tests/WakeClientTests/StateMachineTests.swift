@@ -1,0 +1,139 @@
+import Testing
+import WakeFeed
+import WakeModel
+import WakeSystem
+
+@testable import WakeClient
+
+@Suite("The rules, as pure values")
+struct StateMachineTests {
+    @Test("back-off is full jitter below a bound that doubles up to its ceiling")
+    func backoff() {
+        let backoff = Backoff.registration
+        for failures in 1...40 {
+            let bound = min(Duration.seconds(21_600), .seconds(30) * (1 << min(failures - 1, 20)))
+            #expect(backoff.delay(failures: failures, random: 0) == .seconds(1))
+            #expect(backoff.delay(failures: failures, random: 0.999) <= bound)
+            #expect(backoff.delay(failures: failures, random: 0.999) >= bound * 0.99)
+        }
+        #expect(backoff.delay(failures: 1, random: 0, floor: .seconds(100)) == .seconds(100))
+        #expect(backoff.delay(failures: 1, random: 0, floor: .seconds(99_999)) == .seconds(21_600))
+    }
+
+    @Test("the poll interval is a random half to one and a half, and clamped whatever is asked")
+    func pollInterval() {
+        #expect(PollSchedule.interval(pollSeconds: 0, random: 0.5) == .seconds(14_400))
+        #expect(PollSchedule.interval(pollSeconds: 3600, random: 0) == .seconds(1800))
+        #expect(PollSchedule.interval(pollSeconds: 1, random: 0.9) == .seconds(900))
+        #expect(PollSchedule.interval(pollSeconds: .max, random: 0.1) == .seconds(86_400))
+    }
+
+    @Test("a schedule never runs two cycles, and serves every wake with a cycle begun after it")
+    func schedule() {
+        let time = SimulatedTime(seed: 5)
+        for _ in 0..<200 {
+            var schedule = CycleSchedule()
+            var now = Duration.zero
+            var running: CycleSchedule.Request?
+            var lastWake: Duration?
+            var lastBegin: Duration?
+            var wakes = 0
+            var begins = 0
+            for _ in 0..<200 {
+                now += .milliseconds(Int64(1 + time.random() % 500))
+                switch time.random() % 3 {
+                case 0:
+                    schedule.request(.init(hint: time.random() % 5), at: now)
+                    lastWake = now
+                    wakes += 1
+                case 1:
+                    if let request = schedule.begin(at: now) {
+                        #expect(running == nil)
+                        running = request
+                        lastBegin = now
+                        begins += 1
+                    }
+                default:
+                    if let served = running {
+                        schedule.end(
+                            .advanced, served: served, at: now, cache: .zero, spread: .zero,
+                            random: 0)
+                        running = nil
+                    }
+                }
+            }
+            if let served = running {
+                schedule.end(
+                    .advanced, served: served, at: now, cache: .zero, spread: .zero, random: 0)
+            }
+            // Whatever came after the last beginning is still asked for.
+            if let lastWake, lastWake > (lastBegin ?? .zero) {
+                #expect(schedule.begin(at: now) != nil)
+            } else {
+                #expect(schedule.nextStart == nil)
+            }
+            #expect(begins <= wakes)
+        }
+    }
+
+    @Test("a head behind its hint is fetched again five times at most")
+    func scheduleBehind() {
+        var schedule = CycleSchedule()
+        schedule.request(.init(hint: 9), at: .zero)
+        var looks = 0
+        var now = Duration.zero
+        while let start = schedule.nextStart {
+            now = start
+            guard let request = schedule.begin(at: now) else { break }
+            #expect(request.hint == 9)
+            looks += 1
+            schedule.end(
+                .behind, served: request, at: now, cache: .seconds(30), spread: .seconds(60),
+                random: 0.5)
+        }
+        #expect(looks == 5)
+        #expect(now == .seconds(240))
+    }
+
+    @Test("a clock that was set back by a year keeps nobody waiting for a year")
+    func clockSetBack() throws {
+        let token = try #require(InstanceToken((0..<32).map { UInt8($0) }))
+        var desired = DesiredRegistration(instanceToken: token, kind: .absent, revision: 1)
+        desired.notBefore = 2_000_000_000
+        #expect(Reconciler.step(desired, now: 1000, mayRegister: true) == .delete)
+        desired.notBefore = 22_600
+        #expect(Reconciler.step(desired, now: 1000, mayRegister: true) == .wait(until: 22_600))
+    }
+
+    @Test("only 204 is success")
+    func statuses() {
+        for status in 100...599 {
+            let answer = Reconciler.answer(status: status, retryAfter: nil)
+            #expect((answer == .acknowledged) == (status == 204))
+        }
+    }
+
+    @Test("a pause is counted from when it was first seen, and holds 72 hours at most")
+    func pause() {
+        let settings = FeedSettings(flags: .paused, pauseSeconds: .max)
+        let orders = FeedDirectives(settings: settings, seen: 1000)
+        let end: Int64 = 1000 + 72 * 3600
+        #expect(orders.pausedUntil(now: 1000) == end)
+        #expect(orders.pausedUntil(now: end) == nil)
+        #expect(orders.pausedUntil(now: 999) == nil)
+        #expect(FeedDirectives().pausedUntil(now: 5) == nil)
+    }
+
+    @Test("silence is a warning at two and at seven days, each once, and a head ends it")
+    func silence() {
+        var watch = FeedHealth(start: 0)
+        let day: Int64 = 86_400
+        #expect(watch.silence(now: 2 * day - 1) == nil)
+        #expect(watch.silence(now: 2 * day) == .silence(days: 2))
+        #expect(watch.silence(now: 6 * day) == nil)
+        #expect(watch.silence(now: 8 * day) == .silence(days: 7))
+        #expect(watch.silence(now: 99 * day) == nil)
+        watch.headVerified(now: 100 * day)
+        #expect(watch.silence(now: 102 * day) == .silence(days: 2))
+    }
+}

@@ -1,4 +1,0 @@
-import WakeClient
-
-/// `WakeModel` has a type of the same name.
-typealias WakeClientToken = PushToken
