@@ -80,7 +80,7 @@ struct ActivationTests {
         let bus = try await MessageBus()
         let file = ActivationFile(
             name: "org.example.Started",
-            words: ["/usr/bin/env", "python3", "-c", script, seen] + words)
+            command: ["/usr/bin/env", "python3", "-c", script, seen] + words)
         try file.write(to: bus.services + "/org.example.Started.service")
         let starter = """
             import os
@@ -112,31 +112,31 @@ struct ActivationFileTests {
         let directory = try TemporaryDirectory()
         let path = ActivationFile.path(for: "org.example.App", data: directory.path)
         let file = ActivationFile(
-            name: "org.example.App", words: ["/bin/true"], unit: "app.service")
-        #expect(ActivationFile.isOurs(path) == nil)
+            name: "org.example.App", command: ["/bin/true"], unit: "app.service")
+        #expect(ActivationFile.isOwn(path) == nil)
         try file.write(to: path)
         try file.write(to: path)
-        #expect(ActivationFile.isOurs(path) == true)
+        #expect(ActivationFile.isOwn(path) == true)
         let text = try String(contentsOfFile: path, encoding: .utf8)
         #expect(
             text.hasSuffix(
                 "Name=org.example.App\nExec='/bin/true'\nSystemdService=app.service\n"
             ))
         try ActivationFile.remove(path)
-        #expect(ActivationFile.isOurs(path) == nil)
+        #expect(ActivationFile.isOwn(path) == nil)
         try "[D-BUS Service]\nName=org.example.App\n".write(
             toFile: path, atomically: true, encoding: .utf8)
         #expect(throws: (any Error).self) { try file.write(to: path) }
         try ActivationFile.remove(path)
-        #expect(ActivationFile.isOurs(path) == false)
+        #expect(ActivationFile.isOwn(path) == false)
     }
 
     @Test("a word with a control character is refused")
     func controls() {
         for word in ["a\nb", "a\u{0}", "\u{7F}"] {
-            #expect(ActivationFile(name: "a.b", words: ["/bin/true", word]).text == nil)
+            #expect(ActivationFile(name: "a.b", command: ["/bin/true", word]).text == nil)
         }
-        #expect(ActivationFile(name: "a.b", words: ["/bin/true"], unit: "a\nExec=b").text == nil)
-        #expect(ActivationFile(name: "a.b", words: []).text == nil)
+        #expect(ActivationFile(name: "a.b", command: ["/bin/true"], unit: "a\nExec=b").text == nil)
+        #expect(ActivationFile(name: "a.b", command: []).text == nil)
     }
 }

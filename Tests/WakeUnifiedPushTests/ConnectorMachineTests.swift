@@ -14,7 +14,7 @@ struct ConnectorMachineTests {
         #expect(world.take(.ownerChanged(World.distributor)) == [])
         #expect(world.take(.answered(.succeeded)) == [])
         #expect(world.newEndpoint(1).contains(.adopt(World.endpoint(1))))
-        #expect(world.machine.phase == .standing)
+        #expect(world.machine.phase == .registered)
         for _ in 0..<100 { #expect(!world.newEndpoint(1).contains(.adopt(World.endpoint(1)))) }
         #expect(world.newEndpoint(2) == [.adopt(World.endpoint(2))])
         #expect(world.adopted == [World.endpoint(1), World.endpoint(2)])
@@ -27,7 +27,7 @@ struct ConnectorMachineTests {
         #expect(world.newEndpoint(1) == [.adopt(World.endpoint(1))])
         #expect(world.machine.phase == .calling)
         world.take(.answered(.succeeded))
-        #expect(world.machine.phase == .standing && world.machine.next == nil)
+        #expect(world.machine.phase == .registered && world.machine.next == nil)
     }
 
     @Test("what the service holds already is not handed on again after a restart")
@@ -36,7 +36,7 @@ struct ConnectorMachineTests {
         world.take(.connected(owner: World.distributor))
         world.take(.answered(.succeeded))
         world.newEndpoint(1)
-        #expect(world.adopted.isEmpty && world.machine.phase == .standing)
+        #expect(world.adopted.isEmpty && world.machine.phase == .registered)
     }
 
     @Test(
@@ -50,7 +50,7 @@ struct ConnectorMachineTests {
             #expect(world.take(.ownerChanged(owner)) == [.register])
             world.take(.answered(.succeeded))
             world.newEndpoint(1, by: owner)
-            #expect(world.machine.phase == .standing)
+            #expect(world.machine.phase == .registered)
         }
         #expect(world.adopted == [World.endpoint(1)] && world.registrations == 11)
         #expect(world.notes.allSatisfy { $0 == nil })
@@ -101,8 +101,8 @@ struct ConnectorMachineTests {
             world.call(.message(token: token, id: nil), by: sender)
             world.call(.unregistered(token: token), by: sender)
         }
-        world.call(.unreadable)
-        #expect(world.outputs.count == before && world.machine.phase == .standing)
+        world.call(.malformed)
+        #expect(world.outputs.count == before && world.machine.phase == .registered)
         // While it does not run, nobody speaks for it.
         world.take(.ownerChanged(nil))
         world.call(.message(token: token, id: nil))
@@ -121,7 +121,7 @@ struct ConnectorMachineTests {
         var world = World.standing()
         let call = ConnectorCall.newEndpoint(token: World.token, endpoint: Array(text.utf8))
         #expect(world.call(call) == [])
-        #expect(world.newEndpoint(1).allSatisfy { $0 == .note(nil) })
+        #expect(world.newEndpoint(1).allSatisfy { $0 == .warn(nil) })
         #expect(world.adopted.count == 1)
     }
 

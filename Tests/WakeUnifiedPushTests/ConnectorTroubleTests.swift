@@ -19,7 +19,7 @@ struct ConnectorTroubleTests {
         }
         #expect(world.adopted == [World.endpoint(1)])
         let last = world.call(.unregistered(token: World.token))
-        #expect(last == [.withdraw(World.endpoint(1)), .note(.unregistered)])
+        #expect(last == [.withdraw(World.endpoint(1)), .warn(.unregistered)])
         #expect(world.wait(.seconds(11 * 3600)) == [])
         #expect(world.wait(.seconds(3 * 24 * 3600)) == [.register])
         // Healed: the endpoint is handed on again, since the service was told to forget it.
@@ -42,20 +42,20 @@ struct ConnectorTroubleTests {
     @Test(
         "what only a person can mend is said at once, and asked for hourly",
         arguments: [
-            (RegisterAnswer.actionRequired, DistributorTrouble.actionRequired),
+            (RegisterResponse.actionRequired, DistributorTrouble.actionRequired),
             (.vapidRequired, .vapidRequired), (.unsupported, .unsupported),
         ])
-    func person(_ answer: RegisterAnswer, _ trouble: DistributorTrouble) {
+    func person(_ answer: RegisterResponse, _ trouble: DistributorTrouble) {
         var world = World()
         world.take(.connected(owner: World.distributor))
-        #expect(world.take(.answered(answer)) == [.note(trouble)])
+        #expect(world.take(.answered(answer)) == [.warn(trouble)])
         for _ in 0..<10 {
             #expect(world.wait(.seconds(3600)) == [.register])
             #expect(world.take(.answered(answer)) == [])
         }
         world.wait(.seconds(3600))
         world.take(.answered(.succeeded))
-        #expect(world.newEndpoint(1).contains(.note(nil)))
+        #expect(world.newEndpoint(1).contains(.warn(nil)))
         #expect(world.machine.trouble == nil)
     }
 
@@ -75,7 +75,7 @@ struct ConnectorTroubleTests {
         world.take(.connected(owner: World.distributor))
         world.newEndpoint(1)
         world.take(.answered(.unanswered))
-        #expect(world.machine.phase == .standing)
+        #expect(world.machine.phase == .registered)
     }
 
     @Test("a distributor that is replaced while it is called is called again")

@@ -1,6 +1,6 @@
 import Foundation
 import TestSupport
-import WakeBus
+import WakeUnifiedPush
 
 /// A distributor in Python on a bus of a test's own, told what to do over the bus.
 final class DistributorUnderTest: Sendable {
@@ -30,7 +30,7 @@ final class DistributorUnderTest: Sendable {
         let line = try await program.line(containing: "ready ")
         address = Array((line.split(separator: " ").last ?? "").utf8)
         control = try await BusConnection.session(
-            surroundings: BusSurroundings(
+            environment: BusEnvironment(
                 sessionAddress: Array(bus.address.utf8), runtimeDirectory: nil))
     }
 

@@ -28,7 +28,7 @@ struct MachineWorld {
     /// - Returns: what this input alone led to.
     @discardableResult
     mutating func take(_ input: ConnectorMachine.Input) -> [ConnectorMachine.Output] {
-        let new = machine.take(input, at: now, random: random)
+        let new = machine.update(input, at: now, random: random)
         outputs += new
         return new
     }
@@ -76,6 +76,6 @@ struct MachineWorld {
     var registrations: Int { outputs.count { $0 == .register } }
     var wakes: Int { outputs.count { $0 == .wake } }
     var notes: [DistributorTrouble?] {
-        outputs.compactMap { if case .note(let trouble) = $0 { .some(trouble) } else { nil } }
+        outputs.compactMap { if case .warn(let trouble) = $0 { .some(trouble) } else { nil } }
     }
 }
