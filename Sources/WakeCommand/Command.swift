@@ -1,5 +1,5 @@
-/// One verb of a program: what it is called, what it takes, what it does. The table of commands
-/// drives dispatch and help, so that neither can forget one.
+/// One command of a program: its name, its operands and options, and its action. The table of
+/// commands drives dispatch, help, completions and the manual.
 package struct Command: Sendable {
     /// The words that name it, e.g. `["feed", "publish"]`.
     package let words: [String]
@@ -9,7 +9,7 @@ package struct Command: Sendable {
     package let options: [Option]
     /// Whole command lines, shown at the end of the help.
     package let examples: [String]
-    /// What else there is to know, in lines of their own before the examples.
+    /// Further text of the help, before the examples.
     package let notes: String
     package let run: @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
 
@@ -32,20 +32,18 @@ package struct Command: Sendable {
     /// A word that is not an option.
     package struct Operand: Sendable {
         package enum Count: Sendable {
-            case one
-            case optional
-            case many
+            case one, optional, many
         }
 
         package let name: String
         package let help: String
         package let count: Count
-        /// Which words with a dash in front are this operand and no mistyped option; of base64url,
-        /// one word in 64 begins so.
+        /// True for a word with a leading dash that is this operand and no mistyped option: one in
+        /// 64 words of base64url begins so.
         let isDashed: @Sendable (String) -> Bool
         let completion: Completion
 
-        /// - Parameter completion: what shells offer; by default what the name tells.
+        /// - Parameter completion: what shells offer; by default what the name implies.
         package init(
             _ name: String, _ help: String, _ count: Count = .one, completion: Completion? = nil,
             isDashed: @escaping @Sendable (String) -> Bool = { _ in false }
@@ -55,6 +53,16 @@ package struct Command: Sendable {
             self.count = count
             self.completion = completion ?? Completion(valueName: name)
             self.isDashed = isDashed
+        }
+
+        /// The operand in a synopsis: `NAME`, `[NAME]` or `NAME...`.
+        /// - Parameter name: the name as it is set.
+        func usage(_ name: String) -> String {
+            switch count {
+            case .one: name
+            case .optional: "[\(name)]"
+            case .many: "\(name)..."
+            }
         }
     }
 
@@ -67,7 +75,8 @@ package struct Command: Sendable {
         package let help: String
         let completion: Completion
 
-        /// - Parameter completion: what shells offer for the value; by default what its name tells.
+        /// - Parameter completion: what shells offer for the value; by default what its name
+        ///   implies.
         package init(
             _ name: String, value: String? = nil, _ help: String, completion: Completion? = nil
         ) {
@@ -79,7 +88,7 @@ package struct Command: Sendable {
     }
 }
 
-/// Why a command ends: a message without full stop, what to do about it, and the exit status.
+/// The failure of a command: a message without full stop, a hint what to do, the exit status.
 package struct CommandFailure: Error, Equatable {
     package let message: String
     package let hint: String?
@@ -89,5 +98,39 @@ package struct CommandFailure: Error, Equatable {
         self.message = message
         self.hint = hint
         self.status = status
+    }
+}
+
+/// The exit statuses, the same for every command.
+package enum ExitStatus: Int32, Sendable, CaseIterable {
+    case success = 0
+    case failure = 1
+    case usage = 2
+    /// `audit` found violations.
+    case violations = 3
+    /// `audit` could not examine the file.
+    case notAudited = 4
+    /// `sync` found a match.
+    case match = 10
+    // sysexits.h, for decisions of scripts and init systems.
+    case badData = 65
+    case ioError = 74
+    case transient = 75
+    case configuration = 78
+
+    /// Its description in manuals.
+    package var meaning: String {
+        switch self {
+        case .success: "Success; there was nothing to report."
+        case .failure: "The command failed; the message gives the reason."
+        case .usage: "The command line was not understood."
+        case .violations: "`audit` found violations."
+        case .notAudited: "`audit` could not examine the file."
+        case .match: "`sync` found a match."
+        case .badData: "The data is invalid; trying again does not help."
+        case .ioError: "A file could not be read or written, or there is no room."
+        case .transient: "A temporary failure; trying again later may help."
+        case .configuration: "The configuration or the installation must be corrected first."
+        }
     }
 }

@@ -9,7 +9,7 @@ package struct CommandTable: Sendable {
     let manual: Manual
     private let given: [Command]
 
-    /// - Parameter manual: what the manual says beyond the commands.
+    /// - Parameter manual: the parts of the manual that are not made from the commands.
     package init(
         program: String, summary: String, version: String, commands: [Command], examples: [String],
         manual: Manual = Manual()
@@ -22,10 +22,10 @@ package struct CommandTable: Sendable {
         self.manual = manual
     }
 
-    /// What every program has besides its own.
+    /// The commands of the program, and those that every program has.
     var commands: [Command] { given + [completionsCommand, manualCommand] }
 
-    /// Runs the command that the words name; messages go to standard error.
+    /// Runs the command named by the words; failures are written to standard error.
     /// - Parameter words: the command line without the program's name.
     /// - Returns: the exit status.
     package func run(_ words: [String]) async -> Int32 {
@@ -40,6 +40,9 @@ package struct CommandTable: Sendable {
     }
 
     private func dispatch(_ words: [String]) async throws(CommandFailure) -> ExitStatus {
+        if words.first == CompletionQuery.verb {
+            return show(await completions(of: Array(words.dropFirst())))
+        }
         let isHelp = { (word: String) in word == "--help" || word == "-h" || word == "help" }
         let named = words.prefix { !$0.hasPrefix("-") }
         let match = commands.filter { named.starts(with: $0.words) }
@@ -98,19 +101,13 @@ package struct CommandTable: Sendable {
     private func overview(of commands: [Command]) -> String {
         var text = "\(program): \(summary)\n\nusage: \(program) COMMAND [OPTIONS]\n\ncommands:\n"
         text += columns(commands.map { ($0.name, $0.summary) })
-        text += "\n\(program) COMMAND --help says more about one command.\n"
+        text += "\n\(program) COMMAND --help shows the help of one command.\n"
         return text + list(examples)
     }
 
     package func help(for command: Command) -> String {
         var line = "usage: \(program) \(command.name)"
-        for operand in command.operands {
-            switch operand.count {
-            case .one: line += " \(operand.name)"
-            case .optional: line += " [\(operand.name)]"
-            case .many: line += " \(operand.name)..."
-            }
-        }
+        for operand in command.operands { line += " " + operand.usage(operand.name) }
         if !command.options.isEmpty { line += " [OPTIONS]" }
         var text = "\(program) \(command.name): \(command.summary)\n\n\(line)\n"
         if !command.operands.isEmpty {
@@ -118,10 +115,7 @@ package struct CommandTable: Sendable {
         }
         if !command.options.isEmpty {
             let rows = command.options.map { option in
-                (
-                    [option.name, option.value].compactMap(\.self).joined(separator: " "),
-                    option.help
-                )
+                (option.name + (option.value.map { " \($0)" } ?? ""), option.help)
             }
             text += "\noptions:\n" + columns(rows)
         }
@@ -139,5 +133,49 @@ package struct CommandTable: Sendable {
     private func list(_ examples: [String]) -> String {
         guard !examples.isEmpty else { return "" }
         return "\nexamples:\n" + examples.map { "  \($0)\n" }.joined()
+    }
+
+    // MARK: Commands of every program
+
+    /// The answer to a completion script, see `CompletionQuery`.
+    /// - Parameter words: of an unfinished command line, without the program's name.
+    package func completions(of words: [String]) async -> String {
+        await CompletionQuery.answer(words, commands)
+    }
+
+    private static let shells = Shell.allCases.map(\.rawValue)
+
+    private var completionsCommand: Command {
+        Command(
+            "completions", "print the completions for a shell",
+            operands: [.init("SHELL", "bash, zsh or fish", completion: .choice(Self.shells))],
+            examples: [
+                "source <(\(program) completions bash)",
+                "\(program) completions zsh > ~/.zfunc/_\(program)    # a directory of fpath",
+                "\(program) completions fish > ~/.config/fish/completions/\(program).fish",
+            ]
+        ) { [self] invocation throws(CommandFailure) in
+            guard let shell = Shell(rawValue: invocation.operands[0]) else {
+                throw CommandFailure(
+                    "there are completions for \(Self.shells.joined(separator: ", "))",
+                    status: .usage)
+            }
+            Console().out(shell.completions(of: program), terminator: "")
+            return .success
+        }
+    }
+
+    private var manualCommand: Command {
+        Command(
+            "manual", "print the manual page, as man(1) reads it",
+            examples: [
+                "\(program) manual | man -l -",
+                "\(program) manual > ~/.local/share/man/man\(manual.section)/"
+                    + "\(program).\(manual.section)",
+            ]
+        ) { [self] _ in
+            Console().out(manualPage(), terminator: "")
+            return .success
+        }
     }
 }

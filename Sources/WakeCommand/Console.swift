@@ -4,18 +4,16 @@ private import Glibc
 package struct Console: Sendable {
     package init() {}
 
-    /// What the user asked for goes to standard output.
+    /// Writes results to standard output.
     package func out(_ text: String, terminator: String = "\n") {
         write(text + terminator, to: STDOUT_FILENO)
     }
 
-    /// - Returns: whether all of it was taken: a disk may be full, a reader may be gone.
+    /// - Returns: false when not all of it was taken: a full disk, a closed pipe.
     @discardableResult
-    package func out(bytes: [UInt8]) -> Bool {
-        write(bytes, to: STDOUT_FILENO)
-    }
+    package func out(bytes: [UInt8]) -> Bool { write(bytes, to: STDOUT_FILENO) }
 
-    /// Everything about how it went goes to standard error.
+    /// Writes messages to standard error.
     package func error(_ text: String, terminator: String = "\n") {
         write(text + terminator, to: STDERR_FILENO)
     }
@@ -29,7 +27,7 @@ package struct Console: Sendable {
         write("\r\u{1B}[K" + text, to: STDERR_FILENO)
     }
 
-    /// Takes the line of progress away.
+    /// Removes the line of progress.
     package func endProgress() {
         guard showsProgress else { return }
         write("\r\u{1B}[K", to: STDERR_FILENO)
@@ -54,8 +52,7 @@ package struct Console: Sendable {
         }
     }
 
-    @discardableResult
-    private func write(_ text: String, to descriptor: Int32) -> Bool {
+    private func write(_ text: String, to descriptor: Int32) {
         write(Array(text.utf8), to: descriptor)
     }
 

@@ -94,7 +94,6 @@ package struct Invocation: Sendable {
     private static func usage(
         _ message: String, _ command: Command, _ hint: String? = nil
     ) -> CommandFailure {
-        CommandFailure(
-            message, hint: hint ?? "see \(command.name) --help", status: .usage)
+        CommandFailure(message, hint: hint ?? "see \(command.name) --help", status: .usage)
     }
 }

@@ -1,6 +1,6 @@
 import WakeCommand
 
-/// What the manual says beyond the commands.
+/// The parts of the manual that are not made from the commands.
 enum ClientManual {
     static let manual = Manual(
         section: 1, date: "2026-11-21", description: description,
@@ -19,7 +19,7 @@ enum ClientManual {
                 + "whether anything matched."),
         .text(
             "It looks when it is woken, by an anonymous event stream or by a push service, and "
-                + "every few hours anyway. `run` does all that until it is told to stop; `sync` "
+                + "every few hours anyway. `run` does all that until SIGTERM; `sync` "
                 + "looks once, for those who prefer a timer."),
         .text(
             "Each profile has one feed and shares nothing with any other: no state, no instance "
@@ -41,9 +41,10 @@ enum ClientManual {
             .entry(
                 "REVEILLE_MATCH_ID, REVEILLE_SECRET_ID",
                 "Set for the program of `--on-match`: a name for the match that stays the same "
-                    + "however often it is told, and the name of the secret. The publisher's note "
-                    + "is on standard input. A match is told when the program ends with status 0 "
-                    + "within 30 seconds; otherwise it is told again after a minute to six hours."),
+                    + "however often it is reported, and the name of the secret. The publisher's "
+                    + "note is on standard input. A match is delivered when the program ends with "
+                    + "status 0 within 30 seconds; otherwise it is tried again after a minute to "
+                    + "six hours."),
             .entry("REVEILLE_WARNING", "Set for the program of `--on-warning`: a stable word."),
             .entry(
                 "DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR",
@@ -55,9 +56,9 @@ enum ClientManual {
         [
             .text("Below the state directory of the profile, for its owner alone:"),
             .entry("client.conf", "What `init` wrote: lines of `name = value`."),
-            .entry("client.db", "The registration, how far the feed was checked, what is told."),
+            .entry("client.db", "The registration, how far the feed was checked, matches."),
             .entry("secrets/", "One file for each secret."),
-            .entry("lock, bell", "Held by the running client; rung by other commands."),
+            .entry("lock, changes", "Locked by the running client; written by other commands."),
             .entry("evidence-*", "Both halves of the proof that a feed has two histories."),
             .text(
                 "The cache directory holds batches as they were fetched and may be emptied at any "
@@ -87,7 +88,7 @@ enum ClientManual {
             .text(
                 "All clients send the same requests. A match causes none. The service is given "
                     + "a push token under a random instance token, if you register at all, and "
-                    + "nothing else; who fetches the feed is seen by whoever serves it, hence feed "
+                    + "nothing else; who fetches the feed is seen by its server, hence feed "
                     + "and service should be on different origins. With `--proxy` each purpose "
                     + "has a circuit of its own."),
             .text(

@@ -2,7 +2,7 @@ private import Glibc
 private import WakeCommand
 
 @main
-enum Main {
+enum ClientProgram {
     static func main() async {
         // A program that --on-match starts may close its input before the note is written.
         _ = signal(SIGPIPE, SIG_IGN)
@@ -20,7 +20,7 @@ enum Main {
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "
                     + "--service https://wake.example",
                 "reveille-client secrets add visit < secret.txt",
-                "reveille-client run --on-match /usr/local/bin/tell-me",
+                "reveille-client run --on-match /usr/local/bin/on-match",
                 "reveille-client sync --json",
                 "reveille-client register webpush < endpoint.txt",
                 "reveille-client unregister",

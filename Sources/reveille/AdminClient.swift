@@ -2,7 +2,7 @@ import Glibc
 import WakeCommand
 import WakeServer
 
-/// Asks the running daemon on its admin socket: one request, one answer, one connection.
+/// A client of the running service's admin socket: one request and one answer per connection.
 struct AdminClient {
     let address: Configuration.Address
 
@@ -13,8 +13,20 @@ struct AdminClient {
 
     private static let answerLimit = 1 << 20
 
-    func send(_ method: String, _ path: String, body: String = "") throws(CommandFailure) -> Answer
-    {
+    /// The body of an answer with status 200.
+    func get(_ path: String) throws(CommandFailure) -> [UInt8] {
+        let answer = try send("GET", path)
+        guard answer.status == 200 else { throw Self.refused(answer) }
+        return answer.body
+    }
+
+    static func refused(_ answer: Answer) -> CommandFailure {
+        CommandFailure("the service refused with status \(answer.status)")
+    }
+
+    func send(
+        _ method: String, _ path: String, body: String = ""
+    ) throws(CommandFailure) -> Answer {
         let descriptor = try connect()
         defer { close(descriptor) }
         let request =
@@ -55,8 +67,7 @@ struct AdminClient {
         guard fits, descriptor >= 0 else { return -1 }
         let connected = unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(
-                    descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
             }
         }
         if connected { return descriptor }

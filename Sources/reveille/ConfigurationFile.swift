@@ -1,13 +1,21 @@
+import Foundation
 import Glibc
 import WakeCommand
-import WakeFiles
 import WakeServer
+import WakeSystem
 
 /// Finds and reads the configuration file of a command.
 enum ConfigurationFile {
     static let option = Command.Option(
         "--config", value: "FILE",
-        "configuration file (default: ./reveille.conf, else /etc/reveille/reveille.conf)")
+        "configuration file (default: $REVEILLE_CONFIG, else the first of ./reveille.conf, "
+            + "/etc/reveille/reveille.conf, /var/lib/reveille/reveille.conf)")
+
+    static let environmentVariable = "REVEILLE_CONFIG"
+    /// Where the file is looked for when nothing names it, in this order.
+    private static let candidates = [
+        "reveille.conf", "/etc/reveille/reveille.conf", "/var/lib/reveille/reveille.conf",
+    ]
 
     static func load(_ invocation: Invocation) throws(CommandFailure) -> Configuration {
         let path = try locate(invocation)
@@ -31,11 +39,14 @@ enum ConfigurationFile {
 
     private static func locate(_ invocation: Invocation) throws(CommandFailure) -> String {
         if let path = invocation.value(option.name) { return path }
-        let candidates = ["reveille.conf", "/etc/reveille/reveille.conf"]
+        if let path = ProcessInfo.processInfo.environment[environmentVariable], path != "" {
+            return path
+        }
         guard let path = candidates.first(where: { Files.exists($0) }) else {
             throw CommandFailure(
-                "no configuration: neither \(candidates[0]) here nor \(candidates[1])",
-                hint: "name one with --config, or write a first one with `reveille init DIR`",
+                "no configuration: none of \(candidates.joined(separator: ", ")) can be seen",
+                hint: "run as the service's user, name one with --config, or write a first one"
+                    + " with `reveille init DIR`",
                 status: .configuration)
         }
         return path

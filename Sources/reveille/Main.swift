@@ -2,7 +2,7 @@ import Glibc
 import WakeCommand
 
 @main
-enum Main {
+enum ServiceProgram {
     static let version = "0.1.0"
 
     static let table = CommandTable(

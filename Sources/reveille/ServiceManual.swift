@@ -1,6 +1,6 @@
 import WakeCommand
 
-/// What the manual says beyond the commands.
+/// The parts of the manual that are not made from the commands.
 enum ServiceManual {
     static let manual = Manual(
         section: 8, date: "2026-11-21", description: description,
@@ -13,10 +13,11 @@ enum ServiceManual {
 
     private static let description: [Manual.Part] = [
         .text(
-            "An app instance makes a random instance token and leaves its push token under it. "
-                + "The service stores those two things only, hashed and sealed. Now and then it "
+            "An app instance makes a random instance token and registers its push token under "
+                + "it. The service stores those two things only, hashed and sealed. Now and then "
+                + "it "
                 + "broadcasts the same empty wake-up to everyone. Every woken client fetches the "
-                + "same signed feed and checks it locally; only the local user is told."),
+                + "same signed feed and checks it locally; only the local user sees a match."),
         .text(
             "`init` makes a directory with configuration, keys, an empty store and an empty feed; "
                 + "`serve` runs the service; `feed publish` adds to the feed; `broadcast` wakes "
@@ -27,7 +28,8 @@ enum ServiceManual {
     private static let environment = Manual.Section(
         "ENVIRONMENT",
         [
-            .entry("NOTIFY_SOCKET", "Set by the service manager; see sd_notify(3).")
+            .entry("REVEILLE_CONFIG", "The configuration file, when `--config` is not given."),
+            .entry("NOTIFY_SOCKET", "Set by the service manager; see sd_notify(3)."),
         ])
 
     private static let files = Manual.Section(
@@ -35,8 +37,9 @@ enum ServiceManual {
         [
             .entry(
                 "reveille.conf",
-                "Made by `init`, with an explanation of every line; `check` "
-                    + "explains what is in force."),
+                "Made by `init`, with an explanation of every line; `check` explains what is in "
+                    + "force. Looked for in the working directory, /etc/reveille and "
+                    + "/var/lib/reveille."),
             .entry("keys/", "The keys of store and feed, of mode 0600."),
             .entry("data/registrations.db", "The store; `audit` reads it."),
             .entry("feed/", "The signed feed: `head`, and batches below `b`."),

@@ -1,0 +1,169 @@
+/// The parts of a manual page that are not made from the table of commands.
+package struct Manual: Sendable {
+    /// A heading and the text under it.
+    package struct Section: Sendable {
+        let title: String
+        let parts: [Part]
+
+        package init(_ title: String, _ parts: [Part]) {
+            self.title = title
+            self.parts = parts
+        }
+    }
+
+    /// Words between backticks are set in bold.
+    package enum Part: Sendable {
+        case text(String)
+        /// A term and its explanation.
+        case entry(String, String)
+        /// Lines that are kept as they are.
+        case code([String])
+    }
+
+    /// Section of the system's manual: 1 for user commands, 8 for administration.
+    let section: Int
+    /// Date of the last change (ISO 8601).
+    let date: String
+    /// Beneath SYNOPSIS.
+    let description: [Part]
+    /// The exit statuses that this program knows.
+    let statuses: [ExitStatus]
+    /// After EXIT STATUS.
+    let sections: [Section]
+    /// Other pages, such as `systemd.service(5)`.
+    let seeAlso: [String]
+
+    package init(
+        section: Int = 1, date: String = "1970-01-01", description: [Part] = [],
+        statuses: [ExitStatus] = ExitStatus.allCases, sections: [Section] = [],
+        seeAlso: [String] = []
+    ) {
+        self.section = section
+        self.date = date
+        self.description = description
+        self.statuses = statuses
+        self.sections = sections
+        self.seeAlso = seeAlso
+    }
+}
+
+extension CommandTable {
+    /// The page for man(1), in the language of man(7).
+    package func manualPage() -> String {
+        var page = Roff()
+        page.comment("Made by `\(program) manual`.")
+        page.title(program, section: manual.section, date: manual.date, version: version)
+        page.macro("SH", "NAME")
+        page.fill("\(program) - \(summary)")
+        page.macro("SH", "SYNOPSIS")
+        page.fill(
+            marked: "\(Roff.bold(program)) \(Roff.italic("COMMAND")) "
+                + "[\(Roff.italic("OPTION"))...] [\(Roff.italic("WORD"))...]")
+        page.macro("SH", "DESCRIPTION")
+        set(manual.description, in: &page)
+        page.macro("SH", "COMMANDS")
+        for command in commands { describe(command, in: &page) }
+        page.macro("SH", "COMMON OPTIONS")
+        for option in commonOptions { page.entry(Self.term(of: option), option.help) }
+        page.entry(
+            "\(Roff.bold("--help")), \(Roff.bold("-h"))",
+            "after a command its help; alone a list of the commands")
+        page.entry(Roff.bold("--version"), "alone: the version")
+        page.macro("SH", "EXIT STATUS")
+        for status in manual.statuses {
+            page.entry(Roff.bold("\(status.rawValue)"), status.meaning)
+        }
+        for section in manual.sections {
+            page.macro("SH", section.title)
+            set(section.parts, in: &page)
+        }
+        page.macro("SH", "EXAMPLES")
+        page.fill("First steps:")
+        page.code(examples)
+        seeAlso(in: &page)
+        return page.text
+    }
+
+    /// Options that several commands have, described once.
+    private var commonOptions: [Command.Option] {
+        var common: [Command.Option] = []
+        for option in commands.flatMap(\.options) where isCommon(option) {
+            if !common.contains(where: { $0.isSame(as: option) }) { common.append(option) }
+        }
+        return common
+    }
+
+    private func isCommon(_ option: Command.Option) -> Bool {
+        commands.count { $0.options.contains { $0.isSame(as: option) } } > 2
+    }
+
+    private func describe(_ command: Command, in page: inout Roff) {
+        page.macro("SS", command.name)
+        page.fill(marked: synopsis(of: command))
+        page.macro("PP")
+        page.fill(Self.sentence(command.summary))
+        for operand in command.operands {
+            page.entry(Roff.italic(operand.name), operand.help)
+        }
+        for option in command.options where !isCommon(option) {
+            page.entry(Self.term(of: option), option.help)
+        }
+        for paragraph in command.notes.split(separator: "\n\n") {
+            let lines = paragraph.split(separator: "\n").map(String.init)
+            let words = lines.prefix { !$0.hasPrefix("  ") }
+            page.macro("PP")
+            page.fill(words.joined(separator: " "))
+            // Indented lines are a list, and stay one.
+            if words.count < lines.count { page.code(Array(lines[words.count...])) }
+        }
+        if !command.examples.isEmpty { page.code(command.examples) }
+    }
+
+    private func synopsis(of command: Command) -> String {
+        var line = Roff.bold("\(program) \(command.name)")
+        for operand in command.operands { line += " " + operand.usage(Roff.italic(operand.name)) }
+        for option in command.options { line += " [\(Self.term(of: option))]" }
+        return line
+    }
+
+    private static func term(of option: Command.Option) -> String {
+        Roff.bold(option.name) + (option.value.map { " " + Roff.italic($0) } ?? "")
+    }
+
+    private func set(_ parts: [Manual.Part], in page: inout Roff) {
+        var isFirst = true
+        for part in parts {
+            switch part {
+            case .text(let words):
+                // man(7): a heading begins a paragraph by itself.
+                if !isFirst { page.macro("PP") }
+                page.fill(words)
+            case .entry(let term, let words): page.entry(Roff.bold(term), words)
+            case .code(let lines): page.code(lines)
+            }
+            isFirst = false
+        }
+    }
+
+    private func seeAlso(in page: inout Roff) {
+        guard !manual.seeAlso.isEmpty else { return }
+        page.macro("SH", "SEE ALSO")
+        let names = manual.seeAlso.map { name in
+            let parts = name.split(separator: "(", maxSplits: 1)
+            guard parts.count == 2 else { return Roff.escaped(name) }
+            return Roff.bold(String(parts[0])) + "(" + parts[1]
+        }
+        page.fill(marked: names.joined(separator: ", "))
+    }
+
+    /// Help is lower case without a full stop; a manual is prose.
+    static func sentence(_ help: String) -> String {
+        help.prefix(1).uppercased() + help.dropFirst() + (help.hasSuffix(".") ? "" : ".")
+    }
+}
+
+extension Command.Option {
+    fileprivate func isSame(as other: Command.Option) -> Bool {
+        name == other.name && value == other.value && help == other.help
+    }
+}

@@ -1,0 +1,166 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A program that is run without a shell, with bytes on its standard input and a time limit.
+package struct Subprocess: Sendable {
+    /// The destination of its standard output.
+    package enum Output: Sendable {
+        case inherited
+        /// For callers whose own standard output is read by other programs.
+        case standardError
+        /// Standard output and standard error are discarded.
+        case nowhere
+    }
+
+    private let words: [String]
+    private let variables: [String]
+    private let input: [UInt8]
+    private let output: Output
+
+    /// - Parameters:
+    ///   - words: the program (found along PATH) and its arguments.
+    ///   - variables: `NAME=value`, added to the environment in place of those of the same names.
+    ///   - input: at most what a socket buffers (over 64 KiB, unix(7)); the rest is cut off.
+    package init(
+        _ words: [String], adding variables: [String], input: [UInt8], output: Output = .inherited
+    ) {
+        self.output = output
+        self.words = words
+        self.variables = variables
+        self.input = input
+    }
+
+    /// - Returns: whether it exited with status 0 in time. It is killed with all it started when
+    ///   the time is over or the task is cancelled.
+    package func run(for time: Duration) async -> Bool {
+        guard let child = spawn() else { return false }
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await child.exited() }
+            group.addTask {
+                try? await Task.sleep(for: time)
+                child.kill()
+                return false
+            }
+            // The waiting task decides: after a kill it returns as well.
+            var isFirst = true
+            for await success in group {
+                if success { group.cancelAll(); return true }
+                if isFirst { group.cancelAll() }
+                isFirst = false
+            }
+            return false
+        }
+    }
+
+    private func spawn() -> Child? {
+        // A socket and not a pipe: both ends close on exec from the start (socketpair(2)).
+        var ends: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
+        defer { for end in ends { close(end) } }
+        // Before the child exists: the other end is still open.
+        let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
+        unsafe input.withUnsafeBytes {
+            _ = unsafe send(ends[1], $0.baseAddress, $0.count, flags)
+        }
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO)
+        switch output {
+        case .inherited: break
+        case .standardError:
+            unsafe posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        case .nowhere:
+            for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+                unsafe posix_spawn_file_actions_addopen(
+                    &actions, descriptor, "/dev/null", O_WRONLY, 0)
+            }
+        }
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        // What this program ignores, the child must not; a group of its own can be killed whole.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        unsafe posix_spawnattr_setpgroup(&attributes, 0)
+        // Nor what this thread blocks, which on Dispatch's is nearly everything: no time limit
+        // and no SIGTERM would reach the child.
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        let use = Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP)
+        unsafe posix_spawnattr_setflags(&attributes, use)
+        return unsafe start(&actions, &attributes)
+    }
+
+    private func start(
+        _ actions: inout posix_spawn_file_actions_t, _ attributes: inout posix_spawnattr_t
+    ) -> Child? {
+        var environment: [String] = variables
+        // Of two with one name, shells and getenv(3) use different ones.
+        let names =
+            ServiceManager.variables
+            + variables.map { variable in String(variable.prefix { $0 != "=" }) }
+        var entry = unsafe environ
+        while let text = unsafe entry.pointee {
+            let variable = unsafe String(cString: text)
+            unsafe entry += 1
+            let isOurs = names.contains { variable.hasPrefix($0 + "=") }
+            if !isOurs { environment.append(variable) }
+        }
+        var arguments = unsafe words.map { unsafe strdup($0) } + [nil]
+        var values = unsafe environment.map { unsafe strdup($0) } + [nil]
+        defer {
+            unsafe arguments.forEach { unsafe free($0) }
+            unsafe values.forEach { unsafe free($0) }
+        }
+        var process: pid_t = 0
+        let status = unsafe posix_spawnp(
+            &process, words[0], &actions, &attributes, &arguments, &values)
+        return status == 0 ? Child(process) : nil
+    }
+}
+
+/// A running child, reaped once.
+private final class Child: Sendable {
+    private let process: pid_t
+    /// While it may be signalled: after it is reaped its number may belong to another process.
+    private let isThere = Mutex(true)
+
+    init(_ process: pid_t) {
+        self.process = process
+    }
+
+    /// Waits on a thread of its own, never on the cooperative pool.
+    func exited() async -> Bool {
+        await withCheckedContinuation { continuation in
+            DispatchQueue(label: "subprocess").async {
+                continuation.resume(returning: self.reap())
+            }
+        }
+    }
+
+    private func reap() -> Bool {
+        var information = unsafe siginfo_t()
+        // waitid(2), WNOWAIT: it stays a zombie, so its number stays its own.
+        while unsafe waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0 {
+            guard errno == EINTR else { return false }
+        }
+        return isThere.withLock { isThere in
+            isThere = false
+            var status: Int32 = 0
+            guard unsafe waitpid(process, &status, 0) == process else { return false }
+            return status == 0
+        }
+    }
+
+    func kill() {
+        isThere.withLock { isThere in
+            if isThere { _ = Glibc.kill(-process, SIGKILL) }
+        }
+    }
+}

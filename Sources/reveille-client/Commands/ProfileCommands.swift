@@ -1,0 +1,89 @@
+import WakeClient
+import WakeCommand
+import WakeSystem
+
+let initCommand = Command(
+    "init", "make a profile for a feed",
+    options: [
+        .init("--feed", value: "URL", "the directory that holds the feed's head"),
+        .init("--key", value: "KEY", "the feed's public key, 43 characters of base64url"),
+        .init("--service", value: "URL", "the wake-up service, for stream and registration"),
+        .init("--channel", value: "stream|poll", "how to learn of news; stream with a service"),
+        .init("--proxy", value: "HOST:PORT", "a SOCKS5 proxy for everything, such as Tor"),
+        .init("--daily-bytes", value: "N", "how many bytes of the feed a day may bring"),
+        .init("--cache-megabytes", value: "N", "how much to keep of the past, 64 by default"),
+        .init("--vapid", value: "KEY", "the service's public key for Web Push, 87 characters"),
+    ] + Profile.options,
+    examples: [
+        "reveille-client init --feed https://feed.example/feed/ --key KEY",
+        "reveille-client init --feed http://127.0.0.1:8080/feed/ --key KEY "
+            + "--service http://127.0.0.1:8080 --state ./try",
+    ]
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    var values = [
+        "feed": try invocation.required("--feed"), "key": try invocation.required("--key"),
+    ]
+    for key in ProfileFile.keys.dropFirst(2) { values[key] = invocation.value("--" + key) }
+    _ = try ProfilePushes.vapidKey(invocation)
+    let configuration = try ProfileFile.configuration(values, of: profile)
+    try ProfileFile(profile: profile).create(values)
+    do throws(ClientError) {
+        // Opens and closes the state once, to report faults of the directory now.
+        _ = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+    } catch {
+        try? Files.remove(profile.configurationFile)
+        throw CommandFailure(error)
+    }
+    return .success
+}
+
+let profilesCommand = Command(
+    "profiles", "list the profiles, one name a line",
+    options: [.init("--json", "as JSON")], examples: ["reveille-client profiles"],
+    notes: "Profiles made with --state are not among them: only you know where those are."
+) { invocation throws(CommandFailure) in
+    Report.show(try Profile.names(), as: "profiles", json: invocation.flag("--json"))
+    return .success
+}
+
+let forgetCommand = Command(
+    "forget", "remove a profile with everything in it",
+    options: [.init("--force", "also when the service may still hold a registration")]
+        + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let isForced = invocation.flag("--force")
+    let client: WakeClient?
+    do throws(ClientError) {
+        // First, for it moves a damaged state aside.
+        client = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+    } catch {
+        // The state need not be readable to be given up. No other process works with it: the lock
+        // was ours before the state was examined.
+        guard isForced, case .state(.newerVersion) = error else { throw CommandFailure(error) }
+        client = nil
+    }
+    if let client {
+        let unregistration = try DistributorUnregistration(profile, configuration)
+        do throws(ClientError) {
+            try await client.erase(force: isForced)
+        } catch {
+            throw CommandFailure(error)
+        }
+        _ = await unregistration.send()
+    }
+    try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
+        let secrets = profile.secrets()
+        for name in try secrets.names() { try secrets.remove(named: name) }
+    }
+    do throws(FileError) {
+        try profile.removeFiles()
+    } catch {
+        throw CommandFailure("the profile cannot be removed: \(error.reason)", status: .ioError)
+    }
+    return .success
+}

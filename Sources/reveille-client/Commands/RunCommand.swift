@@ -1,0 +1,172 @@
+import Synchronization
+import WakeClient
+import WakeCommand
+import WakeUnifiedPush
+
+let deliveryOptions: [Command.Option] =
+    [
+        .init("--on-match", value: "CMD", "run this for every match, without a shell"),
+        .init("--on-warning", value: "CMD", "run this for every warning, without a shell"),
+    ] + DesktopNotification.options
+
+let runCommand = Command(
+    "run", "listen, poll and report matches until SIGTERM",
+    options: deliveryOptions + [.init("--verbose", "log events on standard error")]
+        + Profile.options,
+    examples: [
+        "reveille-client run --on-match /usr/local/bin/on-match",
+        "systemd-run --user -p Type=notify reveille-client run",
+    ]
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    let configuration = try profile.configuration()
+    let isVerbose = invocation.flag("--verbose")
+    var environment = ClientEnvironment.live
+    environment.log = { event in
+        event.notifyServiceManager()
+        if isVerbose { Console().error("reveille-client: \(event.line)") }
+    }
+    let handler = ConsoleHandler(
+        onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+        desktop: DesktopNotification(invocation))
+    let client: WakeClient
+    do throws(ClientError) {
+        client = try WakeClient(
+            configuration, secrets: profile.secrets(), handler: handler,
+            environment: environment)
+    } catch {
+        throw CommandFailure(error)
+    }
+    let pushes = try ProfilePushes(profile: profile).connector(of: client, environment)
+    let end = RunEnd()
+    await TerminationSignal.cancels {
+        await withTaskCancellationHandler {
+            await run(client, beside: pushes, end)
+        } onCancel: {
+            ServiceManager.notifyStopping()
+        }
+    }
+    let failure = end.failure.withLock { $0 }
+    if let failure { throw CommandFailure(failure) }
+    return .success
+}
+
+private func run(_ client: WakeClient, beside pushes: UnifiedPushConnector?, _ end: RunEnd) async {
+    await withTaskGroup(of: Void.self) { group in
+        group.addTask {
+            do throws(ClientError) {
+                try await client.run(beside: pushes)
+            } catch {
+                end.failure.withLock { $0 = error }
+            }
+        }
+        if BusActivation.isPresent {
+            group.addTask { await BusActivation.waitForEnd() }
+        }
+        if let interval = ServiceManager.watchdog {
+            group.addTask { await prove(client, every: interval) }
+        }
+        await group.next()
+        group.cancelAll()
+    }
+}
+
+/// Notifies the watchdog of the service manager each time the client has answered from its state:
+/// one that hangs is restarted.
+private func prove(_ client: WakeClient, every interval: Duration) async {
+    while !Task.isCancelled {
+        _ = await client.status
+        ServiceManager.notifyAlive()
+        try? await Task.sleep(for: interval)
+    }
+}
+
+/// How `run` came to its end, when not by a signal.
+private final class RunEnd: Sendable {
+    let failure = Mutex<ClientError?>(nil)
+}
+
+extension ClientEvent {
+    /// Ready means that the profile is locked and listening has begun; the stream may still be
+    /// retried, with polling meanwhile.
+    fileprivate func notifyServiceManager() {
+        switch self {
+        case .started:
+            ServiceManager.notifyReady()
+            ServiceManager.notify(status: line)
+        case .stopped: break
+        default: ServiceManager.notify(status: line)
+        }
+    }
+
+    /// Fixed words and numbers.
+    fileprivate var line: String {
+        switch self {
+        case .started: "started"
+        case .stopped: "stopped"
+        case .streamConnected: "stream connected"
+        case .streamEnded(let seconds): "stream ended, retry in \(seconds) s"
+        case .cycleBegan: "cycle began"
+        case .cycleEnded(let batches): "cycle ended, \(batches) batches"
+        case .cycleFailed(let error, let seconds):
+            "cycle failed: \(error.code), retry in \(seconds) s"
+        case .keptBatchesDamaged(let count):
+            "\(count) damaged batches dropped, later secrets are not checked against them"
+        case .registered: "registered"
+        case .unregistered: "unregistered"
+        case .registrationFailed(let error, let seconds):
+            "registration failed: \(error.code), retry in \(seconds) s"
+        case .busConnected: "on the session bus"
+        case .busLost(let seconds): "no session bus, retry in \(seconds) s"
+        case .pushesRegistered: "the distributor brings pushes"
+        case .pushReceived: "push"
+        case .deliveryFailed(let seconds): "delivery failed, retry in \(seconds) s"
+        }
+    }
+}
+
+/// The session bus that started this program for a message. The client ends with that bus: in the
+/// next session it could not be reached, and its lock would keep out the client that a push starts.
+enum BusActivation {
+    /// D-Bus Specification, "Message Bus Starting Services": set for programs that a bus starts. A
+    /// service manager that starts a unit instead sets nothing, and ends it by itself.
+    static var isPresent: Bool { Environment.value("DBUS_STARTER_ADDRESS") != nil }
+
+    /// Returns when the bus has gone, or the task is cancelled.
+    static func waitForEnd() async {
+        do throws(BusError) {
+            let bus = try await BusConnection.session()
+            defer { bus.close() }
+            for await _ in bus.messages {}
+        } catch {
+            // It has gone already.
+        }
+    }
+}
+
+extension WakeClient {
+    /// Runs, woken by pushes as well. Pushes end with the client, never the client with them.
+    fileprivate func run(beside pushes: UnifiedPushConnector?) async throws(ClientError) {
+        guard let pushes else { return try await run() }
+        let end = await withTaskGroup(of: Result<Void, ClientError>?.self) { group in
+            group.addTask {
+                await pushes.run()
+                return nil
+            }
+            group.addTask {
+                do throws(ClientError) {
+                    return .success(try await self.run())
+                } catch {
+                    return .failure(error)
+                }
+            }
+            for await end in group {
+                guard let end else { continue }
+                group.cancelAll()
+                return end
+            }
+            return .success(())
+        }
+        try end.get()
+    }
+}

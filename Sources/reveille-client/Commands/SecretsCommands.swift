@@ -1,0 +1,82 @@
+import WakeClient
+import WakeCommand
+import WakeModel
+import WakeSystem
+
+let secretsAddCommand = Command(
+    "secrets add", "add what the feed is to be checked for, from standard input",
+    operands: [.init("ID", "its name, reported with a match; numbered without", .optional)],
+    options: Profile.options,
+    examples: [
+        "reveille-client secrets add visit < secret.txt",
+        "openssl rand -hex 32 | reveille-client secrets add",
+    ],
+    notes: """
+        One secret a line: hexadecimal or base64url of 16 to 1024 bytes, as the publisher reads
+        it; any other line is taken as the text it is, spaces and all. Of several lines ID gets a
+        number each.
+        """
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    var input = try Console().input(limit: 1 << 20)
+    defer { input.wipe() }
+    let lines = input.split(separator: UInt8(ascii: "\n")).map(decodeSecret)
+    guard !lines.isEmpty else {
+        throw CommandFailure(
+            "standard input holds no secret", hint: "secrets add ID < FILE", status: .usage)
+    }
+    let secrets = profile.secrets()
+    try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
+        let taken = Set(try secrets.names())
+        let names = names(for: lines.count, from: invocation.operands.first, besides: taken)
+        try secrets.add(zip(names, lines).map { ($0, $1) })
+        for name in names { Console().out(name) }
+    }
+    return .success
+}
+
+/// A name for each line: the one given, numbered when there are several lines, or a free number.
+private func names(for count: Int, from given: String?, besides taken: Set<String>) -> [String] {
+    if let given, !given.isEmpty {
+        return count == 1 ? [given] : (1...count).map { "\(given)-\($0)" }
+    }
+    let free = (1...(count + taken.count)).lazy.map { "secret-\($0)" }
+    return Array(free.filter { !taken.contains($0) }.prefix(count))
+}
+
+let secretsListCommand = Command(
+    "secrets list", "list the names of the secrets",
+    options: [.init("--json", "as JSON")] + Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    let names = try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
+        try profile.secrets().names()
+    }
+    Report.show(names, as: "secrets", json: invocation.flag("--json"))
+    return .success
+}
+
+let secretsRemoveCommand = Command(
+    "secrets remove", "remove a secret",
+    operands: [.init("ID", "its name", completion: .names { Profile.secretNames })],
+    options: Profile.options
+) { invocation throws(CommandFailure) in
+    let profile = try Profile(invocation)
+    _ = try profile.configuration()
+    try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
+        try profile.secrets().remove(named: invocation.operands[0])
+    }
+    return .success
+}
+
+/// A secret of a line as the publisher reads it: hexadecimal, else base64url, of at least 16 bytes;
+/// any other line is taken as it is.
+private func decodeSecret(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    var text = Array(line)
+    if text.last == UInt8(ascii: "\r") { text.removeLast() }
+    if let bytes = Hex.decode(text.span), bytes.count >= 16 { return bytes }
+    if let bytes = Base64URL.decode(text.span), bytes.count >= 16 { return bytes }
+    return text
+}

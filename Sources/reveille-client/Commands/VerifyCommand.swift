@@ -1,0 +1,221 @@
+import Glibc
+import WakeClient
+import WakeCommand
+import WakeFeed
+import WakeModel
+import WakeSystem
+
+let verifyCommand = Command(
+    "verify", "check downloaded feed files, without any request",
+    operands: [
+        .init("FILE", "heads and batches in any order, or directories of them", .many)
+    ],
+    options: [
+        .init("--key", value: "KEY", "the feed's public key, instead of the profile's"),
+        .init("--json", "as JSON"),
+    ] + Profile.options,
+    examples: [
+        "reveille-client verify head b/*",
+        "reveille-client verify /media/stick/feed --key KEY",
+    ],
+    notes: """
+        Signature, hash and order of each file, then whether they fit to each other: batches to the
+        batch before, and to what heads name. A key that took over is known from the head that
+        announced it, if that is among the files. Exit status 0: all are as they were signed; 65:
+        one is not; 74: one cannot be read.
+        """
+) { invocation throws(CommandFailure) in
+    guard !invocation.operands.isEmpty else {
+        throw CommandFailure("FILE is missing", hint: "see verify --help", status: .usage)
+    }
+    let key = try feedKey(invocation)
+    var paths: [String] = []
+    for operand in invocation.operands { paths += try files(in: operand) }
+    let console = Console()
+    let files = FeedArchive(paths, key: key) { done, all in
+        console.progress("verified \(done) of \(all) files")
+    }
+    console.endProgress()
+    let verdicts = files.verdicts
+    if invocation.flag("--json") {
+        console.out(bytes: verdictsJSON(verdicts))
+    } else {
+        for verdict in verdicts { console.out(bytes: verdictLine(verdict)) }
+    }
+    return exitStatus(of: verdicts)
+}
+
+private func feedKey(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
+    if let text = invocation.value("--key") {
+        guard let key = FeedKey(text: text) else {
+            throw CommandFailure("--key takes 43 characters of base64url", status: .usage)
+        }
+        return key
+    }
+    // The configuration was checked, key and all, when it was read.
+    let configuration = try Profile(invocation).configuration()
+    guard let key = FeedKey(text: configuration.feedKey) else {
+        throw CommandFailure(ClientError.configuration(.feedKey))
+    }
+    return key
+}
+
+/// A file as it is; of a directory, laid out as a feed or flat, what is named like a feed's files.
+private func files(in path: String) throws(CommandFailure) -> [String] {
+    guard let here = names(in: path) else { return [path] }
+    var found: [String] = []
+    if here.contains("head") { found.append(path + "/head") }
+    found += here.filter(FeedHead.isBatchName).sorted().map { "\(path)/\($0)" }
+    if here.contains("b") {
+        let batches = names(in: path + "/b") ?? []
+        found += batches.filter(FeedHead.isBatchName).sorted().map { "\(path)/b/\($0)" }
+    }
+    guard !found.isEmpty else {
+        throw CommandFailure(
+            "no head and no batch in a directory that was given",
+            hint: "files of other names are given one by one", status: .ioError)
+    }
+    return found
+}
+
+/// nil for what is no directory, or none that can be read: then it is a file, and said as one.
+private func names(in path: String) -> [String]? {
+    try? Files.names(in: path)
+}
+
+private func exitStatus(of verdicts: [FeedArchive.Verdict]) -> ExitStatus {
+    var status = ExitStatus.success
+    for case .failure(let fault) in verdicts.map(\.result) {
+        switch fault {
+        case .unreadable, .notRegular: if status == .success { status = .ioError }
+        default: status = .badData
+        }
+    }
+    return status
+}
+
+// MARK: Words
+
+/// Names of files may hold anything, also what a terminal obeys.
+private func printable(_ path: String) -> [UInt8] {
+    path.unicodeScalars.flatMap { scalar in
+        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+        return Array((isControl ? "?" : String(scalar)).utf8)
+    }
+}
+
+private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
+    let words: String
+    switch verdict.result {
+    case .success(.head(let head)):
+        words = "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
+    case .success(.batch(let header, _)):
+        words =
+            "ok, batch \(header.sequence), \(header.count) digests of "
+            + "\(header.width.rawValue) bytes"
+    case .failure(let fault):
+        words = fault.isUnreadable ? "unreadable, \(fault.words)" : "BAD, \(fault.words)"
+    }
+    return printable(verdict.path) + Array(": \(words)\n".utf8)
+}
+
+private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
+    var text = JSONText(capacity: 256 * (verdicts.count + 1))
+    var counts = (ok: 0, bad: 0, unreadable: 0)
+    text.beginObject()
+    text.beginArray("files")
+    for verdict in verdicts {
+        text.beginObject()
+        text.member("path", string: verdict.path)
+        switch verdict.result {
+        case .success(.head(let head)):
+            counts.ok += 1
+            text.member("result", string: "ok")
+            text.member("kind", string: "head")
+            text.member("sequence", number: head.sequence)
+            text.member("issued", number: head.issued)
+            text.member("expires", number: head.expires)
+        case .success(.batch(let header, _)):
+            counts.ok += 1
+            text.member("result", string: "ok")
+            text.member("kind", string: "batch")
+            text.member("sequence", number: header.sequence)
+            text.member("issued", number: header.issued)
+            text.member("digests", number: header.count)
+            text.member("width", number: header.width.rawValue)
+        case .failure(let fault):
+            if fault.isUnreadable { counts.unreadable += 1 } else { counts.bad += 1 }
+            text.member("result", string: fault.isUnreadable ? "unreadable" : "bad")
+            text.member("reason", string: fault.code)
+        }
+        text.endObject()
+    }
+    text.endArray()
+    text.member("ok", number: counts.ok)
+    text.member("bad", number: counts.bad)
+    text.member("unreadable", number: counts.unreadable)
+    text.endObject()
+    return text.bytes + [0x0A]
+}
+
+// Why a file was refused, for scripts and for people.
+
+extension FeedFile.Fault {
+    var isUnreadable: Bool {
+        switch self {
+        case .unreadable, .notRegular: true
+        case .notOfAFeed, .refused, .misnamed, .chain, .otherThanHead: false
+        }
+    }
+
+    /// A stable word.
+    var code: StaticString {
+        switch self {
+        case .unreadable: "unreadable"
+        case .notRegular: "not-a-file"
+        case .notOfAFeed: "not-of-a-feed"
+        case .misnamed: "misnamed"
+        case .chain: "chain"
+        case .otherThanHead: "other-than-head"
+        case .refused(.truncated): "truncated"
+        case .refused(.tooLarge): "too-large"
+        case .refused(.badSignature): "bad-signature"
+        case .refused(.wrongFeed): "wrong-feed"
+        case .refused(.rollback): "rollback"
+        case .refused(.fork): "fork"
+        case .refused(.malformedHead): "malformed-head"
+        case .refused(.corruptBatch(.payloadHash)): "payload-hash"
+        case .refused(.corruptBatch(.order)): "order"
+        case .refused(.corruptBatch(.reservedBytes)), .refused(.corruptBatch(.shape)),
+            .refused(.corruptBatch(.sequence)), .refused(.corruptBatch(.size)):
+            "malformed-batch"
+        }
+    }
+
+    var words: String {
+        switch self {
+        case .unreadable(let error): error.reason
+        case .notRegular: "it is no regular file"
+        case .notOfAFeed: "it is neither a head nor a batch"
+        case .misnamed: "it holds another batch than its name says"
+        case .chain(let sequence): "it does not follow batch \(sequence)"
+        case .otherThanHead(let sequence): "a head names another batch \(sequence)"
+        case .refused(let error): Self.words(error)
+        }
+    }
+
+    private static func words(_ error: FeedError) -> String {
+        switch error {
+        case .truncated: "its end is missing"
+        case .tooLarge: "it is longer than it may be"
+        case .badSignature: "it is not signed with this feed's key"
+        case .wrongFeed: "it is signed for another feed"
+        case .rollback: "it is older than another"
+        case .fork(let sequence): "two different batches were signed as number \(sequence)"
+        case .malformedHead: "it is signed, but no head of this version"
+        case .corruptBatch(.payloadHash): "its contents are not what was signed"
+        case .corruptBatch(.order): "it is signed, but its digests are not ascending"
+        case .corruptBatch: "it is signed, but no batch of this version"
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import WakeClient
+import WakeCommand
+import WakeSystem
+
+/// Checks of the files of a profile, and of the room for them.
+struct ProfileChecks {
+    let profile: Profile
+
+    func findings(_ configuration: ClientConfiguration) -> [Finding] {
+        let state =
+            Self.check(profile.stateDirectory, "state-directory")
+            ?? .ok("state-directory", "for its owner alone")
+        return [state, cacheDirectory(), secrets()] + disk(configuration)
+    }
+
+    private func cacheDirectory() -> Finding {
+        let subject = "cache-directory"
+        guard Files.exists(profile.cacheDirectory) else { return .ok(subject, "not there yet") }
+        guard let finding = Self.check(profile.cacheDirectory, subject) else {
+            return .ok(subject, "for its owner alone")
+        }
+        // The client works without a cache.
+        return .warning(
+            subject, finding.text + "; nothing is kept for secrets added later", hint: finding.hint)
+    }
+
+    /// nil when nobody else can reach the directory.
+    private static func check(_ path: String, _ subject: String) -> Finding? {
+        guard let status = try? FileStatus(of: path) else {
+            return .failed(subject, "it cannot be looked at", hint: "see who owns what is above it")
+        }
+        if status.isPrivate, status.isDirectory { return nil }
+        if status.isLink || !status.isDirectory {
+            return .failed(
+                subject, "it is a symbolic link or no directory",
+                hint: "put a directory in its place")
+        }
+        return status.mode & 0o077 != 0
+            ? .failed(subject, "it is open to others", hint: "chmod 700 it")
+            : .failed(subject, "it belongs to somebody else", hint: "chown it, or use another")
+    }
+
+    private func secrets() -> Finding {
+        do throws(SecretDirectory.Fault) {
+            // Read as a cycle reads them: one file that others can read stops it.
+            var count = 0
+            try profile.secrets().lend { _, _ in count += 1 }
+            guard count > 0 else {
+                return .warning(
+                    "secrets", "there is nothing to check the feed for",
+                    hint: "reveille-client secrets add ID < FILE")
+            }
+            return .ok("secrets", count == 1 ? "1 secret" : "\(count) secrets")
+        } catch {
+            return .failed(
+                "secrets", CommandFailure(error).message,
+                hint: "chmod 700 secrets, chmod 600 its files")
+        }
+    }
+
+    private func disk(_ configuration: ClientConfiguration) -> [Finding] {
+        let mebibyte = 1 << 20
+        var findings: [Finding] = []
+        if let free = try? Files.freeBytes(at: profile.stateDirectory) {
+            let text = "\(free / mebibyte) MiB free for the state"
+            findings.append(
+                free < 4 * mebibyte
+                    ? .failed("disk", text, hint: "make room: nothing can be stored or reported")
+                    : .ok("disk", text))
+        }
+        let cache =
+            Files.exists(profile.cacheDirectory)
+            ? profile.cacheDirectory : Files.parent(of: profile.cacheDirectory) ?? "/"
+        if let free = try? Files.freeBytes(at: cache), free < configuration.cacheCapacity {
+            findings.append(
+                .warning(
+                    "cache-disk", "\(free / mebibyte) MiB free for the cache",
+                    hint: "batches that are not kept cannot be checked for secrets added later"))
+        }
+        return findings
+    }
+}
+
+/// Checks of the state that the client has written.
+struct StateChecks {
+    let diagnostics: ProfileDiagnostics
+    let configuration: ClientConfiguration
+
+    func findings() -> [Finding] {
+        let holder = ProfileDiagnostics.holder(of: configuration)
+        let client = Finding.ok("client", holder.map { "running, process \($0)" } ?? "not running")
+        // Opening the state further would create one.
+        guard let version = diagnostics.stateVersion else {
+            let hint = "reveille-client sync, or run, makes it"
+            return [.warning("state", "there is none yet", hint: hint), client]
+        }
+        var findings: [Finding] = [.ok("state", "whole, version \(version)"), client]
+        do throws(ClientError) {
+            let status = try ProfileAccess(configuration).status()
+            findings += [Self.registration(status.registration)] + Self.findings(status)
+        } catch {
+            findings.append(.failed("state", error))
+        }
+        let cached = diagnostics.cached()
+        let batches = cached.batches == 1 ? "1 batch" : "\(cached.batches) batches"
+        return findings + [.ok("cache", "\(batches), \(cached.bytes / 1024) KiB")]
+    }
+
+    private static func registration(_ state: RegistrationState) -> Finding {
+        let subject = "registration"
+        return switch state {
+        case .none, .registered: .ok(subject, Report.word(state))
+        case .suspended:
+            .warning(
+                subject, "switched off by the publisher for now",
+                hint: "it is made when the publisher allows it again")
+        case .registering(let failure):
+            .warning(
+                subject, "on its way",
+                hint: failure.flatMap(CommandFailure.hint) ?? "run and sync keep trying")
+        case .unregistering:
+            .warning(
+                subject, "being given up, and not acknowledged yet",
+                hint: "run and sync keep trying")
+        }
+    }
+
+    private static func findings(_ status: ClientStatus) -> [Finding] {
+        let checks: [(isShown: Bool, finding: Finding)] = [
+            (
+                status.matchesToDeliver > 0,
+                .warning(
+                    "delivery", "\(status.matchesToDeliver) matches wait to be reported",
+                    hint: "run and sync report them; does the program of --on-match end with 0?")
+            ),
+            (
+                status.isForked,
+                .failed(
+                    "history", "two histories of the feed were seen: nothing newer is checked",
+                    hint: CommandFailure.hint(.fork))
+            ),
+            (
+                status.isRetired,
+                .warning(
+                    "publisher", "the feed has ended", hint: "reveille-client forget removes it")
+            ),
+            (
+                status.pausedUntil != nil,
+                .warning(
+                    "publisher", "wakes are paused", hint: "polling goes on; it ends by itself")
+            ),
+            (
+                status.waitingUntil != nil,
+                .warning(
+                    "budget",
+                    Report.waiting(status.batchesWaiting, until: status.waitingUntil ?? 0),
+                    hint: "a larger daily-bytes in client.conf brings them sooner")
+            ),
+            (
+                status.sharesOrigin,
+                .warning(
+                    "origins", "feed and service share an origin",
+                    hint: "one operator sees who registers and who fetches; ask for a feed "
+                        + "elsewhere, or use --proxy")
+            ),
+        ]
+        return checks.filter(\.isShown).map(\.finding)
+    }
+
+    /// Empty unless a UnifiedPush distributor was chosen.
+    func pushes(_ profile: Profile) async -> [Finding] {
+        do throws(CommandFailure) {
+            return try await PushStatus(profile, configuration).finding.map { [$0] } ?? []
+        } catch {
+            return [.failed("pushes", error.message, hint: error.hint, status: error.status)]
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import WakeClient
+import WakeCommand
+import WakeSystem
+import WakeUnifiedPush
+
+/// Checks of the feed and the service over the network.
+enum NetworkChecks {
+    /// Whether requests can be made at all, for profiles that cannot be examined further.
+    static func library() -> Finding {
+        do throws(ClientError) {
+            try ProfileDiagnostics.checkLibrary()
+            return loaded
+        } catch {
+            return .failed("libcurl", error)
+        }
+    }
+
+    private static let loaded = Finding.ok("libcurl", "it can be loaded")
+
+    static func findings(
+        _ diagnostics: ProfileDiagnostics, _ configuration: ClientConfiguration
+    ) async -> [Finding] {
+        let transport: ProfileDiagnostics.Transport
+        do throws(ClientError) {
+            transport = try diagnostics.transport()
+        } catch {
+            return [.failed("libcurl", error)]
+        }
+        var findings = [loaded]
+        do throws(ClientError) {
+            findings += Self.findings(try await diagnostics.feed(by: transport))
+        } catch {
+            findings.append(.failed("feed", error))
+        }
+        do throws(ClientError) {
+            if let stream = try await diagnostics.stream(by: transport) {
+                findings.append(.ok("service", "it answers"))
+                findings.append(finding(stream, configuration.channel))
+            }
+        } catch {
+            findings.append(.failed("service", error))
+        }
+        return findings
+    }
+
+    private static func findings(_ feed: ProfileDiagnostics.Feed) -> [Finding] {
+        var text = "signed, at batch \(feed.sequence)"
+        if feed.unchecked > 0 { text += ", \(feed.unchecked) not checked yet" }
+        let head =
+            feed.isExpired
+            ? Finding.warning(
+                "feed", text + ", but its head has expired",
+                hint: "the publisher is silent, or somebody holds newer heads back")
+            : .ok("feed", text)
+        let tolerance: Int64 = 600
+        let difference: String
+        if let ahead = feed.serverAhead, abs(ahead) > tolerance {
+            difference = "\(abs(ahead)) s \(ahead > 0 ? "behind" : "ahead of") the feed's server"
+        } else if feed.isFromFuture {
+            difference = "\(-feed.age) s behind the feed's head"
+        } else {
+            return [head, .ok("clock", "the head was signed \(max(0, feed.age)) s ago")]
+        }
+        return [
+            head, .warning("clock", difference, hint: "set the clock: timedatectl set-ntp true"),
+        ]
+    }
+
+    private static func finding(
+        _ stream: ProfileDiagnostics.Stream, _ channel: ClientConfiguration.Channel
+    ) -> Finding {
+        let hint =
+            channel == .stream
+            ? "until it works, polling finds what is new" : "this profile polls and needs none"
+        return switch stream {
+        case .works: .ok("stream", "it stands and speaks")
+        case .refused(let status):
+            .warning("stream", "the service answered \(status) and no stream", hint: hint)
+        case .silent: .warning("stream", "it ended without a word", hint: hint)
+        }
+    }
+}
+
+/// Checks of the user's session: its bus, its notifications, its systemd units.
+enum DesktopChecks {
+    /// Looks names up on the session bus; nothing is started.
+    static func session() async -> [Finding] {
+        do throws(BusError) {
+            let bus = try await BusConnection.session()
+            defer { bus.close() }
+            let isShown = try await names(on: bus).contains("org.freedesktop.Notifications")
+            return [
+                .ok("bus", "there is a session bus"),
+                .ok(
+                    "notifications",
+                    isShown ? "they can be shown" : "nobody shows any here; --notify would fail"),
+            ]
+        } catch {
+            // Servers have none, and need none.
+            return [.ok("bus", "no session bus; --notify and pushes would need one")]
+        }
+    }
+
+    /// The names in use, and those whose owners the bus would start.
+    private static func names(on bus: BusConnection) async throws(BusError) -> Set<String> {
+        var names: Set<String> = []
+        for member in ["ListNames", "ListActivatableNames"] {
+            let answer = try await bus.call(
+                .call(
+                    "org.freedesktop.DBus", path: "/org/freedesktop/DBus",
+                    interface: "org.freedesktop.DBus", member: member))
+            guard case .array(_, let values)? = answer.body.first else { continue }
+            for case .string(let name) in values {
+                names.insert(String(decoding: name, as: UTF8.self))
+            }
+        }
+        return names
+    }
+
+    /// Empty where there is no systemd.
+    static func units() async -> [Finding] {
+        let folders = (Environment.value("PATH") ?? "").split(separator: ":")
+        guard folders.contains(where: { Files.exists("\($0)/systemctl") }) else { return [] }
+        for unit in ["reveille-client.service", "reveille-client-sync.timer"] {
+            guard await systemctl("is-enabled", unit) else { continue }
+            if await systemctl("is-active", unit) { return [.ok("unit", "\(unit) is active")] }
+            return [
+                .warning(
+                    "unit", "\(unit) is enabled and not active",
+                    hint: "systemctl --user start \(unit)")
+            ]
+        }
+        return [
+            .warning(
+                "unit", "neither service nor timer is enabled for this user",
+                hint: "systemctl --user enable --now reveille-client.service, unless something "
+                    + "else starts the client")
+        ]
+    }
+
+    private static func systemctl(_ verb: String, _ unit: String) async -> Bool {
+        let words = ["systemctl", "--user", "--quiet", verb, unit]
+        return await Subprocess(words, adding: [], input: [], output: .nowhere)
+            .run(for: .seconds(10))
+    }
+}

@@ -1,0 +1,134 @@
+import Synchronization
+import WakeClient
+import WakeCommand
+import WakeFeed
+import WakeModel
+import WakeSystem
+
+/// Reports matches on standard output and warnings on standard error, or to programs, and to the
+/// desktop.
+final class ConsoleHandler: MatchHandler {
+    /// Standard output, the program or the desktop did not take a match.
+    struct NotDelivered: Error {}
+
+    private let onMatch: [String]
+    private let onWarning: [String]
+    private let desktop: DesktopNotification?
+    private let quiet: Bool
+    private let delivered = Mutex<[Match]>([])
+    /// Matches that the program or the desktop took and the other one did not.
+    private let ran = Mutex<Set<String>>([])
+    private let shown = Mutex<Set<String>>([])
+    private let outputFailed = Atomic(false)
+
+    /// - Parameters:
+    ///   - onMatch: the path of a program, or a command line, split at spaces; empty reports
+    ///     on standard output.
+    ///   - desktop: shows matches and warnings as well; both must succeed.
+    ///   - quiet: collects, and leaves standard output alone.
+    init(
+        onMatch: String? = nil, onWarning: String? = nil, desktop: DesktopNotification? = nil,
+        quiet: Bool = false
+    ) {
+        self.desktop = desktop
+        self.onMatch = Self.words(onMatch)
+        self.onWarning = Self.words(onWarning)
+        self.quiet = quiet
+    }
+
+    private static func words(_ line: String?) -> [String] {
+        guard let line else { return [] }
+        // Homes may have spaces in their names.
+        if line.hasPrefix("/"), Files.exists(line) { return [line] }
+        return line.split(separator: " ").map(String.init)
+    }
+
+    /// The matches delivered in this process.
+    var matches: [Match] { delivered.withLock { $0 } }
+
+    /// Standard output did not take a whole match: it is reported another time.
+    var hasOutputFailed: Bool { outputFailed.load(ordering: .relaxed) }
+
+    /// Matches are collected only, and delivered when the collection was written.
+    var onlyCollects: Bool { quiet && onMatch.isEmpty && desktop == nil }
+
+    func handle(_ match: Match) async throws {
+        // Not cut short by SIGTERM: a half delivered match would be delivered again.
+        let delivery = Task {
+            // Each is tried, whatever becomes of the other.
+            let isRun = await run(match)
+            let isShown = await show(match)
+            return isRun && isShown
+        }
+        guard await delivery.value else { throw NotDelivered() }
+        if onMatch.isEmpty, !quiet, !Console().out(bytes: line(match)) {
+            outputFailed.store(true, ordering: .relaxed)
+            throw NotDelivered()
+        }
+        _ = ran.withLock { $0.remove(match.id.text) }
+        _ = shown.withLock { $0.remove(match.id.text) }
+        delivered.withLock { $0.append(match) }
+    }
+
+    /// True when there is nothing to run, or it has succeeded before.
+    private func run(_ match: Match) async -> Bool {
+        if onMatch.isEmpty || ran.withLock({ $0.contains(match.id.text) }) { return true }
+        let variables = [
+            "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
+        ]
+        let child = Subprocess(
+            onMatch, adding: variables, input: match.note,
+            output: quiet ? .standardError : .inherited)
+        let hasRun = await child.run(for: .seconds(30))
+        if hasRun {
+            ran.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: the program of --on-match failed; it is run again later")
+        }
+        return hasRun
+    }
+
+    /// True when there is nothing to show, or it was shown before.
+    private func show(_ match: Match) async -> Bool {
+        guard let desktop, !shown.withLock({ $0.contains(match.id.text) }) else { return true }
+        let isShown = await desktop.show(match)
+        if isShown {
+            shown.withLock { _ = $0.insert(match.id.text) }
+        } else {
+            Console().error(
+                "reveille-client: no notification could be shown; it is tried again later")
+        }
+        return isShown
+    }
+
+    func handle(_ warning: Warning) async {
+        if !onWarning.isEmpty {
+            let child = Subprocess(
+                onWarning, adding: ["REVEILLE_WARNING=\(warning.code)"],
+                input: Array("\(Report.warning(warning))\n".utf8),
+                output: quiet ? .standardError : .inherited)
+            _ = await child.run(for: .seconds(30))
+        }
+        if let desktop { _ = await desktop.show(warning) }
+        Console().error("reveille-client: warning: \(Report.warning(warning))")
+    }
+
+    /// `match ID SECRET NOTE`, the note as JSON text so that it stays on its line.
+    private func line(_ match: Match) -> [UInt8] {
+        var text = Array("match \(match.id.text) \(match.secretID) ".utf8)
+        text += Self.json(match.note)
+        text.append(UInt8(ascii: "\n"))
+        return text
+    }
+
+    /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8.
+    static func json(_ note: [UInt8]) -> [UInt8] {
+        let isText = (try? UTF8Span(validating: note.span)) != nil
+        let content = isText ? note : Array("base64url:".utf8) + Base64URL.encode(note.span)
+        var text = JSONText()
+        text.member("", string: content.span)
+        // Without the empty name and its colon.
+        return Array(text.bytes.dropFirst(3))
+    }
+}

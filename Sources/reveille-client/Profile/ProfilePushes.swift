@@ -1,0 +1,104 @@
+import WakeClient
+import WakeCommand
+import WakeSystem
+import WakeUnifiedPush
+
+/// The UnifiedPush side of a profile: its distributor, its name on the session bus, and the file
+/// by which the bus starts its client.
+struct ProfilePushes {
+    let profile: Profile
+
+    static func vapidKey(_ invocation: Invocation) throws(CommandFailure) -> String? {
+        guard let text = invocation.value("--vapid") else { return nil }
+        guard VAPIDKeyText(Array(text.utf8)) != nil else {
+            throw CommandFailure(
+                "a VAPID key is 87 characters of base64url",
+                hint: "`reveille check` shows the service's public key", status: .usage)
+        }
+        return text
+    }
+
+    /// The connector that delivers pushes to a client; nil when no distributor is chosen.
+    func connector(
+        of client: WakeClient, _ environment: ClientEnvironment
+    ) throws(CommandFailure) -> UnifiedPushConnector? {
+        let values = try ProfileFile(profile: profile).values()
+        guard let distributor = values["distributor"] else { return nil }
+        do throws(UnifiedPushError) {
+            return try UnifiedPushConnector(
+                client, name: busName, distributor: distributor,
+                description: "Reveille: wake-ups without content", vapidKey: values["vapid"],
+                environment: environment)
+        } catch {
+            throw ProfileFile.failure("names no distributor, or a key that is none")
+        }
+    }
+
+    /// The profile's name when it lies among the named profiles.
+    private var name: String? {
+        let directory = profile.stateDirectory
+        guard let base = try? Profile.stateBase(), directory.hasPrefix(base + "/") else {
+            return nil
+        }
+        let name = String(directory.dropFirst(base.utf8.count + 1))
+        return Profile.isName(name) ? name : nil
+    }
+
+    /// This profile's name on the session bus: one for each, and the same at every start.
+    var busName: String {
+        let prefix = "org.reveille.Client."
+        if let name { return prefix + "profile_" + name }
+        // FNV-1a: distinguishes the directories of one person, no more.
+        let path = (try? Files.resolve(profile.stateDirectory)) ?? profile.stateDirectory
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        return prefix + "state_" + String(hash, radix: 16)
+    }
+
+    /// The options that select this profile.
+    var options: [String] {
+        name.map { ["--profile", $0] } ?? ["--state", profile.stateDirectory]
+    }
+
+    /// The path of the file by which the bus starts this profile's client.
+    func activationPath() throws(CommandFailure) -> String {
+        ActivationFile.path(for: busName, data: try Profile.base("XDG_DATA_HOME", ".local/share"))
+    }
+}
+
+/// Unregisters from a distributor: what must be known is read first, since unregistering from the
+/// service wipes it.
+struct DistributorUnregistration {
+    private let record: DistributorRecord?
+    private let activation: String
+
+    init(_ profile: Profile, _ configuration: ClientConfiguration) throws(CommandFailure) {
+        activation = try ProfilePushes(profile: profile).activationPath()
+        record = try mapError(CommandFailure.init) { () throws(ClientError) in
+            try ProfileAccess(configuration).distributor()
+        }
+    }
+
+    /// - Returns: false when the distributor could not be informed. One that is gone need not be.
+    func send() async -> Bool {
+        try? ActivationFile.remove(activation)
+        do throws(BusError) {
+            let bus = try await BusConnection.session()
+            defer { bus.close() }
+            try? await bus.reloadServices()
+            if let record { try await bus.unregister(record) }
+            return true
+        } catch {
+            return record == nil
+        }
+    }
+}
+
+extension BusConnection {
+    /// Has the bus read its folders again: it may not have noticed a new file.
+    func reloadServices() async throws(BusError) {
+        let bus = "org.freedesktop.DBus"
+        _ = try await call(
+            .call(bus, path: "/org/freedesktop/DBus", interface: bus, member: "ReloadConfig"))
+    }
+}

@@ -1,0 +1,136 @@
+import WakeAudit
+import WakeCommand
+import WakeServer
+import WakeSystem
+
+/// `reveille audit`: checks a database against the privacy policy, beside the service or elsewhere.
+enum AuditCommand {
+    static let command = Command(
+        "audit", "check that a database holds what the policy says and nothing else",
+        operands: [.init("FILE", "the database, e.g. data/registrations.db; it is only read")],
+        options: [
+            .init("--policy", value: "FILE", "privacy.json to check against (default: built in)"),
+            .init("--keys", value: "FILE", "the key file: opens every row and checks its contents"),
+            .init("--logs", value: "FILE|-", "lines of the log: nothing but declared events"),
+            .init("--json", "one JSON object instead of lines"),
+            .init("--tell", "report the verdict to the running service: its page shows it"),
+            ConfigurationFile.option,
+        ],
+        examples: [
+            "reveille audit /var/lib/reveille/data/registrations.db",
+            "reveille audit copy/registrations.db --json",
+            "reveille audit /var/lib/reveille/data/registrations.db --tell",
+            "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit FILE --logs -",
+        ],
+        notes: """
+            No locks are taken, so it works beside a running service; if that writes meanwhile, the
+            audit starts over, and gives up after three times. A copy should lie alone in a
+            directory of its own: any other file there is reported. It needs no keys.
+
+            --tell hands the verdict and the SHA-256 of the file, no date, to the service that runs
+            here (its admin socket is found by --config); GET / shows them until it is restarted.
+            When the service cannot be reached, a clean audit ends with 75.
+
+            exit status: 0 clean, 3 violations, 4 not audited
+            """,
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
+
+    /// Bytes of a log that are read at most.
+    private static let logBytes = 1 << 28
+
+    private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+        let console = Console()
+        let service = try service(invocation)
+        let policy = try policy(invocation)
+        let log = try log(invocation)
+        let audit = Audit(
+            path: invocation.operands[0], policy: policy, keyFile: invocation.value("--keys"),
+            log: log)
+        let report = try mapError(failure) { () throws(AuditFailure) in
+            defer { console.endProgress() }
+            return try audit.run { check, permille in
+                console.progress("\(check.word) \(permille / 10) %")
+            }
+        }
+        if invocation.flag("--json") {
+            console.out(bytes: report.json(program: "reveille \(ServiceProgram.version)"))
+        } else {
+            console.out(report.text, terminator: "")
+        }
+        guard let service else { return report.isClean ? .success : .violations }
+        do throws(CommandFailure) {
+            try send(report, to: service)
+        } catch {
+            // Violations count more than a service that cannot be reached.
+            guard report.isClean else {
+                console.error("reveille: \(error.message)")
+                return .violations
+            }
+            throw error
+        }
+        return report.isClean ? .success : .violations
+    }
+
+    /// The running service, with `--tell`.
+    private static func service(_ invocation: Invocation) throws(CommandFailure) -> AdminClient? {
+        guard invocation.flag("--tell") else { return nil }
+        guard invocation.value("--policy") == nil else {
+            throw CommandFailure(
+                "--tell and --policy exclude each other",
+                hint: "the page shows verdicts against the policy it shows",
+                status: .usage)
+        }
+        return AdminClient(address: try ConfigurationFile.load(invocation).admin)
+    }
+
+    private static func send(
+        _ report: AuditReport, to service: AdminClient
+    ) throws(CommandFailure) {
+        let notClean = AuditCheck.allCases.count {
+            [.violation, .notLooked].contains(report.verdict(of: $0))
+        }
+        let verdict = AuditVerdict(violations: notClean, fileHash: report.facts.fileHash)
+        let answer: AdminClient.Answer
+        do throws(CommandFailure) {
+            answer = try service.send(
+                "PUT", "/v1/audit", body: String(decoding: verdict.encode(), as: UTF8.self))
+        } catch {
+            throw CommandFailure(
+                "the audit is done, but could not be reported: \(error.message)", hint: error.hint,
+                status: error.status)
+        }
+        guard answer.status == 204 else {
+            throw CommandFailure(
+                "the audit is done, but the service refused the report: status \(answer.status)",
+                hint: "is it of this version?")
+        }
+        Console().error("reported to the service; GET / shows it")
+    }
+
+    private static func policy(_ invocation: Invocation) throws(CommandFailure) -> AuditPolicy {
+        var document = PrivacyPolicy.document
+        if let path = invocation.value("--policy") {
+            document = try read(path, limit: 1 << 20)
+        }
+        return try mapError(failure) { () throws(AuditFailure) in try AuditPolicy(document) }
+    }
+
+    private static func log(_ invocation: Invocation) throws(CommandFailure) -> [UInt8]? {
+        guard let path = invocation.value("--logs") else { return nil }
+        if path == "-" { return try Console().input(limit: logBytes) }
+        return try read(path, limit: logBytes)
+    }
+
+    private static func read(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
+        do throws(FileError) {
+            return try Files.readGiven(path, limit: limit)
+        } catch {
+            throw CommandFailure("\(path): \(error.reason)", status: .notAudited)
+        }
+    }
+
+    private static func failure(_ failure: AuditFailure) -> CommandFailure {
+        let lines = failure.message.split(separator: "\nhint: ", maxSplits: 1).map(String.init)
+        return CommandFailure(lines[0], hint: lines.count > 1 ? lines[1] : nil, status: .notAudited)
+    }
+}

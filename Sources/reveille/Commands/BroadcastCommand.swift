@@ -1,0 +1,260 @@
+import Foundation
+import WakeCommand
+import WakeModel
+import WakeServer
+import WakeSystem
+
+/// `reveille broadcast`: one wake-up to everyone.
+enum BroadcastCommand {
+    static let command = Command(
+        "broadcast", "wake everyone now",
+        options: [
+            ConfigurationFile.option,
+            .init("--force", "although the feed has nothing newer than the last broadcast"),
+            .init("--no-wait", "return once event streams are woken; pushes go on"),
+            .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
+            .init(
+                "--simulate", value: "ROWS",
+                "simulate a broadcast to this many registrations; needs no running service"),
+        ],
+        examples: [
+            "reveille broadcast", "reveille broadcast --dry-run",
+            "reveille broadcast --simulate 50000000",
+        ],
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
+
+    private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        let configuration = try ConfigurationFile.load(invocation)
+        if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
+            return try SimulationReport.show(rows, configuration)
+        }
+        if invocation.flag("--dry-run") { return try plan(configuration) }
+        let run = try send(configuration, force: invocation.flag("--force"))
+        guard let run, !invocation.flag("--no-wait") else { return .success }
+        for line in try planLines(configuration) { Console().error(line) }
+        return try await watch(run, configuration)
+    }
+
+    static let notNewer = CommandFailure(
+        "the feed has nothing newer than the last broadcast",
+        hint: "publish first, or add --force")
+
+    /// Asks the running service for a broadcast, and prints the result.
+    /// - Returns: the number of the broadcast run that follows; nil without a gateway.
+    static func send(_ configuration: Configuration, force: Bool) throws(CommandFailure) -> Int? {
+        let admin = AdminClient(address: configuration.admin)
+        let answer = try admin.send("POST", "/v1/broadcast", body: force ? "{\"force\":true}" : "")
+        switch answer.status {
+        case 200:
+            let counts = try ServiceNumbers(answer.body)
+            Console().out(
+                "broadcast of sequence \(counts["sequence"] ?? 0) "
+                    + "to \(counts["streams"] ?? 0) event streams")
+            if let seconds = counts["seconds"], seconds > 0 {
+                Console().error(
+                    "pushes wait for \(seconds) s: no push token gets more than three an hour")
+            }
+            return counts["run"].flatMap { $0 > 0 ? $0 : nil }
+        case 409:
+            throw try refusal(of: try admin.send("GET", "/v1/plan")) ?? notNewer
+        case 503:
+            throw CommandFailure(
+                "the service cannot write down the broadcast: nothing was sent",
+                hint: "see that its data directory is writable and not full")
+        default:
+            throw AdminClient.refused(answer)
+        }
+    }
+
+    /// Follows a broadcast run to its end. Stopping to watch stops nothing else.
+    private static func watch(
+        _ run: Int, _ configuration: Configuration
+    ) async throws(CommandFailure) -> ExitStatus {
+        let console = Console()
+        let admin = AdminClient(address: configuration.admin)
+        defer { console.endProgress() }
+        while true {
+            let status = try BroadcastStatus(admin)
+            if status.run >= run, !status.running {
+                console.endProgress()
+                return try report(status)
+            }
+            if status.run == run { console.progress(status.progress) }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    /// The end of a run: counts and alarms.
+    private static func report(_ status: BroadcastStatus) throws(CommandFailure) -> ExitStatus {
+        let console = Console()
+        console.out(status.summary)
+        guard status.complete else {
+            throw CommandFailure(
+                "the service stopped before the end of the broadcast",
+                hint: "it goes on when the service is started again", status: .transient)
+        }
+        for alarm in status.alarms { console.error("reveille: " + alarm) }
+        return status.alarms.isEmpty ? .success : .failure
+    }
+
+    // MARK: The plan
+
+    private static func plan(_ configuration: Configuration) throws(CommandFailure) -> ExitStatus {
+        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+        if let refusal = try refusal(of: answer) { throw refusal }
+        Console().out(String(decoding: answer.body, as: UTF8.self), terminator: "")
+        return .success
+    }
+
+    /// The expected time and the warnings, shown before a broadcast is watched.
+    private static func planLines(
+        _ configuration: Configuration
+    ) throws(CommandFailure) -> [String] {
+        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+        guard answer.status == 200 else { return [] }
+        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").map(String.init)
+            .filter { $0.hasPrefix("pushes leave in") || $0.hasPrefix("warning:") }
+    }
+
+    /// nil when the plan fits.
+    private static func refusal(
+        of answer: AdminClient.Answer
+    ) throws(CommandFailure) -> CommandFailure? {
+        switch answer.status {
+        case 200: return nil
+        case 409: return CommandFailure(lines: String(decoding: answer.body, as: UTF8.self))
+        default: throw AdminClient.refused(answer)
+        }
+    }
+}
+
+extension CommandFailure {
+    /// A message of one line, and a second one `hint: …` if there is a hint.
+    fileprivate init(lines text: String) {
+        let lines = text.split(separator: "\n")
+        self.init(
+            String(lines.first ?? ""),
+            hint: lines.dropFirst().first.map { String($0.trimmingPrefix("hint: ")) })
+    }
+}
+
+/// A flat JSON object of numbers, as the admin socket answers.
+struct ServiceNumbers {
+    private(set) var members: [(name: String, value: Int)] = []
+
+    init(_ body: [UInt8]) throws(CommandFailure) {
+        var members: [(name: String, value: Int)] = []
+        do throws(JSONError) {
+            var scanner = try JSONScanner(body)
+            try scanner.document { (scanner) throws(JSONError) in
+                try scanner.object { (scanner, name) throws(JSONError) in
+                    let value = try scanner.integer()
+                    members.append((String(decoding: name, as: UTF8.self), value))
+                }
+            }
+        } catch {
+            throw CommandFailure("the service's answer is not of this version")
+        }
+        self.members = members
+    }
+
+    subscript(name: String) -> Int? { members.first { $0.name == name }?.value }
+}
+
+/// What `GET /v1/broadcast` answers, as far as this program reads it.
+struct BroadcastStatus: Decodable {
+    let run: Int
+    let running: Bool
+    let complete: Bool
+    let rows: Int
+    let accepted: Int
+    let gone: Int
+    let deleted: Int
+    let retried: Int
+    let abandoned: Int
+    let duplicates: Int
+    let unsent: Int
+    let unserved: Int
+    /// By push service, whether its deletion breaker has tripped.
+    let breakers: [String: Bool]
+    let stopped: [String: String]
+    /// How far it is, for the terminal.
+    let line: String
+
+    init(_ admin: AdminClient) throws(CommandFailure) {
+        let answer = try admin.get("/v1/broadcast")
+        do {
+            self = try JSONDecoder().decode(Self.self, from: Data(answer))
+        } catch {
+            throw CommandFailure("the service's answer is not of this version")
+        }
+    }
+
+    /// The line, with a remark when everything was refused up to now.
+    var progress: String {
+        accepted == 0 && retried >= 64 ? line + "  refused so far" : line
+    }
+
+    /// The counts in one line.
+    var summary: String {
+        let counts = [
+            (accepted, "accepted"), (gone, "gone"), (deleted, "forgotten for it"),
+            (abandoned, "given up until the next broadcast"), (unsent, "not sent"),
+            (duplicates, "sharing a push token with another"),
+            (unserved, "of a push service without a gateway"),
+        ]
+        let shown = counts.filter { $0.0 > 0 || $0.1 == "accepted" }
+        return "pushes to \(rows) registrations: "
+            + shown.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// Messages that need an operator.
+    var alarms: [String] {
+        let alarms = breakers.filter(\.value).keys.sorted().map { service in
+            """
+            \(service): more push tokens were called gone than can be believed; none was deleted
+            hint: see that its credentials are of the app whose tokens are registered; \
+            gone-permille in [broadcast] sets the share
+            """
+        }
+        return stopped.keys.sorted().compactMap { stopped[$0] } + alarms
+    }
+}
+
+/// `reveille broadcast --simulate ROWS`: a broadcast to that many registrations, by the plan and
+/// the schedule of the service itself.
+enum SimulationReport {
+    static func show(
+        _ rows: Int, _ configuration: Configuration
+    ) throws(CommandFailure) -> ExitStatus {
+        let input = configuration.planInput(rows: rows, gateways: Gateways.limits(configuration))
+        let plan = try mapError({ CommandFailure(lines: $0.message) }) { () throws(PlanError) in
+            try BroadcastPlan.settled(input)
+        }
+        let console = Console()
+        for line in plan.lines { console.out(line) }
+        guard plan.pushes > 0 else { return .success }
+        var random = SimulationRandom()
+        let simulation = BroadcastSimulation(plan, using: &random)
+        for line in [""] + simulation.summary + [""] + simulation.table { console.out(line) }
+        let settings = BroadcastSchedule.Settings(
+            heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil)
+        console.out("\na day with 12 publishes at random moments:")
+        let day = ScheduleSimulation(
+            settings, duration: plan.duration, publishes: 12, using: &random)
+        for line in day.summary { console.out(line) }
+        return .success
+    }
+}
+
+/// A linear congruential generator (Knuth, MMIX): the same numbers in every simulation, so that two
+/// can be compared.
+private struct SimulationRandom: RandomNumberGenerator {
+    private var state: UInt64 = 1
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        // The high bits are the random ones.
+        return (state ^ (state >> 32)) &* 0x9E37_79B9_7F4A_7C15
+    }
+}

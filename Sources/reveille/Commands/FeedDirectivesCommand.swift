@@ -1,0 +1,84 @@
+import WakeCommand
+import WakeFeed
+
+/// `reveille feed directives`: the publisher's directives to all clients, in the signed head.
+enum FeedDirectivesCommand {
+    /// Clients heed a pause for no longer (`FeedDirectives.longestPause`), unless it is signed
+    /// again.
+    private static let longestPause = 72 * 3600
+
+    static let command = Command(
+        "feed directives", "print or change the directives of the head to all clients",
+        options: [
+            .init(
+                "--pause", value: "SECONDS",
+                "clients ignore wake-ups for this time, 259200 at most"),
+            .init("--registration", value: "on|off", "whether clients register push tokens"),
+            .init("--retire", "the feed has ended: clients unregister and stop"),
+            .init("--resume", "revoke --pause and --retire"),
+        ] + FeedCommands.options,
+        examples: [
+            "reveille feed directives", "reveille feed directives --pause 86400",
+            "reveille feed directives --registration off",
+        ],
+        notes: """
+            The head is signed again, its number stays. Polling goes on in every case, so
+            clients learn of the next directive within a day. Clients that saw --retire have
+            unregistered and stopped: --resume reaches the others only.
+            """,
+        run: { (invocation) throws(CommandFailure) in
+            let feed = try FeedSelection(invocation)
+            var settings = try present(feed)
+            if try change(&settings, invocation) {
+                try FeedSelection.wrap { () throws(FeedDirectoryError) in
+                    try feed.publisher().resign(settings: settings, now: FeedCommands.now)
+                }
+            }
+            Console().out(description(settings))
+            return .success
+        })
+
+    private static func present(_ feed: FeedSelection) throws(CommandFailure) -> FeedSettings {
+        try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            try FeedDirectory(feed.directory).head([feed.publicKey()]).settings
+        }
+    }
+
+    /// - Returns: whether anything was asked for.
+    private static func change(
+        _ settings: inout FeedSettings, _ invocation: Invocation
+    ) throws(CommandFailure) -> Bool {
+        let pause = try invocation.integer("--pause", in: 1...longestPause)
+        if invocation.flag("--resume") {
+            guard pause == nil, !invocation.flag("--retire") else {
+                throw CommandFailure("--resume excludes --pause and --retire", status: .usage)
+            }
+            settings.flags.subtract([.paused, .retired])
+            settings.pauseSeconds = 0
+        }
+        if let pause {
+            settings.flags.insert(.paused)
+            settings.pauseSeconds = UInt32(pause)
+        }
+        if invocation.flag("--retire") { settings.flags.insert(.retired) }
+        switch invocation.value("--registration") {
+        case "on": settings.flags.remove(.noRegistration)
+        case "off": settings.flags.insert(.noRegistration)
+        case nil: break
+        default: throw CommandFailure("--registration is on or off", status: .usage)
+        }
+        return pause != nil || invocation.value("--registration") != nil
+            || invocation.flag("--retire") || invocation.flag("--resume")
+    }
+
+    private static func description(_ settings: FeedSettings) -> String {
+        let wakes =
+            settings.flags.contains(.paused)
+            ? "ignored for \(settings.pauseSeconds) s after this was first seen" : "heeded"
+        return """
+            wake-ups      \(wakes)
+            registration  \(settings.flags.contains(.noRegistration) ? "off" : "on")
+            feed          \(settings.flags.contains(.retired) ? "has ended" : "goes on")
+            """
+    }
+}

@@ -1,0 +1,114 @@
+import WakeCommand
+import WakeFeed
+import WakeFetch
+import WakeServer
+import WakeSodium
+import WakeSystem
+
+/// `reveille feed verify`: the whole feed as a new client sees it, from a directory or a URL.
+enum FeedVerifyCommand {
+    static let command = Command(
+        "feed verify", "check a whole feed as a new client would",
+        operands: [
+            .init("DIR|URL", "a directory, or the feed's address (default: configured)", .optional)
+        ],
+        options: FeedCommands.options + [
+            .init("--public-key", value: "KEY", "the feed's key in base64url, instead of a file")
+        ],
+        examples: [
+            "reveille feed verify",
+            "reveille feed verify https://wake.example.org/feed/ --public-key KEY",
+        ],
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
+
+    private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        let source = invocation.operands.first
+        let key = try key(invocation)
+        if let source, source.hasPrefix("https://") || source.hasPrefix("http://") {
+            try await verify(url: source, key)
+            return .success
+        }
+        let directory: String
+        if let source {
+            directory = AbsolutePath.of(source)
+        } else {
+            directory = try FeedSelection(invocation).directory
+        }
+        show(
+            try FeedSelection.wrap { () throws(FeedDirectoryError) in
+                try FeedDirectory(directory).verify([key], now: FeedCommands.now)
+            })
+        return .success
+    }
+
+    private static func key(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
+        if let text = invocation.value("--public-key") {
+            if let key = FeedKey(text: text) { return key }
+            throw CommandFailure("--public-key takes 43 characters of base64url", status: .usage)
+        }
+        let file = invocation.value(FeedCommands.keyFile.name).map(AbsolutePath.of)
+        let path: String
+        if let file { path = file } else { path = try FeedSelection(invocation).keyFile }
+        return try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            FeedKey(try FeedKeyFile.load(path).verifyingKey)
+        }
+    }
+
+    /// Fetches and verifies batch by batch; wrong bytes and a failing network end differently.
+    private static func verify(url text: String, _ key: FeedKey) async throws(CommandFailure) {
+        let console = Console()
+        let server = try mapError(failure) { () throws(FetchError) in try RemoteFeed(text) }
+        let head = try await fetch("head", limit: FeedLimits.headBytes, from: server)
+        var feed = try mapError({ failure("the head", $0) }) { () throws(FeedError) in
+            try FeedVerification(head: head.span, keys: [key], now: FeedCommands.now)
+        }
+        for (index, batch) in feed.plan.enumerated() {
+            console.progress("verifying batch \(index + 1) of \(feed.plan.count)")
+            let bytes = try await fetch(
+                "b/" + batch.name, limit: FeedLimits.headerBytes + FeedLimits.payloadBytes,
+                from: server)
+            try mapError({ failure("batch \(batch.sequence)", $0) }) { () throws(FeedError) in
+                try feed.verify(bytes)
+            }
+        }
+        console.endProgress()
+        show(feed)
+    }
+
+    private static func fetch(
+        _ path: String, limit: Int, from server: RemoteFeed
+    ) async throws(CommandFailure) -> [UInt8] {
+        do throws(FetchError) {
+            return try await server.fetch(path, limit: limit)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ file: String, _ error: FeedError) -> CommandFailure {
+        CommandFailure("\(file) does not verify: \(error)", status: .badData)
+    }
+
+    private static func failure(_ error: FetchError) -> CommandFailure {
+        switch error {
+        case .libraryMissing(let library): CommandFailure("\(library)")
+        case .invalidURL, .onionWithoutProxy:
+            CommandFailure(
+                "not an address that may be fetched",
+                hint: "https://…, or http://… on this machine", status: .usage)
+        case .tooLarge: CommandFailure("an answer is longer than it may be", status: .badData)
+        case .protocolViolation:
+            CommandFailure("the server answered with something else", status: .badData)
+        default: CommandFailure("the feed could not be fetched: \(error)", status: .transient)
+        }
+    }
+
+    private static func show(_ feed: FeedVerification) {
+        let console = Console()
+        console.out(
+            "the feed verifies: \(feed.batches) batches, \(feed.digests) digests, "
+                + "\(feed.bytes) bytes")
+        console.out("fingerprint \(FeedFingerprint(feed.head).text)")
+        for warning in feed.warnings { console.out("warning: \(warning)") }
+    }
+}

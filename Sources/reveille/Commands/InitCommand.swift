@@ -1,0 +1,69 @@
+import WakeCommand
+import WakeFeed
+import WakeServer
+import WakeStore
+import WakeSystem
+
+/// `reveille init DIR`: everything a first service needs, in one directory.
+enum InitCommand {
+    static let command = Command(
+        "init", "make a directory with configuration, keys, an empty store and an empty feed",
+        operands: [.init("DIR", "the directory; made when it is missing")],
+        examples: ["reveille init /var/lib/reveille", "reveille init ./reveille"],
+        run: { (invocation) async throws(CommandFailure) in try run(invocation) })
+
+    private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+        let directory = AbsolutePath.of(invocation.operands[0])
+        let path = directory + "/reveille.conf"
+        guard !Files.exists(path) else {
+            throw CommandFailure("\(path) exists; nothing is overwritten")
+        }
+        let configuration = Configuration(directory: directory)
+        try make(directory)
+        try make(Files.parent(of: configuration.keys) ?? directory)
+        do {
+            try Store.create(configuration.store)
+        } catch {
+            throw CommandFailure(error.message(configuration.store))
+        }
+        let key = try FeedCommands.initialize(
+            directory: configuration.feed, keyFile: configuration.feedKey,
+            configuration: configuration)
+        let publicKey = try makeVAPIDKey(directory)
+        let text = Configuration.template(hasVAPIDKey: publicKey != nil)
+        do {
+            // Last: a file that is there says that all the rest is.
+            try Files.create(path, with: Array(text.utf8).span, mode: 0o640)
+        } catch {
+            throw CommandFailure("\(path): \(error.reason)")
+        }
+        Console().out(
+            """
+            made \(directory)
+            feed key: \(key)
+            \(publicKey.map { "web push key: \($0)" } ?? "web push: off")
+            next: reveille serve --config \(path)
+            """)
+        return .success
+    }
+
+    /// - Returns: the public key; nil on a machine that cannot make one, which is said.
+    private static func makeVAPIDKey(_ directory: String) throws(CommandFailure) -> String? {
+        let path = directory + "/keys/vapid.key"
+        do throws(GatewayError) {
+            return try GatewayKey.vapid.create(path)
+        } catch {
+            guard error.isOptional else { throw CommandFailure("\(path): \(error.message)") }
+            Console().error("warning: no key for Web Push, which is left off: \(error.message)")
+            return nil
+        }
+    }
+
+    private static func make(_ directory: String) throws(CommandFailure) {
+        do {
+            try Files.makeDirectory(directory)
+        } catch {
+            throw CommandFailure("\(directory): \(error.reason)")
+        }
+    }
+}

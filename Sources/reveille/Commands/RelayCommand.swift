@@ -1,0 +1,116 @@
+import WakeCommand
+import WakeRelay
+import WakeServer
+import WakeSodium
+import WakeSystem
+
+/// `reveille relay`: the self-hosted installations whose wake-ups are passed on. A running service
+/// applies a change from the next request on.
+enum RelayCommand {
+    static let all = [allow, list, revoke]
+
+    private static let allow = Command(
+        "relay allow", "pass on the wake-ups of a self-hosted installation",
+        operands: [
+            .init("NAME", "what you call it: 1 to 64 of a-z, 0-9 and -"),
+            .init(
+                "KEY", "what its `reveille keygen --kind relay` printed",
+                isDashed: { VerifyingKey(text: $0) != nil }),
+        ],
+        options: [ConfigurationFile.option],
+        examples: ["reveille relay allow village 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
+        run: { (invocation) async throws(CommandFailure) in
+            let name = try name(invocation)
+            guard let key = VerifyingKey(text: invocation.operands[1]) else {
+                throw CommandFailure(
+                    "KEY is no public key",
+                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed",
+                    status: .usage)
+            }
+            try change(invocation) { list throws(InstallationChangeError) in
+                try list.allow(name, key)
+            }
+            return .success
+        })
+
+    private static let revoke = Command(
+        "relay revoke", "pass on the wake-ups of an installation no longer",
+        operands: [.init("NAME", "as it was allowed")],
+        options: [ConfigurationFile.option],
+        examples: ["reveille relay revoke village"],
+        run: { (invocation) async throws(CommandFailure) in
+            let name = try name(invocation)
+            try change(invocation) { list throws(InstallationChangeError) in
+                try list.revoke(name)
+            }
+            return .success
+        })
+
+    private static let list = Command(
+        "relay list", "show the installations that are allowed, with their public keys",
+        options: [ConfigurationFile.option],
+        examples: ["reveille relay list"],
+        run: { (invocation) async throws(CommandFailure) in
+            let path = try path(invocation)
+            try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
+                _ = Console().out(bytes: try InstallationList(path: path).text)
+            }
+            return .success
+        })
+
+    private static func name(_ invocation: Invocation) throws(CommandFailure) -> InstallationName {
+        guard let name = InstallationName(invocation.operands[0]) else {
+            throw CommandFailure("NAME is 1 to 64 of a-z, 0-9 and -", status: .usage)
+        }
+        return name
+    }
+
+    private static func path(_ invocation: Invocation) throws(CommandFailure) -> String {
+        guard let relay = try ConfigurationFile.load(invocation).relay else {
+            throw CommandFailure(
+                "the relay is off: no section [relay]",
+                hint: "set authority in [relay] to this service's host name",
+                status: .configuration)
+        }
+        return relay.installations
+    }
+
+    private static func change(
+        _ invocation: Invocation,
+        _ body: (inout InstallationList) throws(InstallationChangeError) -> Void
+    ) throws(CommandFailure) {
+        let path = try path(invocation)
+        try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
+            try InstallationList.change(path: path, body)
+        }
+    }
+
+    private static func failure(_ error: InstallationFileError, _ path: String) -> CommandFailure {
+        switch error {
+        case .file(let error) where error.isNotPermitted:
+            CommandFailure(
+                "\(path): not this user's to change, or others can write it",
+                hint: "run this as the user that runs the service; the file has mode 0640",
+                status: .ioError)
+        case .file(let error): CommandFailure("\(path): \(error.reason)", status: .ioError)
+        case .busy: CommandFailure("\(path): another command changes it", status: .transient)
+        case .list(let error):
+            CommandFailure(
+                "\(path): " + (error.message.split(separator: "\n").first ?? ""),
+                hint: "until it is right, nobody is let through", status: .badData)
+        case .change(.tooMany):
+            CommandFailure("the list of installations is full")
+        case .change(.nameTaken):
+            CommandFailure(
+                "an installation of this name is allowed already",
+                hint: "for another key, revoke it first")
+        case .change(.keyTaken(let name)):
+            CommandFailure(
+                "this key is allowed already" + (name.map { ", as \($0)" } ?? ""),
+                hint: "every installation has a key of its own")
+        case .change(.nameUnknown):
+            CommandFailure(
+                "no installation of this name is allowed", hint: "see reveille relay list")
+        }
+    }
+}

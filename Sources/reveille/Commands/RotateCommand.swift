@@ -1,0 +1,195 @@
+import WakeCommand
+import WakeServer
+import WakeStore
+
+/// `reveille rotate`: registrations that were not renewed expire.
+enum RotateCommand {
+    static let command = Command(
+        "rotate", "drop the registrations that nobody renewed, when that is due",
+        options: [
+            ConfigurationFile.option,
+            .init("--now", "although it is not due yet"),
+            .init("--dry-run", "show what would be dropped and when; change nothing"),
+            .init("--json", "with --dry-run: as one JSON object"),
+        ],
+        examples: ["reveille rotate --dry-run", "reveille rotate --now"],
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
+
+    private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        let configuration = try ConfigurationFile.load(invocation)
+        let request = Request(
+            now: invocation.flag("--now"), dryRun: invocation.flag("--dry-run"),
+            json: invocation.flag("--json"))
+        let service = RunningService(admin: AdminClient(address: configuration.admin))
+        let status: RotationStatus
+        do throws(CommandFailure) {
+            status = try service.status()
+        } catch {
+            guard error.status == .transient else { throw error }
+            return try await runOffline(configuration, request, unanswered: error)
+        }
+        if request.dryRun { return show(status, configuration, request) }
+        guard request.now || status.isDue else { return notDue(status) }
+        return try await service.rotate(status, request)
+    }
+
+    struct Request {
+        let now: Bool
+        let dryRun: Bool
+        let json: Bool
+    }
+
+    // MARK: Without a service
+
+    private static func runOffline(
+        _ configuration: Configuration, _ request: Request, unanswered: CommandFailure
+    ) async throws(CommandFailure) -> ExitStatus {
+        guard !configuration.keysInMemory else {
+            throw CommandFailure(
+                "no service is running, and without one there are no keys to rotate",
+                hint: "with `keys = memory` the next start begins with an empty store anyway")
+        }
+        var offline: OfflineRotation
+        do throws(StoreOpenError) {
+            offline = try OfflineRotation(configuration, log: Log(level: .error))
+        } catch {
+            if error == .locked { throw unanswered }
+            throw CommandFailure(error.message(configuration.store))
+        }
+        do throws(CommandFailure) {
+            let status = try await rotate(&offline, configuration, request)
+            await offline.close()
+            return status
+        } catch {
+            await offline.close()
+            throw error
+        }
+    }
+
+    private static func rotate(
+        _ offline: inout OfflineRotation, _ configuration: Configuration, _ request: Request
+    ) async throws(CommandFailure) -> ExitStatus {
+        guard let status = await offline.status() else {
+            throw CommandFailure("the store cannot be read; check the disk")
+        }
+        if request.dryRun { return show(status, configuration, request) }
+        guard request.now || status.isDue else { return notDue(status) }
+        guard request.now || !offline.hasUnfinishedRun else {
+            throw CommandFailure(
+                "a broadcast was cut short; after a rotation it cannot go on",
+                hint: "start the service, which finishes it and then rotates, or add --now")
+        }
+        switch await offline.rotate() {
+        case .rotated(let report):
+            var owes = true
+            if case .done = report.compaction { owes = false }
+            return finish(
+                generation: Int(clamping: report.generation), dropped: report.dropped, owes: owes)
+        case .failed(let failure): throw CommandFailure("not rotated: \(failure.message)")
+        }
+    }
+
+    // MARK: Output
+
+    private static func notDue(_ status: RotationStatus) -> ExitStatus {
+        Console().out(
+            "not due: the next rotation is in \(duration(status.secondsLeft)) of uptime; "
+                + "--now does it at once")
+        return .success
+    }
+
+    static func finish(generation: Int, dropped: Int, owes: Bool) -> ExitStatus {
+        let console = Console()
+        console.out(
+            "rotated: \(dropped) registrations expired; generation \(generation) is current")
+        if owes {
+            console.error(
+                """
+                reveille: no room to rewrite the database: it keeps its size until there is
+                hint: make room; the running service tries again every ten minutes
+                """)
+        }
+        return .success
+    }
+
+    private static func show(
+        _ status: RotationStatus, _ configuration: Configuration, _ request: Request
+    ) -> ExitStatus {
+        let console = Console()
+        if request.json {
+            console.out(bytes: status.encode() + [0x0A])
+            return .success
+        }
+        let due =
+            status.isDue
+            ? "due" + (status.isRunGoingOn ? ", once the broadcast has ended" : "")
+            : "in \(duration(status.secondsLeft)) of uptime"
+        let free = status.free < 0 ? "" : ", \(megabytes(status.free)) MiB are free"
+        console.out(
+            """
+            generation      \(status.generation)
+            next rotation   \(due), every \(configuration.rotationDays) days
+            would drop      \(count(status.dropped)) registrations
+            would keep      \(count(status.kept)) registrations, as previous generation
+            disk            \(megabytes(status.needed)) MiB for a moment\(free)
+            """)
+        return .success
+    }
+
+    private static func count(_ rows: Int) -> String {
+        rows < 4096 ? "\(rows)" : "about \(rows)"
+    }
+
+    private static func megabytes(_ bytes: Int) -> Int { (bytes + 1_048_575) / 1_048_576 }
+
+    static func duration(_ seconds: Int) -> String {
+        let minutes = seconds / 60
+        if minutes >= 1440 { return "\(minutes / 1440) d \(minutes % 1440 / 60) h" }
+        return minutes >= 60 ? "\(minutes / 60) h \(minutes % 60) min" : "\(minutes) min"
+    }
+}
+
+/// Rotations by the running service.
+private struct RunningService {
+    let admin: AdminClient
+
+    func status() throws(CommandFailure) -> RotationStatus {
+        try read(try admin.send("GET", "/v1/rotation"))
+    }
+
+    /// Asks for a rotation and waits for its end.
+    func rotate(
+        _ before: RotationStatus, _ request: RotateCommand.Request
+    ) async throws(CommandFailure) -> ExitStatus {
+        let console = Console()
+        let asked = try read(
+            try admin.send("POST", "/v1/rotation", body: request.now ? "{\"now\":true}" : ""))
+        if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
+        defer { console.endProgress() }
+        while true {
+            let status = try status()
+            if status.generation != before.generation, !status.isRotating {
+                console.endProgress()
+                return RotateCommand.finish(
+                    generation: status.generation, dropped: status.lastDropped,
+                    owes: status.owesCompaction)
+            }
+            if status.failures > before.failures, !status.isRotating {
+                throw CommandFailure(
+                    "not rotated: \(RotationFailure.message(number: status.lastFailure))",
+                    hint: "the service tries again every ten minutes")
+            }
+            console.progress("erasing: about \(status.dropped) registrations left")
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    private func read(_ answer: AdminClient.Answer) throws(CommandFailure) -> RotationStatus {
+        guard answer.status == 200 else { throw AdminClient.refused(answer) }
+        let numbers = try ServiceNumbers(answer.body)
+        guard let status = RotationStatus({ numbers[$0] }) else {
+            throw CommandFailure("the service's answer is not of this version")
+        }
+        return status
+    }
+}

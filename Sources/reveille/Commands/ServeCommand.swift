@@ -1,0 +1,55 @@
+import Dispatch
+import Glibc
+import WakeCommand
+import WakeHTTP
+import WakeServer
+import WakeStore
+
+/// `reveille serve`: the daemon.
+enum ServeCommand {
+    static let command = Command(
+        "serve", "run the service until SIGTERM",
+        options: [ConfigurationFile.option],
+        examples: ["reveille serve --config /var/lib/reveille/reveille.conf"],
+        run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
+
+    private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        let configuration = try ConfigurationFile.load(invocation)
+        let service: Service
+        do {
+            service = try await Service(configuration, log: Log(level: configuration.logLevel))
+        } catch {
+            throw failure(error, configuration)
+        }
+        await TerminationSignal.cancels {
+            ServiceManager.notifyReady()
+            await service.run()
+        }
+        return .success
+    }
+
+    private static func failure(
+        _ error: ServiceError, _ configuration: Configuration
+    ) -> CommandFailure {
+        switch error {
+        case .gateway(let error): CommandFailure(error.message, status: .configuration)
+        case .watch(let error): CommandFailure(error.message, status: .configuration)
+        case .store(let error): CommandFailure(error.message(configuration.store))
+        case .http(.addressInUse(let listener)):
+            CommandFailure(
+                "\(name(listener)) is in use", hint: "is another service running already?")
+        case .http(.cannotListen(let listener, let number)):
+            CommandFailure("\(name(listener)) cannot be bound: \(reason(number))")
+        case .http(.noEventLoop(let number)):
+            CommandFailure("the event loop could not be made: \(reason(number))")
+        }
+    }
+
+    private static func name(_ listener: Int) -> String {
+        listener == 0 ? "the address of [http] listen" : "the address of [admin] listen"
+    }
+
+    private static func reason(_ number: Int32) -> String {
+        unsafe String(cString: strerror(number))
+    }
+}
