@@ -20,7 +20,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
     -> Target
 {
     .testTarget(
-        name: name, dependencies: dependencies + ["TestSupport"], path: "Tests/\(name)",
+        name: name, dependencies: dependencies + ["TestSupport", "WakeSystem"],
+        path: "Tests/\(name)",
         resources: resources, swiftSettings: strict)
 }
 
@@ -49,106 +50,115 @@ let package = Package(
         .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
 
         // Ground: words, and thin Swift faces of the C libraries.
-        library("WakeModel", []),
-        library("WakeSodium", ["CSodium", "WakeModel"]),
-        library("WakeSQLite", ["CSQLite"]),
-        library("WakeFiles", []),
-        library("WakeCommand", ["WakeModel", "CLinux"]),
+        library("WakeSystem", ["CLinux"]),
+        library("WakeModel", ["WakeSystem"]),
+        library("WakeSodium", ["CSodium", "WakeSystem", "WakeModel"]),
+        library("WakeSQLite", ["CSQLite", "WakeSystem"]),
+        library("WakeCommand", ["WakeSystem", "WakeModel", "CLinux"]),
 
         // Parts: each knows one thing and none of its neighbours.
-        library("WakeHTTP", ["CLinux"]),
-        library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
-        library("WakeFetch", ["CRuntime"]),
-        library("WakeBus", ["CLinux"]),
-        library("WakeFeed", ["WakeModel", "WakeSodium", "WakeFiles"]),
-        library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        library("WakeHTTP", ["WakeSodium", "WakeSystem", "CLinux"]),
+        library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
+        library("WakeFetch", ["WakeSystem", "CRuntime"]),
+        library("WakeFeed", ["WakeModel", "WakeSodium", "WakeSystem"]),
+        library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
 
         library(
             "WakePush",
-            ["WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux"]),
+            ["WakeModel", "WakeFetch", "WakeSodium", "WakeSystem", "CRuntime", "CLinux"]),
+
+        library(
+            "WakeRelay",
+            ["WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
 
         // Wholes.
         .target(
             name: "WakeServer",
             dependencies: [
-                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed",
-                "WakeSodium", "WakeFiles", "CLinux",
+                "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch",
+                "WakeFeed", "WakeSodium", "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [.embedInCode("Resources/privacy.json")],
             swiftSettings: strict),
         library(
             "WakeClient",
-            ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+            ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library(
-            "WakeUnifiedPush", ["WakeClient", "WakeBus", "WakeModel", "WakeFiles"]),
+            "WakeUnifiedPush", ["WakeClient", "WakeModel", "WakeSystem", "CLinux"]),
         .executableTarget(
             name: "reveille",
             dependencies: [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeAudit",
-                "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
+                "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
+                "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "reveille-client",
             dependencies: [
-                "WakeClient", "WakeCommand", "WakeModel", "WakeFiles", "WakeFeed", "WakeBus",
+                "WakeClient", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed",
                 "WakeUnifiedPush",
             ],
             swiftSettings: strict),
 
         // Tests.
         .target(
-            name: "TestSupport", dependencies: ["CLinux", "WakeModel"], path: "Tests/Support",
+            name: "TestSupport", dependencies: ["CLinux", "WakeSystem", "WakeModel"],
+            path: "Tests/Support",
             swiftSettings: strict),
         .target(name: "StoreFaults", path: "Tests/StoreFaults"),
         .executableTarget(
             name: "store-worker",
-            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "StoreFaults"],
+            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "WakeSystem", "StoreFaults"],
             path: "Tests/StoreWorker", swiftSettings: strict),
-        tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+        tests("WakeSystemTests", ["CLinux"]),
+        tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite"]),
         tests("WakeCommandTests", ["WakeCommand"]),
         tests("WakeHTTPTests", ["WakeHTTP", "CLinux"]),
         tests(
             "WakeStoreTests",
-            ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
+            ["WakeStore", "WakeModel", "WakeSodium", "WakeSQLite"]),
         tests(
             "WakeAuditTests",
-            ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"]),
-        tests("WakeBusTests", ["WakeBus", "CLinux"]),
+            ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite"]),
         tests(
             "WakeUnifiedPushTests",
-            ["WakeUnifiedPush", "WakeClient", "WakeBus", "WakeModel", "WakeFiles", "WakeFeed"]),
+            ["WakeUnifiedPush", "WakeClient", "WakeModel", "WakeFeed", "CLinux"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
             [
-                "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "WakeFiles", "CRuntime",
+                "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "CRuntime",
                 "CLinux",
             ]),
+        tests(
+            "WakeRelayTests",
+            ["WakeRelay", "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium"]),
         .executableTarget(
             name: "mock-push",
             dependencies: [
-                "WakePush", "WakeModel", "WakeSodium", "CSodium", "CRuntime", "CLinux",
+                "WakePush", "WakeModel", "WakeSodium", "WakeSystem", "CSodium", "CRuntime",
+                "CLinux",
             ],
             path: "Tests/MockPush", swiftSettings: strict),
         .executableTarget(
-            name: "fuzz", dependencies: ["WakePush", "WakeAudit", "WakeBus"], path: "Tests/Fuzzing",
+            name: "fuzz", dependencies: ["WakePush", "WakeAudit", "WakeUnifiedPush", "WakeSystem"],
+            path: "Tests/Fuzzing",
             swiftSettings: strict),
         tests(
-            "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium", "WakeFiles"],
+            "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium"],
             resources: [.copy("Vectors")]),
         tests(
             "WakeClientTests",
             [
                 "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
-                "WakeFiles", "WakeServer", "WakePush",
+                "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
             [
                 "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
-                "WakeSodium", "WakeFiles",
+                "WakeSodium",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
         tests(
@@ -163,7 +173,7 @@ let package = Package(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
-                "WakeSQLite", "WakeFiles", "WakePush", "CRuntime", "CLinux", "TestSupport",
+                "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

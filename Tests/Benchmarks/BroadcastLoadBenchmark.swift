@@ -48,14 +48,15 @@ enum BroadcastLoadBenchmark {
             print("  at rest:  \(quiet.line)")
             let log = LogWatch(place.path("data/registrations.db-wal"))
             try await place.startRound()
-            let begun = try await place.progress { $0.round > 0 && $0.accepted > 0 }
+            let begun = try await place.progress { $0.run > 0 && $0.accepted > 0 }
             let busy = try load(place, options)
             let after = try place.progress()
             longestLog = max(longestLog, log.stop())
             print("  in round: \(busy.line)")
             let seconds = Double(after.milliseconds - begun.milliseconds) / 1000
+            let rate = Int(Double(after.accepted - begun.accepted) / seconds)
             print(
-                "            \(Int(Double(after.accepted - begun.accepted) / seconds)) pushes/s, "
+                "            \(rate) pushes/s, "
                     + "\(after.deleted) deleted, log at most \(longestLog >> 20) MiB"
                     + (after.running ? "" : "; THE ROUND ENDED FIRST"))
             fflush(nil)

@@ -1,4 +1,5 @@
 private import Glibc
+import WakeSystem
 
 /// One keep-alive connection with at most one request under way.
 struct LoadConnection {

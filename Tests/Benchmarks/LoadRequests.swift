@@ -1,5 +1,6 @@
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// As many complete requests as a run needs, each with instance and push tokens used once.
 struct LoadRequests {

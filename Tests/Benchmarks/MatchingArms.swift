@@ -1,8 +1,8 @@
 import Glibc
 import WakeFeed
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// The two arms of `bench client-matching`, in a process of its own, so that its peak memory is
 /// theirs: hashing alone, and what a client does with a batch. Both read the same files, in turns,

@@ -1,4 +1,5 @@
 import WakePush
+import WakeSystem
 
 /// The least a server of HTTP/2 can do: every finished request is answered `:status 200`, whatever
 /// it says. No header is decoded.
@@ -34,19 +35,21 @@ struct PeerConnection {
             position = Self.prefaceBytes
         }
         while bytes.count - position >= 9 {
-            let length = Int(bytes.big32(at: position) >> 8)
+            let length = Int(bytes.bigEndian(at: position, as: UInt32.self) >> 8)
             guard length <= 16_384 else { return nil }
             guard bytes.count - position >= 9 + length else { break }
             let (kind, flags) = (bytes[position + 3], bytes[position + 4])
             switch kind {
             case 0, 1:
                 if kind == 0 { consumed += length }
-                if flags & 1 != 0 { finish(bytes.big32(at: position + 5), now) }
+                if flags & 1 != 0 {
+                    finish(bytes.bigEndian(at: position + 5, as: UInt32.self), now)
+                }
             case 4 where flags & 1 == 0: FrameWriter.settingsAcknowledgement(into: &output)
             case 6 where flags & 1 == 0 && length == 8:
                 let opaque =
-                    UInt64(bytes.big32(at: position + 9)) << 32
-                    | UInt64(bytes.big32(at: position + 13))
+                    UInt64(bytes.bigEndian(at: position + 9, as: UInt32.self)) << 32
+                    | UInt64(bytes.bigEndian(at: position + 13, as: UInt32.self))
                 FrameWriter.ping(opaque, acknowledges: true, into: &output)
             default: break
             }

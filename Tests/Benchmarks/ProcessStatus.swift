@@ -1,5 +1,5 @@
 private import Glibc
-private import WakeFiles
+private import WakeSystem
 
 /// A process's memory as the kernel counts it (`/proc/PID/status`, proc(5)); bytes.
 struct ProcessStatus {

@@ -1,8 +1,8 @@
 import Glibc
 import WakeFeed
-import WakeFiles
 import WakeModel
 import WakeSodium
+import WakeSystem
 
 /// A feed of random digests in a directory, made by the publisher itself. The last batch holds the
 /// digests of a few of the local secrets.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import WakeSystem
 
 /// `bench push-peer`: the far end of the push benchmark, as cheap as can be, so that what is
 /// measured is the sender.
@@ -12,17 +13,17 @@ final class PushPeer {
         standard input when that is a pipe, and prints how many there were.
         """
 
-    private final class Line {
+    private final class Connection {
         let stream: PeerStream
-        var connection: PeerConnection
+        var state: PeerConnection
         var input = [UInt8](repeating: 0, count: 65_536)
         var filled = 0
         var mayRead = false
         var isBlocked = false
 
-        init(_ stream: PeerStream, _ connection: PeerConnection) {
+        init(_ stream: PeerStream, _ state: PeerConnection) {
             self.stream = stream
-            self.connection = connection
+            self.state = state
         }
     }
 
@@ -42,11 +43,11 @@ final class PushPeer {
 
     private let listener: Int32
     private let epoll: Int32
-    private let signals: Int32
+    private let ending: Int32
     private let tls: PeerTLS?
     private let latency: UInt64
     private let streams: Int
-    private var lines: [Int32: Line] = [:]
+    private var connections: [Int32: Connection] = [:]
     private var requests = 0
     private var isEnding = false
 
@@ -59,21 +60,31 @@ final class PushPeer {
         }
         latency = UInt64(max(0, options.number("latency", default: 0))) * 1000
         streams = options.number("streams", default: 1000)
-        var ending = sigset_t()
-        unsafe sigemptyset(&ending)
-        unsafe sigaddset(&ending, SIGTERM)
-        unsafe sigprocmask(SIG_BLOCK, &ending, nil)
-        signal(SIGPIPE, SIG_IGN)
-        signals = unsafe linux_signalfd_create(&ending)
+        _ = linux_catch_termination()
+        let ending = linux_eventfd_create()
+        self.ending = ending
         epoll = linux_epoll_create()
         listener = unsafe linux_listen_tcp(
             "127.0.0.1", UInt16(clamping: options.number("port", default: 0)), 64)
         let readable = UInt32(linux_in.rawValue)
         guard listener >= 0, linux_epoll_add(epoll, listener, readable, UInt64(listener)) == 0,
-            linux_epoll_add(epoll, signals, readable, UInt64(signals)) == 0
+            linux_epoll_add(epoll, ending, readable, UInt64(ending)) == 0,
+            Self.signalsTermination(ending)
         else { return nil }
         // Whoever started us holds the other end; a file cannot be watched, and need not be.
         _ = linux_epoll_add(epoll, 0, 0, 0)
+    }
+
+    private static func signalsTermination(_ eventfd: Int32) -> Bool {
+        do throws(SystemError) {
+            try SystemThread.start {
+                linux_wait_for_termination()
+                linux_eventfd_signal(eventfd)
+            }
+            return true
+        } catch {
+            return false
+        }
     }
 
     private func serve() {
@@ -87,16 +98,16 @@ final class PushPeer {
                 let descriptor = Int32(truncatingIfNeeded: event.token)
                 switch descriptor {
                 case listener: accept()
-                case signals, 0: isEnding = true
+                case ending, 0: isEnding = true
                 default:
-                    lines[descriptor]?.mayRead = true
-                    lines[descriptor]?.isBlocked = false
+                    connections[descriptor]?.mayRead = true
+                    connections[descriptor]?.isBlocked = false
                 }
             }
             let now = Stopwatch.monotonic() / 1000
-            for line in Array(lines.values) { turn(line, now) }
+            for connection in Array(connections.values) { serve(connection, now) }
         }
-        for line in lines.values { requests += line.connection.requests }
+        for connection in connections.values { requests += connection.state.requests }
     }
 
     private func accept() {
@@ -106,38 +117,41 @@ final class PushPeer {
             guard let stream = PeerStream(descriptor, tls),
                 linux_epoll_add(epoll, descriptor, bits, UInt64(descriptor)) == 0
             else { continue }
-            lines[descriptor] = Line(stream, PeerConnection(streams: streams, latency: latency))
+            connections[descriptor] = Connection(
+                stream, PeerConnection(streams: streams, latency: latency))
         }
     }
 
-    private func turn(_ line: Line, _ now: UInt64) {
-        for _ in 0..<8 where line.mayRead && line.connection.output.count < 65_536 {
-            switch line.stream.read(into: &line.input, from: line.filled) {
+    private func serve(_ connection: Connection, _ now: UInt64) {
+        for _ in 0..<8 where connection.mayRead && connection.state.output.count < 65_536 {
+            switch connection.stream.read(into: &connection.input, from: connection.filled) {
             case .count(let count):
-                line.filled += count
+                connection.filled += count
                 guard
-                    let done = line.connection.receive(
-                        line.input.span.extracting(0..<line.filled), now: now)
-                else { return end(line) }
-                line.filled -= done
-                for place in 0..<line.filled { line.input[place] = line.input[done + place] }
-            case .waits: line.mayRead = false
-            case .ended: return end(line)
+                    let done = connection.state.receive(
+                        connection.input.span.extracting(0..<connection.filled), now: now)
+                else { return end(connection) }
+                connection.filled -= done
+                for place in 0..<connection.filled {
+                    connection.input[place] = connection.input[done + place]
+                }
+            case .waits: connection.mayRead = false
+            case .ended: return end(connection)
             }
         }
-        if let due = line.connection.nextDue, due <= now { line.connection.wake(now: now) }
-        write(line)
+        if let due = connection.state.nextDue, due <= now { connection.state.wake(now: now) }
+        write(connection)
     }
 
-    private func write(_ line: Line) {
+    private func write(_ connection: Connection) {
         var output: [UInt8] = []
-        swap(&output, &line.connection.output)
+        swap(&output, &connection.state.output)
         var sent = 0
-        while sent < output.count, !line.isBlocked {
-            switch line.stream.write(output, from: sent) {
+        while sent < output.count, !connection.isBlocked {
+            switch connection.stream.write(output, from: sent) {
             case .count(let count): sent += count
-            case .waits: line.isBlocked = true
-            case .ended: return end(line)
+            case .waits: connection.isBlocked = true
+            case .ended: return end(connection)
             }
         }
         if sent == output.count {
@@ -145,19 +159,19 @@ final class PushPeer {
         } else {
             output.removeFirst(sent)
         }
-        swap(&output, &line.connection.output)
+        swap(&output, &connection.state.output)
     }
 
-    private func end(_ line: Line) {
-        requests += line.connection.requests
-        _ = linux_epoll_remove(epoll, line.stream.descriptor)
-        lines[line.stream.descriptor] = nil
+    private func end(_ connection: Connection) {
+        requests += connection.state.requests
+        _ = linux_epoll_remove(epoll, connection.stream.descriptor)
+        connections[connection.stream.descriptor] = nil
     }
 
     /// Milliseconds, never too few.
     private func timeout() -> Int32 {
-        if lines.values.contains(where: { $0.mayRead && !$0.isBlocked }) { return 0 }
-        guard let next = lines.values.compactMap(\.connection.nextDue).min() else { return -1 }
+        if connections.values.contains(where: { $0.mayRead && !$0.isBlocked }) { return 0 }
+        guard let next = connections.values.compactMap(\.state.nextDue).min() else { return -1 }
         let now = Stopwatch.monotonic() / 1000
         return next <= now ? 0 : Int32(clamping: (next - now + 999) / 1000)
     }

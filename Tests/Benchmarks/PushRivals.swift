@@ -4,7 +4,7 @@ import WakePush
 /// Other HTTP/2 clients that send the same request to the same far end.
 struct PushRivals {
     let workshop: PushWorkshop
-    let shape: RequestShape
+    let shape: RequestTemplate
 
     /// Nil when the shape cannot be made.
     init?(_ workshop: PushWorkshop, port: Int) {

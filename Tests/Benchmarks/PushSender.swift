@@ -45,7 +45,7 @@ enum PushSender {
             tally.waitForEnd()
             let (seconds, processor) = (watch.seconds, watch.processorSeconds)
             let result = tally.result
-            engine.close()
+            engine.cancel()
             print(
                 "sent \(result.accepted) \(result.others) \(seconds) \(processor) "
                     + "\(makingSeconds) \(result.earlyPeak / 1024) "
@@ -159,7 +159,7 @@ final class PushTally: Sendable {
     /// Tokens of 32 bytes in hexadecimal digits, distinct: the last 8 bytes are the push's number
     /// times an odd one.
     static func batch(_ number: Int, count: Int, of size: Int? = nil) -> PushBatch {
-        var batch = PushBatch(id: UInt32(number), capacity: count, tokenBytes: 64)
+        var batch = PushBatch(capacity: count, tokenBytes: 64)
         var token = [UInt8](repeating: UInt8(ascii: "a"), count: 64)
         let first = number * (size ?? count)
         for push in first..<first + count {
@@ -169,7 +169,7 @@ final class PushTally: Sendable {
                 token[place] = digit + (digit < 10 ? 0x30 : 0x57)
                 word >>= 4
             }
-            batch.append(token.span)
+            batch.append(token.span, reference: UInt64(push))
         }
         return batch
     }

@@ -2,6 +2,7 @@ import Glibc
 import TestSupport
 import WakeModel
 import WakePush
+import WakeSystem
 
 /// What pushing needs, made anew for each run by `openssl`: a server certificate for `localhost`,
 /// and the key that provider tokens are signed with.
@@ -47,7 +48,7 @@ struct PushWorkshop {
     }
 
     /// What every push carries, as the rivals send it too.
-    func shape(port: Int, isPlain: Bool = false) -> (RequestShape, GatewayEndpoint)? {
+    func shape(port: Int, isPlain: Bool = false) -> (RequestTemplate, GatewayEndpoint)? {
         guard var endpoint = GatewayEndpoint.apns(.apns) else { return nil }
         endpoint.host = "localhost"
         endpoint.port = UInt16(port)
@@ -60,14 +61,16 @@ struct PushWorkshop {
     /// - Parameter file: where the provider token is kept from one process to the next.
     static func shape(
         _ endpoint: GatewayEndpoint, signingKey: String, keptIn file: String
-    ) -> RequestShape? {
+    ) -> RequestTemplate? {
         do {
             let credentials = try APNsCredentials(
                 teamID: teamID, keyID: keyID, topic: topic, keyFile: signingKey)
-            var source = try ProviderTokenSource(credentials, path: file)
-            guard case .token(let token) = try source.token(at: .system()) else { return nil }
+            let tokens = try APNsTokenProvider(credentials, tokenFile: file)
+            guard case .value(let value, _) = try tokens.credential(at: .system()) else {
+                return nil
+            }
             return APNsRequest(endpoint, topic: topic, now: Int(time(nil)), lifetime: 7200)
-                .shape(token)
+                .template(authorization: value)
         } catch {
             return nil
         }

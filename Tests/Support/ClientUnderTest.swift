@@ -89,7 +89,7 @@ package final class ClientUnderTest: Sendable {
 
     /// Waits until nothing is left to tell: a program that was run is noted a moment later.
     package func settled() async throws {
-        while try await status("matchesToTell") != "0" {}
+        while try await status("matchesToDeliver") != "0" {}
     }
 
     /// Every file of the profile, by path.

@@ -44,10 +44,6 @@ package struct MockRelay: Sendable {
     package struct Own: Decodable, Sendable {
         package let batches: Int
         package let wakes: Int
-        package let gone: Int
-        package let retried: Int
-        /// Wake-ups without a line.
-        package let silent: Int
         package let largestBatch: Int
         package let mostAtOnce: Int
         /// Distinct ones.

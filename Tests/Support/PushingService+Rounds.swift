@@ -45,7 +45,7 @@ extension PushingService {
     package struct Progress: Decodable, Sendable {
         package let running: Bool
         package let complete: Bool
-        package let round: Int
+        package let run: Int
         /// 0 to 1.
         package let progress: Double
         package let rows: Int

@@ -101,7 +101,7 @@ package final class PushingService {
         let client = try LoopbackClient(port: service.port)
         return try devices.map { device in
             let answer = try client.exchange("GET", "/v1/registration", token: device.token)
-            return try RegistrationAnswer.decode(answer.body).stored != nil
+            return try RegistrationResponse.decode(answer.body).stored != nil
         }
     }
 
@@ -115,7 +115,7 @@ package final class PushingService {
     /// The round that runs, or the last one, as the admin socket tells it.
     package struct Round: Decodable, Sendable {
         package let running: Bool
-        package let round: Int
+        package let run: Int
         package let complete: Bool
         package let rows: Int
         package let accepted: Int

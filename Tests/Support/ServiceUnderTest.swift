@@ -1,4 +1,5 @@
 package import Foundation
+import WakeSystem
 
 /// A real service in a directory of its own: `reveille init`, then `reveille serve` on port 0. It
 /// serves APNs, by a mock that checks every request, so that push tokens can be registered.

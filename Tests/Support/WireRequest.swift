@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// A request as it came over the wire, for servers of tests.
 package struct WireRequest: Sendable {
     package let method: String

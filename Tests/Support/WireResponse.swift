@@ -1,3 +1,5 @@
+import WakeSystem
+
 /// A response as it came over the wire.
 package struct WireResponse: Sendable {
     package let status: Int

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The repository's files, as the tidy rules see them.
 struct SourceTree {
@@ -12,8 +13,7 @@ struct SourceTree {
 
     /// The checkout these tests were built from.
     static func repository() throws -> SourceTree {
-        let root = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
+        let root = Repository.root
         return try SourceTree(root: root)
     }
 

@@ -2,35 +2,36 @@
 enum TidyRules {
     /// Which of our modules each module may import. Arrows go one way; see README.md.
     static let imports: [String: Set<String>] = [
-        "WakeModel": [],
-        "WakeSodium": ["CSodium", "WakeModel"],
-        "WakeSQLite": ["CSQLite"],
-        "WakeFiles": [],
-        "WakeCommand": ["WakeModel", "CLinux"],
-        "WakeHTTP": ["CLinux"],
-        "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
-        "WakeFetch": ["CRuntime"],
-        "WakeBus": ["CLinux"],
-        "WakeFeed": ["WakeModel", "WakeSodium", "WakeFiles"],
-        "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeFiles"],
+        "WakeModel": ["WakeSystem"],
+        "WakeSodium": ["CSodium", "WakeSystem", "WakeModel"],
+        "WakeSQLite": ["CSQLite", "WakeSystem"],
+        "WakeSystem": ["CLinux"],
+        "WakeCommand": ["WakeSystem", "WakeModel", "CLinux"],
+        "WakeHTTP": ["WakeSodium", "WakeSystem", "CLinux"],
+        "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
+        "WakeFetch": ["WakeSystem", "CRuntime"],
+        "WakeFeed": ["WakeModel", "WakeSodium", "WakeSystem"],
+        "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakePush": [
-            "WakeModel", "WakeFetch", "WakeSodium", "WakeFiles", "CRuntime", "CLinux",
+            "WakeModel", "WakeFetch", "WakeSodium", "WakeSystem", "CRuntime", "CLinux",
+        ],
+        "WakeRelay": [
+            "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem",
         ],
         "WakeServer": [
-            "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeFetch", "WakeFeed", "WakeSodium",
-            "WakeFiles", "CLinux",
+            "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch", "WakeFeed",
+            "WakeSodium", "WakeSystem", "CLinux",
         ],
         "WakeClient": [
-            "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeFiles",
+            "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem",
         ],
-        "WakeUnifiedPush": ["WakeClient", "WakeBus", "WakeModel", "WakeFiles"],
+        "WakeUnifiedPush": ["WakeClient", "WakeModel", "WakeSystem", "CLinux"],
         "reveille": [
-            "WakeServer", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch", "WakeAudit",
-            "WakeCommand", "WakeModel", "WakeSodium", "WakeFiles",
+            "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
+            "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
         ],
         "reveille-client": [
-            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeFiles", "WakeBus",
-            "WakeUnifiedPush",
+            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",
         ],
     ]
 

@@ -1,0 +1,105 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The operator's command around a round, and a service that is stopped within one.
+@Suite(
+    "The command broadcast", .timeLimit(.minutes(2)),
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
+struct BroadcastCommandTests {
+    @Test("two broadcasts asked for at once are both answered, and everyone is woken")
+    func atOnce() async throws {
+        let place = try await PushingService()
+        try place.register((0..<100).map { _ in TestDevice() })
+        let programs = [try place.startBroadcast(), try place.startBroadcast()]
+        for program in programs {
+            let (status, output) = await program.finished()
+            #expect(status == 0, "\(output)")
+            #expect(output.contains("pushes to 100 registrations: 100 accepted"), "\(output)")
+        }
+        let report = try await place.mock.report()
+        #expect(report.distinct == 100)
+        // One round or two, never at the same time.
+        #expect([100, 200].contains(report.delivered) && report.mostStreams <= 100)
+    }
+
+    @Test("broadcasts asked for during a round become one more round")
+    func together() async throws {
+        let place = try await PushingService(.init("--latency", "1500"))
+        try place.register((0..<20).map { _ in TestDevice() })
+        let first = try place.startBroadcast()
+        _ = try await place.round { $0.run == 1 && $0.running }
+        let later = try (0..<4).map { _ in try place.startBroadcast() }
+        for program in [first] + later {
+            let (status, output) = await program.finished()
+            #expect(status == 0 && output.contains("20 accepted"), "\(output)")
+        }
+        let report = try await place.mock.report()
+        #expect(report.distinct == 20 && report.delivered == 40)
+    }
+
+    @Test("--no-wait returns at once, and the round goes on without")
+    func noWait() async throws {
+        let place = try await PushingService(.init("--latency", "2000"))
+        try place.register((0..<20).map { _ in TestDevice() })
+        let (status, output) = try await place.broadcast("--no-wait")
+        #expect(status == 0 && output == "broadcast of sequence 0 to 0 event streams\n")
+        #expect(try place.round().accepted == 0)
+        _ = try await place.service.program.line(containing: "broadcast-ended ")
+        #expect(try place.round().accepted == 20)
+        let answer = try await place.service.command("status")
+        #expect(answer.output.contains("pushes accepted"))
+        #expect(try await place.mock.report().distinct == 20)
+    }
+
+    @Test("a service that is stopped within a slow round ends soon, and nothing is deleted")
+    func stopped() async throws {
+        let place = try await PushingService(
+            .init("--answer-all", "410:Unregistered", "--latency", "20000"))
+        try place.register((0..<100).map { _ in TestDevice() })
+        let watching = try place.startBroadcast()
+        _ = try await place.round { $0.run == 1 && $0.rows == 100 }
+        let start = ContinuousClock.now
+        #expect(await place.service.stop() == 0)
+        #expect(ContinuousClock.now - start < .seconds(10))
+        // The watcher is told that nobody answers any more.
+        let (status, output) = await watching.finished()
+        #expect(status == 75 && output.contains("hint: "), "\(output)")
+        #expect(try place.service.rows() == 100)
+        // The round goes on, and the next start does not believe that all are gone either.
+        try await place.service.restart()
+        _ = try await place.service.program.line(containing: "broadcast-resumed ")
+        #expect(try place.service.rows() == 100)
+    }
+
+    @Test("without a running service it says so, and that trying again may help")
+    func notRunning() async throws {
+        let service = try await ServiceUnderTest()
+        #expect(await service.stop() == 0)
+        for words in [[], ["--no-wait"]] {
+            let (status, output) = try await RunningProgram.run(
+                "reveille", ["broadcast", "--config", service.configuration] + words)
+            #expect(status == 75)
+            #expect(
+                output == """
+                    reveille: the service does not answer on its admin socket: is it running?
+                    hint: start it with `reveille serve`, as the same user
+
+                    """)
+        }
+    }
+
+    @Test("without a gateway only event streams are told, and nothing is waited for")
+    func noGateway() async throws {
+        let place = try await PushingService()
+        try place.register([TestDevice()])
+        #expect(await place.service.stop() == 0)
+        try place.service.removeSection("apns")
+        try await place.service.restart()
+        let (status, output) = try await place.service.command("broadcast", "--force")
+        #expect(status == 0 && output == "broadcast of sequence 0 to 0 event streams\n")
+        // What was registered while there was one stays.
+        #expect(try place.service.rows() == 1)
+        #expect(try await place.mock.report().requests == 0)
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+import WakeSystem
+
+/// What a delete promises holds while a round reads and deletes in the same files.
+@Suite(
+    "Forgotten means gone, in a round too", .timeLimit(.minutes(3)),
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
+struct RoundErasureTests {
+    /// The database, its log, and what lies beside them, but for zeros that hold room on the disk.
+    private func files(_ place: PushingService) -> [[UInt8]] {
+        StorePlace.names(in: place.service.data).filter { $0 != "reserve" }
+            .map { StorePlace.bytes(of: place.service.data + "/" + $0) }
+    }
+
+    private func hits(_ patterns: [[UInt8]], _ place: PushingService) -> Int {
+        let files = files(place)
+        return patterns.count { pattern in files.contains { StorePlace.contains($0, pattern) } }
+    }
+
+    @Test("when a delete is answered within a round, no file holds anything of the row")
+    func delete() async throws {
+        let place = try await PushingService(
+            .init("--latency", "100", "--answer-token", "dead:410:Unregistered"))
+        try await place.restart(
+            broadcast: "fetches-per-second = 500", filled: 2000, isPacedByBudget: true)
+        let devices = (0..<20).map { _ in TestDevice(pushPrefix: [0]) }
+        // Rows that the round deletes by itself meanwhile.
+        try place.register(devices + (0..<40).map { _ in TestDevice(pushPrefix: [0xDE, 0xAD]) })
+        let client = try LoopbackClient(port: place.service.port)
+        try await place.startRound()
+        var longestLog = 0
+        for (number, device) in devices.enumerated() {
+            let permille = number * 800 / devices.count
+            let progress = try await place.progress {
+                $0.run == 1 && ($0.permille >= permille || !$0.running)
+            }
+            #expect(progress.running, "the round was over after \(number) deletes")
+            let answer = try client.exchange("GET", "/v1/registration", token: device.token)
+            let stored = try #require(try RegistrationResponse.decode(answer.body).stored)
+            // Any 24 bytes of the sealed column would betray it.
+            let pieces = stride(from: 0, to: stored.sealed.count, by: 24).map {
+                Array(stored.sealed[$0..<$0 + 24])
+            }
+            #expect(hits([stored.id, stored.sealed], place) == 2)
+            let deleted = try client.exchange("DELETE", "/v1/registration", token: device.token)
+            #expect(deleted.status == 204)
+            #expect(hits([stored.id] + pieces, place) == 0)
+            let log = StorePlace.bytes(of: place.service.data + "/registrations.db-wal").count
+            longestLog = max(longestLog, log)
+        }
+        #expect(longestLog < 32 << 20)
+        let ended = try await place.service.program.line(containing: "broadcast-ended run=1 ")
+        #expect(ended.contains(" gone=40 deleted=40 "), "\(ended)")
+        #expect(try !place.registered(devices).contains(true))
+        #expect(try place.service.rows() == 2000)
+        #expect(try await place.mock.report().duplicates == 0)
+    }
+
+    @Test("3 % gone, spread evenly, are all forgotten, and counted right")
+    func spread() async throws {
+        let place = try await PushingService(.init("--answer-token", "dead:410:Unregistered"))
+        try await place.restart(broadcast: "fetches-per-second = 0", filled: 5820)
+        try place.register((0..<180).map { _ in TestDevice(pushPrefix: [0xDE, 0xAD]) })
+        let (status, output) = try await place.broadcast()
+        #expect(status == 0, "\(output)")
+        #expect(
+            output.contains(
+                "pushes to 6000 registrations: 5820 accepted, 180 gone, 180 forgotten for it\n"))
+        #expect(try place.service.rows() == 5820)
+    }
+
+    @Test("a delete while the wake-up is on its way stays, whatever the answer")
+    func inFlight() async throws {
+        for answer in ["200", "410:Unregistered", "503"] {
+            // No answer leaves while this file exists.
+            let directory = try TemporaryDirectory()
+            let hold = directory.path + "/hold"
+            try Data().write(to: URL(filePath: hold))
+            let place = try await PushingService(
+                .init("--hold", hold, "--answer-token", "dead:" + answer))
+            let devices = (0..<10).map { _ in TestDevice(pushPrefix: [0xDE, 0xAD]) }
+            let others = (0..<50).map { _ in TestDevice(pushPrefix: [0]) }
+            try place.register(devices + others)
+            try await place.startRound()
+            try await place.progress { $0.run == 1 && $0.rows == 60 }
+            let client = try LoopbackClient(port: place.service.port)
+            for device in devices {
+                let deleted = try client.exchange(
+                    "DELETE", "/v1/registration", token: device.token)
+                #expect(deleted.status == 204)
+            }
+            #expect(try place.progress().accepted == 0)
+            try FileManager.default.removeItem(atPath: hold)
+            if answer != "503" {
+                let ended = try await place.service.program.line(containing: "broadcast-ended ")
+                #expect(ended.contains(" complete=1 "))
+            } else {
+                try await place.progress { $0.accepted == 50 && $0.retried >= 10 }
+            }
+            #expect(try !place.registered(devices).contains(true))
+            #expect(try place.service.rows() == 50)
+        }
+    }
+}

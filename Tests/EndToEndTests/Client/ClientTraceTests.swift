@@ -1,0 +1,147 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+import WakeSystem
+
+/// What crosses the wire, seen by a front that records every byte.
+@Suite("What any client sends is what every client sends", .timeLimit(.minutes(3)))
+struct ClientTraceTests {
+    /// The bytes of a request, but for an instance token and the body that only its owner has.
+    private static func bytes(_ request: WireRequest) -> [String] {
+        let lines = request.head.split(separator: "\r\n").map { line in
+            line.hasPrefix("Authorization: Bearer ") ? "Bearer of \(line.utf8.count)" : "\(line)"
+        }
+        return lines + ["body of \(request.body.count)"]
+    }
+
+    /// The requests that `act` leads to, in their order.
+    private static func recorded(
+        _ front: FaultyFront, _ act: () async throws -> Void
+    ) async throws -> [[String]] {
+        let before = front.requests.count
+        try await act()
+        return front.requests.dropFirst(before).map(bytes)
+    }
+
+    @Test("matches or none, cache or none, early or late: the same bytes")
+    func same() async throws {
+        let service = try await ServiceUnderTest()
+        let front = try FaultyFront(to: service.port)
+        let plain = try await ClientUnderTest(of: service, at: front.url)
+        let matching = try await ClientUnderTest(of: service, at: front.url)
+        _ = try await plain.addSecret("mine")
+        let secret = try await matching.addSecret("visit")
+        _ = try await service.publish([secret, TestDevice().pushText], notes: ["one", "two"])
+        _ = try await service.publish([secret], notes: ["three"])
+        let clients = [plain, matching]
+        var traces: [[[String]]] = []
+        for client in clients {
+            traces += [
+                try await Self.recorded(front) {
+                    let first = try await client.command("sync")
+                    #expect(first.status == (client === matching ? 10 : 0), "\(first.output)")
+                    // Nothing new: with the batches that were kept, and without.
+                    if client === plain {
+                        try FileManager.default.removeItem(atPath: client.state + "/cache")
+                    }
+                    #expect(try await client.command("sync").status == 0)
+                    #expect(try await client.register(TestDevice()) == 0)
+                    #expect(try await client.command("stored").status == 0)
+                    #expect(try await client.command("unregister").status == 0)
+                    #expect(try await client.command("sync").status == 0)
+                }
+            ]
+        }
+        // Head, two batches, head; PUT, GET, DELETE; head.
+        #expect(traces[0].count == 8, "\(traces[0])")
+        #expect(traces[1] == traces[0])
+        let sizes = front.requests.filter { $0.path == "/v1/registration" }
+            .map { $0.head.utf8.count + $0.body.count }
+        #expect(sizes.count == 6 && Set(sizes).count == 1, "\(sizes)")
+    }
+
+    @Test("a client that is woken to a match asks for the same as one that is woken to none")
+    func woken() async throws {
+        var traces: [[[String]]] = []
+        for isMatching in [false, true] {
+            let service = try await ServiceUnderTest()
+            let front = try FaultyFront(to: service.port)
+            let client = try await ClientUnderTest(of: service, at: front.url)
+            let reports = try MatchReports(in: client.directory)
+            let mine = try await client.addSecret("mine")
+            _ = try await service.publish([TestDevice().pushText], notes: [])
+            #expect(try await client.command("sync").status == 0)
+            // The stream and one look; the stream's first event is no news.
+            let synchronized = front.requests.count
+            let running = try await client.listen("--on-match", reports.program)
+            try await front.requests("GET", atLeast: synchronized + 2)
+            let before = front.requests.count
+            _ = try await service.publish(
+                [isMatching ? mine : TestDevice().pushText], notes: ["x"], "--then-broadcast")
+            _ = try await running.line(containing: "cycle ended, 1 batches")
+            if isMatching { _ = try await reports.atLeast(1) }
+            try await client.settled()
+            running.signal(SIGTERM)
+            #expect(await running.exit() == 0)
+            traces.append(
+                front.requests.dropFirst(before).map { request in
+                    // Ports differ, and so do names of batches, after their number.
+                    Self.bytes(request).map { line in
+                        line.hasPrefix("Host: ") ? "Host" : "\(line.prefix(33)) \(line.count)"
+                    }
+                })
+        }
+        #expect(traces[0].count == 2, "the head and the batch: \(traces[0])")
+        #expect(traces[0] == traces[1])
+    }
+
+    @Test("nothing that a server sets ever comes back")
+    func nothingComesBack() async throws {
+        let service = try await ServiceUnderTest()
+        let mark = "mark-4711"
+        let fields = [
+            "Set-Cookie: id=\(mark); Path=/; Max-Age=999999", "ETag: \"\(mark)\"",
+            "Last-Modified: Sat, 21 Nov 2026 12:00:00 GMT", "Location: /\(mark)",
+            "Content-Location: /\(mark)", "Refresh: 0; url=/\(mark)", "Link: </\(mark)>; rel=next",
+            "Alt-Svc: h2=\"127.0.0.1:1\"; ma=999999", "Vary: *", "Expires: 0",
+            "Strict-Transport-Security: max-age=999999",
+            "WWW-Authenticate: Basic realm=\"\(mark)\"",
+            "Accept-CH: Device-Memory, UA", "Critical-CH: UA", "NEL: {\"\(mark)\":1}",
+            "Report-To: {\"\(mark)\":1}", "X-\(mark): \(mark)", "Age: 17", "Via: 1.1 \(mark)",
+        ]
+        let front = try FaultyFront(
+            to: service.port, adding: fields.map { $0 + "\r\n" }.joined())
+        let client = try await ClientUnderTest(of: service, at: front.url)
+        let secret = try await client.addSecret("mine")
+        for status in [301, 302, 303, 304, 307, 308, 401, 407] {
+            front.plan("GET", [.answered(status)])
+            #expect(try await client.command("sync").status != 0)
+        }
+        for round in 0..<2 {
+            _ = try await service.publish([secret], notes: ["round \(round)"])
+            #expect(try await client.command("sync").status == 10)
+            #expect(try await client.register(TestDevice()) == 0)
+            #expect(try await client.command("stored").status == 0)
+            #expect(try await client.command("unregister").status == 0)
+            // Its events carry ids, as `Last-Event-ID` would give them back.
+            let running = try await client.listen()
+            running.signal(SIGTERM)
+            #expect(await running.exit() == 0)
+        }
+        var forms: [String: Set<[String]>] = [:]
+        for request in front.requests {
+            let isBatch = request.path.contains("/b/")
+            let key = request.method + " " + (isBatch ? "batch" : request.path)
+            forms[key, default: []].insert(
+                isBatch ? Array(Self.bytes(request).dropFirst()) : Self.bytes(request))
+            #expect(!request.head.contains(mark))
+            for name in ["cookie", "if-", "last-event-id", "referer", "upgrade", "device-memory"] {
+                #expect(!request.head.lowercased().contains("\r\n" + name), "\(name)")
+            }
+        }
+        // Each kind of request is one and the same, before and after.
+        #expect(forms.count == 6, "\(forms.keys.sorted())")
+        #expect(forms.values.allSatisfy { $0.count == 1 })
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What standard output did not take was not told", .timeLimit(.minutes(2)))
+struct OutputTests {
+    private func place() async throws -> (ServiceUnderTest, ClientUnderTest) {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        for name in ["one", "two", "three"] {
+            _ = try await service.publish([try await client.addSecret(name)], notes: [name])
+        }
+        return (service, client)
+    }
+
+    /// Runs a command with standard output on a disk that is full.
+    private func command(
+        onFullDisk words: String, of client: ClientUnderTest
+    ) async throws -> (status: Int32, output: String) {
+        let program = RunningProgram.folder.appending(path: "reveille-client").path
+        let script = "exec '\(program)' \(words) --state '\(client.state)' > /dev/full"
+        return try await RunningProgram.run(path: "/bin/sh", ["-c", script])
+    }
+
+    @Test("a line that cannot be written leaves its match to be told", arguments: ["", "--json"])
+    func fullDisk(option: String) async throws {
+        let (service, client) = try await place()
+        defer { withExtendedLifetime(service) {} }
+        let answer = try await command(onFullDisk: "sync \(option)", of: client)
+        #expect(answer.status == 74 && answer.output.contains("standard output"))
+        #expect(try await client.status("matchesToDeliver") == "3")
+    }
+
+    @Test("matches told as JSON are told at once the next time when the first was not written")
+    func again() async throws {
+        let (service, client) = try await place()
+        defer { withExtendedLifetime(service) {} }
+        _ = try await command(onFullDisk: "sync --json", of: client)
+        let told = try await client.command("sync", "--json")
+        #expect(told.status == 10)
+        for name in ["one", "two", "three"] {
+            #expect(told.output.contains("\"secret\":\"\(name)\""), "\(told.output)")
+        }
+        #expect(try await client.status("matchesToDeliver") == "0")
+        #expect(try await client.command("sync", "--json").status == 0)
+    }
+
+    @Test("killed at random points of a look as JSON, every match is in some answer")
+    func killed() async throws {
+        let (service, template) = try await place()
+        defer { withExtendedLifetime(service) {} }
+        var window = KillWindow()
+        for round in 0..<25 {
+            let client = try template.copy()
+            var look: RunningProgram?
+            _ = try await window.kill {
+                let program = try client.start("sync", "--json")
+                look = program
+                return program
+            }
+            // An answer that was cut is one that nobody can read.
+            let first = look?.output ?? ""
+            var answers = first.hasSuffix("\n") ? first : ""
+            answers += try await client.command("sync", "--json").output
+            for name in ["one", "two", "three"] {
+                #expect(answers.contains("\"secret\":\"\(name)\""), "round \(round)")
+            }
+            #expect(try await client.status("matchesToDeliver") == "0", "round \(round)")
+        }
+        #expect(window.kills > 5)
+    }
+
+    @Test("secrets of which one is refused are none of them added")
+    func secretsAsOne() async throws {
+        let site = try await FeedSite()
+        let client = try await ClientUnderTest(feed: site.url, key: site.key)
+        let input = TestDevice().pushText + "\nshort\n"
+        let added = try await client.command(
+            "secrets", "add", "mine", input: Array(input.utf8))
+        #expect(added.status == 1 && added.output.contains("16 to 1024"))
+        #expect(try await client.command("secrets", "list").output == "")
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeSystem
+
+/// `reveille-client verify`, as people use it on what they carried home on a stick.
+@Suite("Verifying downloaded files", .timeLimit(.minutes(2)))
+struct VerifyFilesTests {
+    private func verify(_ words: String...) async throws -> (status: Int32, output: String) {
+        try await RunningProgram.run("reveille-client", ["verify"] + words)
+    }
+
+    private func site(batches: Int = 3) async throws -> FeedSite {
+        let site = try await FeedSite()
+        for _ in 0..<batches { try await site.publish() }
+        return site
+    }
+
+    private func lines(_ output: String) -> [String] {
+        output.split(separator: "\n").map(String.init)
+    }
+
+    @Test("a whole feed is right, without profile or network, as a directory and file by file")
+    func right() async throws {
+        let site = try await site()
+        let whole = try await verify(site.feed, "--key", site.key)
+        #expect(whole.status == 0)
+        #expect(lines(whole.output).count == 4)
+        #expect(whole.output.contains("/head: ok, head, 3 batches, fingerprint 3 "))
+        for number in 1...3 { #expect(whole.output.contains("ok, batch \(number), 1024 digests")) }
+        let flat = try await verify(site.feed + "/b", "--key", site.key)
+        #expect(flat.status == 0 && lines(flat.output).count == 3)
+        let head = try await verify("--key", site.key, "--", site.feed + "/head")
+        #expect(head.status == 0 && lines(head.output).count == 1)
+        #expect(site.requests.isEmpty)
+    }
+
+    @Test("a profile's key is taken unless another is given")
+    func profile() async throws {
+        let site = try await site(batches: 1)
+        let client = try await ClientUnderTest(feed: site.url, key: site.key)
+        let right = try await client.command("verify", site.feed)
+        #expect(right.status == 0)
+        let other = try await FeedSite()
+        let wrong = try await client.command("verify", site.feed, "--key", other.key)
+        #expect(wrong.status == 65)
+        #expect(wrong.output.contains("BAD, it is not signed with this feed's key"))
+        // What the client itself keeps is laid out flat.
+        #expect(try await client.command("sync").status == 0)
+        let cache = client.state + "/cache"
+        let kept = try FileManager.default.contentsOfDirectory(atPath: cache)
+        let folder = cache + "/" + (kept.first ?? "")
+        let mine = try await client.command("verify", folder)
+        #expect(mine.status == 0 && lines(mine.output).count == 2)
+        #expect(site.requests.count == 2, "those of sync")
+    }
+
+    @Test("each damaged file is named, the others stay right, and the status is 65")
+    func damaged() async throws {
+        let site = try await site()
+        let place = try TemporaryDirectory()
+        let names = try FileManager.default.contentsOfDirectory(atPath: site.feed + "/b").sorted()
+        var files: [(name: String, bytes: [UInt8], reason: String?)] = [
+            ("head", site.head, nil),
+            ("page.html", Array("<html>log in</html>".utf8), "not-of-a-feed"),
+            ("empty", [], "truncated"),
+        ]
+        for (index, name) in names.enumerated() {
+            let bytes = Array(
+                FileManager.default.contents(atPath: site.feed + "/b/" + name) ?? Data())
+            files.append(("right\(index)", bytes, nil))
+            var flipped = bytes
+            flipped[Int.random(in: 256..<bytes.count)] ^= 1
+            files.append(("flipped\(index)", flipped, "payload-hash"))
+            files.append(("cut\(index)", Array(bytes.dropLast(100)), "truncated"))
+            files.append(("longer\(index)", bytes + [1], "too-large"))
+            var header = bytes
+            header[Int.random(in: 8..<256)] ^= 1
+            files.append(("header\(index)", header, "bad-signature"))
+        }
+        for file in files {
+            try Data(file.bytes).write(to: URL(filePath: place.path + "/" + file.name))
+        }
+        let words = files.shuffled().map { place.path + "/" + $0.name }
+        let answer = try await RunningProgram.run(
+            "reveille-client", ["verify", "--json", "--key", site.key] + words)
+        #expect(answer.status == 65)
+        let report = try JSONDecoder().decode(Report.self, from: Data(answer.output.utf8))
+        #expect(report.files.map(\.path) == words)
+        #expect(report.ok == 4 && report.bad == files.count - 4 && report.unreadable == 0)
+        for file in report.files {
+            let name = file.path.split(separator: "/").last.map(String.init) ?? ""
+            let expected = files.first { $0.name == name }
+            #expect(file.reason == expected?.reason, "\(name)")
+            #expect(file.result == (expected?.reason == nil ? "ok" : "bad"), "\(name)")
+        }
+    }
+
+    @Test("what cannot be read ends with 74, and with 65 when something else is bad")
+    func unreadable() async throws {
+        let site = try await site(batches: 1)
+        let missing = site.feed + "/missing"
+        let absent = try await verify(missing, site.feed + "/head", "--key", site.key)
+        #expect(absent.status == 74)
+        #expect(absent.output.contains("/missing: unreadable, No such file or directory"))
+        #expect(absent.output.contains("/head: ok"))
+        let zero = try await verify("/dev/zero", missing, "--key", site.key)
+        #expect(zero.status == 74)
+        let both = try await verify(missing, "/etc/hostname", "--key", site.key)
+        #expect(both.status == 65)
+        let place = try TemporaryDirectory()
+        #expect(try await verify(place.path, "--key", site.key).status == 74)
+    }
+
+    @Test("a name that a terminal would obey is printed harmlessly, and whole as JSON")
+    func names() async throws {
+        let site = try await site(batches: 1)
+        let place = try TemporaryDirectory()
+        let path = place.path + "/\u{1B}[2J\n\"ok"
+        try Data(site.head).write(to: URL(filePath: path))
+        let answer = try await verify(path, "--key", site.key)
+        #expect(answer.status == 0 && lines(answer.output).count == 1)
+        #expect(!answer.output.contains("\u{1B}"))
+        let json = try await verify(path, "--json", "--key", site.key)
+        let report = try JSONDecoder().decode(Report.self, from: Data(json.output.utf8))
+        #expect(report.files.map(\.path) == [path])
+    }
+
+    @Test("wrong words end with 2 and say what is missing")
+    func usage() async throws {
+        let site = try await site(batches: 1)
+        #expect(try await verify().status == 2)
+        #expect(try await verify(site.feed, "--key", "short").status == 2)
+    }
+
+    @Test("a file of any length takes no memory with its length")
+    func bounded() async throws {
+        let site = try await site(batches: 1)
+        let place = try TemporaryDirectory()
+        let path = place.path + "/huge"
+        let batch = try site.newestBatch()
+        try Data(batch).write(to: URL(filePath: path))
+        let file = try FileHandle(forWritingTo: URL(filePath: path))
+        // A hole: no disk is filled.
+        try file.truncate(atOffset: 1 << 40)
+        try file.close()
+        let answer = try await verify(path, "--key", site.key)
+        #expect(answer.status == 65)
+        #expect(answer.output.contains("BAD, it is longer than it may be"))
+    }
+
+    private struct Report: Decodable {
+        struct File: Decodable {
+            let path: String
+            let result: String
+            let reason: String?
+        }
+
+        let files: [File]
+        let ok: Int
+        let bad: Int
+        let unreadable: Int
+    }
+}

@@ -1,0 +1,178 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeSystem
+
+/// What a person meets on the road: each ends with its exit status and its words, the cursor stays,
+/// and the next honest answer is taken.
+@Suite("Every trouble on the line ends as it should", .timeLimit(.minutes(3)))
+struct ErrorTableTests {
+    private func place() async throws -> (FeedSite, ClientUnderTest) {
+        let site = try await FeedSite()
+        let client = try await ClientUnderTest(feed: site.url, key: site.key)
+        try await site.publish()
+        #expect(try await client.command("sync").status == 0)
+        try await site.publish(try await client.addSecret("visit"))
+        return (site, client)
+    }
+
+    private func expectFound(_ site: FeedSite, _ client: ClientUnderTest) async throws {
+        #expect(try await client.status("sequence") == "1")
+        site.answer { _ in .file }
+        #expect(try await client.command("sync").status == 10)
+        #expect(try await client.status("sequence") == "2")
+    }
+
+    struct Portal: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let answer: FeedSite.Answer
+        let status: Int32
+        let code: String
+    }
+
+    private static func page(_ status: String, _ fields: String, _ body: String) -> FeedSite.Answer
+    {
+        .wire(
+            Array("HTTP/1.1 \(status)\r\n\(fields)Content-Length: \(body.utf8.count)\r\n\r\n".utf8)
+                + Array(body.utf8), ends: false)
+    }
+
+    static let portals: [Portal] = [
+        Portal(
+            testDescription: "a short page",
+            answer: page("200 OK", "Content-Type: text/html\r\n", "<html>Please log in</html>"),
+            status: 75, code: "truncated"),
+        Portal(
+            testDescription: "a long page",
+            answer: page("200 OK", "", "<html>" + String(repeating: "login ", count: 9000)),
+            status: 65, code: "too-large"),
+        Portal(
+            testDescription: "a page of a head's length",
+            answer: page("200 OK", "", String(repeating: "<p>hello", count: 512)),
+            status: 65, code: "bad-signature"),
+        Portal(
+            testDescription: "a redirect to a login",
+            answer: page("302 Found", "Location: http://192.0.2.1/login\r\n", ""),
+            status: 65, code: "http-status"),
+        Portal(
+            testDescription: "RFC 6585's own status",
+            answer: page("511 Network Authentication Required", "", "<html>"),
+            status: 75, code: "http-status"),
+    ]
+
+    @Test(
+        "a captive portal moves nothing, and is told after a day of nothing else",
+        arguments: portals)
+    func portal(_ portal: Portal) async throws {
+        let (site, client) = try await place()
+        site.answer { _ in portal.answer }
+        let answer = try await client.command("sync", "--json")
+        #expect(answer.status == portal.status, "\(answer.output)")
+        #expect(answer.output.contains("\"failure\":\"\(portal.code)\""), "\(answer.output)")
+        #expect(!answer.output.contains("warning"))
+        if FakeTime.isInstalled {
+            let soon = try await FakeTime.run(client, "+23h", "sync")
+            #expect(soon.status == portal.status && !soon.output.contains("warning"))
+            let later = try await FakeTime.run(client, "+25h", "sync")
+            #expect(later.status == portal.status)
+            #expect(
+                later.output.contains(
+                    "warning: nothing but heads without a valid signature for a day"),
+                "\(later.output)")
+            // Said once.
+            let last = try await FakeTime.run(client, "+26h", "sync")
+            #expect(!last.output.contains("warning"), "\(last.output)")
+        }
+        try await expectFound(site, client)
+    }
+
+    @Test("a head that is older than one seen before is let pass, and told after a day")
+    func rollback() async throws {
+        let (site, client) = try await place()
+        let old = try site.copy()
+        _ = try await client.command("sync")
+        let frozen = Array(
+            try #require(FileManager.default.contents(atPath: old.path + "/feed/head")))
+        try await site.publish()
+        #expect(try await client.command("sync").status == 0)
+        site.answerHead(.bytes(frozen))
+        for (offset, isTold) in [("+0h", false), ("+25h", true), ("+26h", false)] {
+            guard FakeTime.isInstalled else { break }
+            let answer = try await FakeTime.run(client, offset, "sync")
+            #expect(answer.status == 75, "\(answer.output)")
+            #expect(
+                answer.output.contains("warning: nothing but heads older than one") == isTold,
+                "\(offset): \(answer.output)")
+        }
+        #expect(try await client.status("sequence") == "3")
+    }
+
+    @Test(
+        "a clock a year off stops nothing: matches are found, and the clock is told",
+        .enabled(if: FakeTime.isInstalled, "needs faketime"),
+        arguments: [("+1y", "the feed's head has expired"), ("-1y", "the clock differs from")])
+    func clock(_ offset: String, _ words: String) async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        let answer = try await FakeTime.run(client, offset, "sync")
+        #expect(answer.status == 10, "\(answer.output)")
+        #expect(answer.output.contains("warning: \(words)"), "\(answer.output)")
+        #expect(answer.output.contains("match "))
+        #expect(try await client.status("sequence") == "2")
+        // Told once, and over when the clock is right.
+        #expect(try await FakeTime.run(client, offset, "sync").output == "")
+        #expect(try await client.command("sync").output == "")
+    }
+
+    @Test(
+        "statuses, with and without hope",
+        arguments: [(500, 75), (503, 75), (429, 75), (404, 65), (403, 65), (410, 65), (204, 65)])
+    func statuses(_ status: Int, _ exit: Int32) async throws {
+        let (site, client) = try await place()
+        site.answer { _ in Self.page("\(status) Status", "Retry-After: 5\r\n", "") }
+        let answer = try await client.command("sync")
+        #expect(answer.status == exit)
+        #expect(answer.output.contains("the server answered \(status)"), "\(answer.output)")
+        try await expectFound(site, client)
+    }
+
+    @Test("nobody there, a line that breaks, and an answer that is no HTTP: try later")
+    func line() async throws {
+        let (site, client) = try await place()
+        site.answer { _ in .wire([], ends: true) }
+        #expect(try await client.command("sync").status == 75)
+        site.answer { _ in .wire(Array("SSH-2.0-OpenSSH_9.2\r\n".utf8), ends: true) }
+        let answer = try await client.command("sync", "--json")
+        #expect([65, 75].contains(answer.status), "\(answer.output)")
+        try await expectFound(site, client)
+        let nobody = try WireServer.reservedPort()
+        let lonely = try await ClientUnderTest(feed: nobody.url + "/", key: site.key)
+        let refused = try await lonely.command("sync")
+        #expect(refused.status == 75)
+        #expect(refused.output == "reveille-client: the server cannot be reached\n")
+    }
+
+    @Test(
+        "a certificate that nobody trusts is never looked past",
+        .enabled(if: OpenSSLCommand.isInstalled, "needs openssl"))
+    func certificate() async throws {
+        let authority = try TestAuthority()
+        let (certificate, key) = try authority.issue(for: "localhost")
+        let server = try RunningProgram(
+            path: "/usr/bin/openssl",
+            [
+                "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-www",
+            ])
+        let line = try await server.line(containing: "ACCEPT ")
+        let port = try #require(line.split(separator: ":").last)
+        let site = try await FeedSite()
+        let client = try await ClientUnderTest(
+            feed: "https://localhost:\(port)/", key: site.key)
+        let answer = try await client.command("sync", "--json")
+        #expect(answer.status == 75 && answer.output.contains("\"failure\":\"tls\""))
+        let words = try await client.command("sync")
+        #expect(words.output.contains("the server's certificate cannot be verified"))
+        server.signal(SIGTERM)
+        _ = await server.exit()
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeSQLite
+
+@Suite("Every trouble with the state ends as it should", .timeLimit(.minutes(3)))
+struct StateTroubleTests {
+    /// A client that has checked one of two batches; the second holds its secret.
+    private func place() async throws -> (FeedSite, ClientUnderTest) {
+        let site = try await FeedSite()
+        let client = try await ClientUnderTest(feed: site.url, key: site.key)
+        try await site.publish()
+        #expect(try await client.command("sync").status == 0)
+        try await site.publish(try await client.addSecret("visit"))
+        return (site, client)
+    }
+
+    private func expectRefused(
+        _ client: ClientUnderTest, _ status: Int32, _ code: String, _ words: String
+    ) async throws {
+        let json = try await client.command("sync", "--json")
+        #expect(json.status == status, "\(json.output)")
+        #expect(json.output.contains("\"outcome\":\"failed\",\"failure\":\"\(code)\""))
+        #expect(json.output.contains("\"matches\":[]}"))
+        for word in ["sync", "run", "status"] {
+            let said = try await client.command(word)
+            #expect(said.status == status, "\(word): \(said.output)")
+            #expect(said.output.contains(words), "\(word): \(said.output)")
+        }
+    }
+
+    @Test("a directory or database that others can reach is refused until it is closed to them")
+    func exposed() async throws {
+        let (site, client) = try await place()
+        let before = site.requests.count
+        for (path, open, closed) in [("", 0o750, 0o700), ("/client.db", 0o604, 0o600)] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: open], ofItemAtPath: client.state + path)
+            try await expectRefused(client, 78, "state", "is open to others")
+            try FileManager.default.setAttributes(
+                [.posixPermissions: closed], ofItemAtPath: client.state + path)
+        }
+        #expect(site.requests.count == before)
+        #expect(try await client.command("sync").status == 10)
+    }
+
+    @Test("a symbolic link in the place of the directory or the database is not followed")
+    func links() async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        let manager = FileManager.default
+        for path in ["", "/client.db"] {
+            try manager.moveItem(
+                atPath: client.state + path, toPath: client.directory.path + "/moved")
+            try manager.createSymbolicLink(
+                atPath: client.state + path,
+                withDestinationPath: client.directory.path + "/moved")
+            try await expectRefused(client, 78, "state", "no symbolic links")
+            try manager.removeItem(atPath: client.state + path)
+            try manager.moveItem(
+                atPath: client.directory.path + "/moved", toPath: client.state + path)
+        }
+        #expect(try await client.command("sync").status == 10)
+    }
+
+    @Test(
+        "a directory of somebody else's is refused",
+        .enabled(if: geteuid() == 0, "needs the right to give files away"))
+    func foreign() async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        #expect(unsafe chown(client.state, 65_534, 65_534) == 0)
+        try await expectRefused(client, 78, "state", "is open to others")
+        #expect(unsafe chown(client.state, 0, 0) == 0)
+        #expect(try await client.command("sync").status == 10)
+    }
+
+    @Test("a database of a newer version is refused and keeps every byte")
+    func newer() async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        let path = client.state + "/client.db"
+        try Database(path: path, access: .readWrite).execute("PRAGMA user_version=99")
+        let before = FileManager.default.contents(atPath: path)
+        try await expectRefused(
+            client, 74, "state", "the state was written by a newer version of this program")
+        #expect(FileManager.default.contents(atPath: path) == before)
+    }
+
+    @Test(
+        "a damaged or empty database is put aside and said, and everything is checked again",
+        arguments: [0, 1, 4096])
+    func damaged(_ count: Int) async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        try Data(repeating: 0x5A, count: count).write(
+            to: URL(filePath: client.state + "/client.db"))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: client.state + "/client.db")
+        for name in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: client.state + "/client.db" + name)
+        }
+        let looked = try await client.command("status")
+        #expect(looked.status == 74 && looked.output.contains("cannot be read or written"))
+        let answer = try await client.command("sync")
+        #expect(answer.status == 10, "\(answer.output)")
+        #expect(
+            answer.output.contains("warning: the state was damaged and begun again"),
+            "\(answer.output)")
+        #expect(try await client.status("sequence") == "2")
+        #expect(try client.files().keys.contains { $0.contains("client.db.damaged-") })
+        // Said once.
+        #expect(try await client.command("sync").output == "")
+    }
+
+    @Test("a second process is told so, also as JSON, and may look all the same")
+    func locked() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        let running = try await client.listen()
+        let second = try await client.command("sync", "--json")
+        #expect(second.status == 75)
+        #expect(second.output.hasPrefix("{\"outcome\":\"failed\",\"failure\":\"locked\""))
+        let words = try await client.command("sync")
+        #expect(words.status == 75 && words.output.contains("another process works with this"))
+        #expect(try await client.command("run").status == 75)
+        #expect(try await client.command("status").status == 0)
+        running.signal(SIGTERM)
+        #expect(await running.exit() == 0)
+        #expect(try await client.command("sync").status == 0)
+    }
+
+    @Test("a missing library and a missing profile are JSON as well, for whoever reads JSON")
+    func json() async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        for name in ["libcurl.so.4", "libcurl-gnutls.so.4"] {
+            try "no library".write(
+                toFile: client.directory.path + "/" + name, atomically: true, encoding: .utf8)
+        }
+        let program = try client.start(
+            "sync", "--json", environment: ["LD_LIBRARY_PATH": client.directory.path])
+        #expect(await program.exit() == 78)
+        #expect(program.output.contains("\"failure\":\"configuration\""), "\(program.output)")
+        let nowhere = try await RunningProgram.run(
+            "reveille-client", ["sync", "--json", "--state", client.directory.path + "/none"])
+        #expect(nowhere.status == 78)
+        #expect(nowhere.output.contains("{\"outcome\":\"failed\",\"failure\":\"configuration\""))
+        #expect(nowhere.output.contains("there is no such profile yet"))
+    }
+
+    @Test("the same secret under a second name is refused with the first, and adds nothing")
+    func sameSecret() async throws {
+        let (site, client) = try await place()
+        defer { withExtendedLifetime(site) {} }
+        let secret = TestDevice().pushText
+        let text = Array("\(secret)\n".utf8)
+        #expect(try await client.command("secrets", "add", "trip", input: text).status == 0)
+        let again = try await client.command("secrets", "add", "journey", input: text)
+        #expect(again.status == 1)
+        #expect(again.output.contains("the same secret as trip"), "\(again.output)")
+        let both = Array("\(TestDevice().pushText)\n\(secret)\n".utf8)
+        #expect(try await client.command("secrets", "add", input: both).status == 1)
+        let list = try await client.command("secrets", "list")
+        #expect(list.output == "trip\nvisit\n")
+    }
+
+    @Test("unregister says whether there was anything to forget; a refusal is said once")
+    func words() async throws {
+        let service = try await ServiceUnderTest(serving: .nothing)
+        let client = try await ClientUnderTest(of: service)
+        #expect(try await client.command("unregister").output == "nothing was registered\n")
+        #expect(try await client.register(TestDevice()) == 78)
+        let look = try await client.command("sync")
+        #expect(look.status == 0 && look.output == "", "\(look.output)")
+        let gone = try await client.command("unregister")
+        #expect(gone.status == 0)
+        #expect(
+            gone.output
+                == "unregistered: the service holds nothing about this device any more\n")
+        #expect(try await client.command("unregister").output == "nothing was registered\n")
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Directives of the publisher in the signed head", .timeLimit(.minutes(2)))
+struct FeedDirectivesTests {
+    @Test("registrations are switched off and on again, and a feed that ends is given up")
+    func directives() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        #expect(
+            try await service.command("feed", "directives").output == """
+                wake-ups      heeded
+                registration  on
+                feed          goes on
+
+                """)
+        #expect(
+            try await service.command("feed", "directives", "--registration", "off").status == 0)
+        #expect(try await client.command("sync").status == 0)
+        let token = Array(TestDevice().pushText.utf8)
+        #expect(
+            try await client.command("register", "apns", input: token).output
+                == "registered once the publisher allows it again\n")
+        #expect(try service.rows() == 0)
+
+        // Within the same minute: the newer directive counts all the same.
+        #expect(try await service.command("feed", "directives", "--registration", "on").status == 0)
+        #expect(try await client.command("sync").status == 0)
+        #expect(try service.rows() == 1)
+
+        let paused = try await service.command("feed", "directives", "--pause", "7200")
+        #expect(paused.output.contains("ignored for 7200 s"))
+        #expect(try await client.command("sync").status == 0)
+        #expect(try await client.command("status").output.contains("paused by the publisher"))
+        #expect(try await service.command("feed", "directives", "--resume").status == 0)
+        #expect(try await client.command("sync").status == 0)
+        #expect(try await !client.command("status").output.contains("paused by the publisher"))
+
+        #expect(try await service.command("feed", "directives", "--retire").status == 0)
+        let last = try await client.command("sync")
+        #expect(last.output.contains("the feed has ended"))
+        #expect(try service.rows() == 0)
+    }
+
+    @Test(
+        "an impossible directive is refused with a message, and nothing is signed",
+        arguments: [
+            ["--pause", "259201"], ["--pause", "0"], ["--registration", "maybe"],
+            ["--resume", "--retire"],
+        ])
+    func refused(_ words: [String]) async throws {
+        let site = try await FeedSite()
+        let head = try Data(contentsOf: URL(fileURLWithPath: site.feed + "/head"))
+        let (status, output) = try await RunningProgram.run(
+            "reveille",
+            ["feed", "directives", "--feed", site.feed, "--key", site.keyFile] + words)
+        #expect(status == 2 && output.hasPrefix("reveille: "))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: site.feed + "/head")) == head)
+    }
+}

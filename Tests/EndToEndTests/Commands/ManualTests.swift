@@ -1,0 +1,101 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Manual pages", .timeLimit(.minutes(1)))
+struct ManualTests {
+    static let programs = ["reveille", "reveille-client"]
+
+    private func page(_ program: String) async throws -> (TemporaryDirectory, String) {
+        let directory = try TemporaryDirectory()
+        let answer = try await RunningProgram.run(program, ["manual"])
+        #expect(answer.status == 0)
+        let path = directory.path + "/page"
+        try answer.output.write(toFile: path, atomically: true, encoding: .utf8)
+        return (directory, path)
+    }
+
+    /// The page as it is read, in words with one space between them.
+    private func words(_ path: String) async throws -> String {
+        let groff = try #require(InstalledPrograms.path("groff"))
+        // grotty(1): -c -b -u overstrike nothing.
+        let words = ["-man", "-Tascii", "-P-cbu", "-rLL=1000n", path]
+        let text = try await RunningProgram.run(path: groff, words).output
+        return text.split { $0.isWhitespace }.joined(separator: " ")
+    }
+
+    @Test(
+        "mandoc has nothing to complain of",
+        .enabled(if: InstalledPrograms.path("mandoc") != nil, "needs mandoc"), arguments: programs)
+    func mandoc(_ program: String) async throws {
+        let (directory, path) = try await page(program)
+        let mandoc = try #require(InstalledPrograms.path("mandoc"))
+        let answer = try await RunningProgram.run(path: mandoc, ["-T", "lint", path])
+        #expect(answer.status == 0 && answer.output.isEmpty, "\(answer.output)")
+        // It would have.
+        try #".SH "A\nB" C\#n.nosuch\#n"#.write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(try await RunningProgram.run(path: mandoc, ["-T", "lint", path]).status != 0)
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test(
+        "groff has nothing to complain of, and every command, option and status is there",
+        .enabled(if: InstalledPrograms.path("groff") != nil, "needs groff"), arguments: programs)
+    func groff(_ program: String) async throws {
+        let (directory, path) = try await page(program)
+        let groff = try #require(InstalledPrograms.path("groff"))
+        let answer = try await RunningProgram.run(
+            path: groff, ["-man", "-ww", "-z", "-Tutf8", path])
+        #expect(answer.status == 0 && answer.output.isEmpty, "\(answer.output)")
+        let text = try await words(path)
+        for (name, options) in try await ProgramHelp(program).commands {
+            #expect(text.contains("\(program) \(name)"), "\(name)")
+            // The next command begins where this one ends.
+            let parts = text.components(separatedBy: " \(program) \(name) ").dropFirst()
+            for option in options {
+                #expect(parts.contains { $0.contains("[\(option)") }, "\(name) \(option)")
+                #expect(text.contains(" \(option) "), "\(option)")
+            }
+        }
+        for section in ["NAME", "SYNOPSIS", "EXIT STATUS", "ENVIRONMENT", "FILES", "SEE ALSO"] {
+            #expect(text.contains(" \(section) "), "\(section)")
+        }
+        let statuses = text.components(separatedBy: "EXIT STATUS")[1]
+            .components(separatedBy: "ENVIRONMENT")[0]
+        let expected =
+            program == "reveille"
+            ? [0, 1, 2, 3, 4, 65, 74, 75, 78] : [0, 1, 2, 10, 65, 74, 75, 78]
+        let found = statuses.split(separator: " ").compactMap { Int($0) }
+        #expect(found == expected)
+        withExtendedLifetime(directory) {}
+    }
+
+    @Test("examples of manual, README and OPERATING.md are commands and options that there are")
+    func examples() async throws {
+        let readme = try Repository.text("README.md") + Repository.text("Deploy/OPERATING.md")
+        var checked = 0
+        for program in Self.programs {
+            let help = try await ProgramHelp(program)
+            var lines = readme.split(separator: "\n").map {
+                String($0.trimmingPrefix("sudo -u reveille "))
+            }
+            for command in help.commands {
+                let words = command.name.split(separator: " ").map(String.init) + ["--help"]
+                let text = try await RunningProgram.run(program, words).output
+                lines += text.components(separatedBy: "examples:\n").dropFirst().joined()
+                    .split(separator: "\n").map { String($0.drop { $0 == " " }) }
+            }
+            // Of a pipeline the part that is ours; in prose no line begins so.
+            for line in lines where line.hasPrefix(program + " ") {
+                if program == "reveille", line.hasPrefix("reveille-client") { continue }
+                // A diagram of modules.
+                if line.contains("►") || line.contains("─") { continue }
+                #expect(help.faults(in: line) == [], "\(line)")
+                checked += 1
+            }
+            #expect(help.faults(in: "\(program) status --no-such") != [])
+            #expect(help.faults(in: "\(program) no-such") != [])
+        }
+        #expect(checked > 40, "\(checked)")
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import WakeModel
+
+/// Three real programs: a mock of APNs, the service of the app's owner, who alone has a key for it
+/// and runs a relay, and a self-hosted installation without any.
+final class RelayOwner {
+    let mock: MockPush
+    let owner: ServiceUnderTest
+    /// Where the relay is, also while the owner's service is not.
+    let place: WireServer
+    private let keys: TemporaryDirectory
+    private let authority: TestAuthority
+    private let pair: SigningKeyPair
+
+    // RFC 8032 §7.1, TEST 1.
+    static let seed = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"
+    static let publicKey = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+
+    var address: String { "127.0.0.1:\(place.port)" }
+
+    /// - Parameters:
+    ///   - flags: of the mock.
+    ///   - topic: what the owner sends; the mock expects `org.example.app`.
+    ///   - relay: lines added to `[relay]`.
+    init(_ flags: [String] = [], topic: String = "org.example.app", relay: String = "") async throws
+    {
+        keys = try TemporaryDirectory()
+        authority = try TestAuthority()
+        pair = try SigningKeyPair()
+        place = try WireServer.reservedPort()
+        let shown = try authority.issue(for: "localhost", days: 1)
+        mock = try await MockPush(
+            [
+                "--certificate", shown.certificate, "--key", shown.key, "--public-key",
+                pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456",
+                "--topic", "org.example.app",
+            ] + flags)
+        owner = try await ServiceUnderTest(
+            listen: "127.0.0.1:\(place.port)",
+            sections: """
+                [apns]
+                key = \(pair.privatePath)
+                key-id = ABC123DEFG
+                team-id = TEAM123456
+                topic = \(topic)
+                host = localhost
+                port = \(mock.port)
+                ca = \(authority.certificate)
+                [broadcast]
+                heartbeat = off
+                [relay]
+                authority = 127.0.0.1:\(place.port)
+                \(relay)
+
+                """, serving: .nothing)
+    }
+
+    /// Allows the installation, as `village`.
+    func allow(_ key: String = publicKey) async throws {
+        let (status, output) = try await owner.command("relay", "allow", "village", key)
+        guard status == 0, output.isEmpty else { throw TestFailure(output) }
+    }
+
+    /// A self-hosted service whose push tokens of APNs go through the relay.
+    func installation() async throws -> ServiceUnderTest {
+        let key = keys.path + "/relay.key"
+        try Data((Self.seed + "\n").utf8).write(to: URL(filePath: key))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        return try await ServiceUnderTest(
+            sections: """
+                [apns]
+                via = http://\(address)
+                via-key = \(key)
+                [broadcast]
+                heartbeat = off
+
+                """, serving: .nothing)
+    }
+
+    /// Asks the relay's metrics.
+    func metrics() throws -> String {
+        let client = try LoopbackClient(path: owner.directory.path + "/service/admin.sock")
+        return String(decoding: try client.exchange("GET", "/metrics").body, as: UTF8.self)
+    }
+}
+
+extension ServiceUnderTest {
+    /// Registers one after the other.
+    func register(_ devices: [TestDevice]) throws {
+        let client = try LoopbackClient(port: port)
+        for device in devices {
+            let answer = try client.exchange(
+                "PUT", "/v1/registration", token: device.token, body: device.body)
+            guard answer.status == 204 else { throw TestFailure("status \(answer.status)") }
+        }
+    }
+
+    /// Which are registered still.
+    func registered(_ devices: [TestDevice]) throws -> [Bool] {
+        let client = try LoopbackClient(port: port)
+        return try devices.map { device in
+            let answer = try client.exchange("GET", "/v1/registration", token: device.token)
+            return try RegistrationResponse.decode(answer.body).stored != nil
+        }
+    }
+}

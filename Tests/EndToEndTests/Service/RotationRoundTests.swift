@@ -1,0 +1,85 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeSystem
+
+/// A round of pushes walks both tables; a rotation exchanges them. Neither may come into the other.
+@Suite(
+    "Rotations and rounds keep apart", .serialized, .timeLimit(.minutes(2)),
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
+struct RotationRoundTests {
+    private func rotate(_ pushing: PushingService) throws -> RunningProgram {
+        try RunningProgram(
+            "reveille", ["rotate", "--now", "--config", pushing.service.configuration])
+    }
+
+    private func generation(_ pushing: PushingService) throws -> Int {
+        let client = try LoopbackClient(path: pushing.path("admin.sock"))
+        let body = String(decoding: try client.exchange("GET", "/v1/rotation").body, as: UTF8.self)
+        return try #require(
+            Int(try ServiceUnderTest.word(after: "{\"generation\":", in: body).prefix { $0 != "," })
+        )
+    }
+
+    @Test("a rotation that is wanted during a round waits for its end, and nobody is missed")
+    func waits() async throws {
+        let pushing = try await PushingService(.init("--latency", "40", "--streams", "20"))
+        let devices = (0..<500).map { _ in TestDevice() }
+        try pushing.register(devices)
+        #expect(try await rotate(pushing).finished().status == 0)
+        try pushing.register(Array(devices[..<250]))
+        let broadcast = try pushing.startBroadcast()
+        _ = try await pushing.round { $0.accepted >= 50 }
+        let rotation = try rotate(pushing)
+        _ = try await rotation.line(containing: "waits for the end of the broadcast")
+        _ = try await pushing.round { round in
+            if round.running { #expect((try? generation(pushing)) == 2 || !round.running) }
+            return round.accepted >= 400
+        }
+        let (status, output) = await broadcast.finished()
+        #expect(status == 0 && output.contains("500 accepted"), "\(output)")
+        let (rotated, said) = await rotation.finished()
+        #expect(rotated == 0 && said.contains("rotated: 250 registrations expired"), "\(said)")
+        #expect(try generation(pushing) == 3)
+        #expect(try pushing.registered(devices).filter { $0 }.count == 250)
+        #expect(try await pushing.mock.report().delivered == 500)
+    }
+
+    @Test("a round that was cut short goes on first, although a rotation is due")
+    func resumed() async throws {
+        let pushing = try await PushingService(.init("--latency", "40", "--streams", "20"))
+        let devices = (0..<400).map { _ in TestDevice() }
+        try pushing.register(devices)
+        try await pushing.startRound()
+        _ = try await pushing.round { $0.accepted >= 50 }
+        #expect(await pushing.service.stop() == 0)
+        let path = pushing.path("data/rotation")
+        try resealState(path, members: ["asked": "true"])
+        try await pushing.service.restart()
+        _ = try await pushing.service.program.line(containing: "rotated generation=2")
+        let said = pushing.service.program.output
+        let resumed = try #require(said.range(of: "broadcast-resumed"))
+        let ended = try #require(said.range(of: "broadcast-ended run=1"))
+        let rotated = try #require(said.range(of: "rotated generation=2"))
+        #expect(resumed.lowerBound < ended.lowerBound && ended.lowerBound < rotated.lowerBound)
+        #expect(try pushing.round().accepted == 400)
+        #expect(try await pushing.mock.report().delivered == 400)
+    }
+
+    @Test("the record of a round before a rotation is not gone on with in other tables")
+    func foreign() async throws {
+        let pushing = try await PushingService(.init("--latency", "40", "--streams", "20"))
+        let devices = (0..<300).map { _ in TestDevice() }
+        try pushing.register(devices)
+        try await pushing.startRound()
+        _ = try await pushing.round { $0.accepted >= 50 }
+        await pushing.service.kill()
+        // By force, while no service runs.
+        let (status, output) = try await rotate(pushing).finished()
+        #expect(status == 0, "\(output)")
+        try await pushing.service.restart()
+        let (next, said) = try await pushing.broadcast()
+        #expect(next == 0 && said.contains("pushes to 300 registrations: 300 accepted"), "\(said)")
+        #expect(!pushing.service.program.output.contains("broadcast-resumed"))
+    }
+}

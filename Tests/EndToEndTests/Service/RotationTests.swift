@@ -1,0 +1,179 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+
+/// `reveille rotate` and the schedule behind it, by the built programs.
+@Suite("What nobody renews expires", .timeLimit(.minutes(2)))
+struct RotationTests {
+    private let path = "/v1/registration"
+    /// Some seconds after the beginning of an interval, or none.
+    private static var week: Regex<Substring> {
+        /not due: the next rotation is in (?:7 d 0|6 d 23) h/
+    }
+
+    private func register(_ devices: [TestDevice], _ service: ServiceUnderTest) throws {
+        for device in devices {
+            let answer = try service.send("PUT", path, token: device.token, body: device.body)
+            #expect(answer.status == 204)
+        }
+    }
+
+    private func stored(
+        _ device: TestDevice, _ service: ServiceUnderTest
+    ) throws -> StoredRegistration? {
+        let answer = try service.send("GET", path, token: device.token)
+        return try RegistrationResponse.decode(answer.body).stored
+    }
+
+    @Test("two rotations by command drop what was not renewed, from every file, keys and all")
+    func running() async throws {
+        let service = try await ServiceUnderTest()
+        let devices = (0..<12).map { _ in TestDevice() }
+        try register(devices, service)
+        let row = try #require(try stored(devices[0], service))
+        let keys = service.directory.path + "/service/keys/registration.key"
+        let master = [UInt8](try Data(contentsOf: URL(filePath: keys))[24..<56])
+        // The control: the search does find both.
+        #expect(try service.files(containing: [row.sealed, row.id]) != [])
+        #expect(try service.files(containing: [master]) == ["keys/registration.key"])
+
+        let early = try await service.command("rotate")
+        #expect(early.status == 0 && early.output.contains(Self.week))
+        let dry = try await service.command("rotate", "--dry-run")
+        #expect(dry.output.contains("would drop      0 registrations"))
+        #expect(dry.output.contains("would keep      12 registrations"))
+        let first = try await service.command("rotate", "--now")
+        #expect(first.status == 0 && first.output.contains("rotated: 0 registrations expired"))
+        #expect(try stored(devices[11], service)?.generation == .previous)
+
+        try register(Array(devices[6...]), service)
+        let second = try await service.command("rotate", "--now")
+        #expect(second.status == 0, "\(second.output)")
+        #expect(second.output.contains("rotated: 6 registrations expired; generation 3"))
+        for (index, device) in devices.enumerated() {
+            #expect(try stored(device, service)?.generation == (index < 6 ? nil : .previous))
+        }
+        #expect(try service.files(containing: [row.sealed, row.id, master]) == [])
+        #expect(service.program.output.contains("rotated generation=3 dropped=6 kept=6 ms="))
+        let metrics = try metrics(service)
+        for line in [
+            "generation 3", "registrations_previous 6", "registrations_current 0",
+            "registrations_expired_total 6", "rotations_total 2", "rotation_failures_total 0",
+        ] { #expect(metrics.contains("\nreveille_\(line)\n"), "\(line)") }
+        #expect(await service.stop() == 0)
+    }
+
+    private func metrics(_ service: ServiceUnderTest) throws -> String {
+        let client = try LoopbackClient(path: service.directory.path + "/service/admin.sock")
+        return String(decoding: try client.exchange("GET", "/metrics").body, as: UTF8.self)
+    }
+
+    @Test("without a running service the command does it by itself")
+    func stopped() async throws {
+        let service = try await ServiceUnderTest()
+        let device = TestDevice()
+        try register([device], service)
+        #expect(await service.stop() == 0)
+        let dry = try await service.command("rotate", "--dry-run", "--json")
+        #expect(dry.output.contains("\"generation\":1,") && dry.output.contains("\"kept\":1,"))
+        #expect(try await service.command("rotate").output.contains("not due"))
+        // A broadcast that was cut short would not be finished.
+        let checkpoint = service.data + "/checkpoint"
+        try Data("anything".utf8).write(to: URL(filePath: checkpoint))
+        try record(service, ["asked": "true"])
+        let refused = try await service.command("rotate")
+        #expect(refused.status == 1 && refused.output.contains("a broadcast was cut short"))
+        try FileManager.default.removeItem(atPath: checkpoint)
+        let due = try await service.command("rotate")
+        #expect(due.status == 0 && due.output.contains("generation 2 is current"), "\(due.output)")
+        #expect(try await service.command("rotate", "--now").output.contains("1 registrations"))
+        try await service.restart()
+        #expect(try stored(device, service) == nil)
+    }
+
+    /// Changes members of `data/rotation`.
+    private func record(_ service: ServiceUnderTest, _ members: [String: String]) throws {
+        try resealState(service.data + "/rotation", members: members)
+    }
+
+    @Test("a generation that is old enough is rotated by itself, and its age survives restarts")
+    func scheduled() async throws {
+        let service = try await ServiceUnderTest()
+        let device = TestDevice()
+        try register([device], service)
+        #expect(await service.stop() == 0)
+        try record(service, ["elapsed": "604700"])
+        try await service.restart()
+        let soon = try await service.command("rotate")
+        #expect(soon.output.contains("not due: the next rotation is in 1 min"), "\(soon.output)")
+        #expect(await service.stop() == 0)
+        try record(service, ["elapsed": "604800"])
+        try await service.restart()
+        _ = try await service.program.line(containing: "rotated generation=2 dropped=0 kept=1")
+        #expect(try stored(device, service)?.generation == .previous)
+    }
+
+    @Test("a damaged record is said, and begins a full interval")
+    func damaged() async throws {
+        let service = try await ServiceUnderTest()
+        #expect(await service.stop() == 0)
+        try record(service, ["elapsed": "604800"])
+        try record(service, ["asked": "7"])
+        try await service.restart()
+        _ = try await service.program.line(containing: "rotation-file-damaged")
+        #expect(try await service.command("rotate").output.contains(Self.week))
+    }
+
+    @Test("killed while it was asked to rotate, it rotates after the next start")
+    func killed() async throws {
+        let service = try await ServiceUnderTest()
+        try register([TestDevice()], service)
+        #expect(await service.stop() == 0)
+        try record(service, ["asked": "true"])
+        try await service.restart()
+        await service.kill()
+        try await service.restart()
+        // Before the kill or after it, but once.
+        while try !metrics(service).contains("\nreveille_generation 2\n") { await Task.yield() }
+        #expect(try await service.command("rotate").output.contains("not due"))
+    }
+
+    @Test("keys in memory: no file has them, a restart forgets everyone, and says so")
+    func memory() async throws {
+        let service = try await ServiceUnderTest()
+        #expect(await service.stop() == 0)
+        var text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        text = text.replacing("keys = keys/registration.key", with: "keys = memory")
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        try await service.restart()
+        let devices = (0..<3).map { _ in TestDevice() }
+        try register(devices, service)
+        let row = try #require(try stored(devices[0], service))
+        #expect(try await service.command("rotate", "--now").status == 0)
+        #expect(try stored(devices[0], service)?.generation == .previous)
+        #expect(await service.stop() == 0)
+        let offline = try await service.command("rotate", "--now")
+        #expect(offline.status == 1 && offline.output.contains("there are no keys to rotate"))
+        let check = try await service.command("check")
+        #expect(check.output.contains("in memory: every start begins with an empty store"))
+        try await service.restart()
+        _ = try await service.program.line(containing: "keys-in-memory forgotten=3")
+        #expect(try stored(devices[0], service) == nil)
+        #expect(try service.files(containing: [row.sealed, row.id]) == [])
+        try register(devices, service)
+        #expect(try stored(devices[2], service)?.generation == .current)
+    }
+
+    @Test("an interval that clients could not keep up with is refused", arguments: [0, 1, 6, 91])
+    func interval(_ days: Int) async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/reveille.conf"
+        try "[store]\nrotation-days = \(days)\n".write(
+            toFile: path, atomically: true, encoding: .utf8)
+        let (status, output) = try await RunningProgram.run(
+            "reveille", ["check", "--config", path])
+        #expect(status == 78)
+        #expect(output.contains("line 2: rotation-days takes a whole number from 7 to 90"))
+    }
+}

@@ -1,0 +1,123 @@
+"""Runs every suite of the test bundle in a process of its own, several side by side, and sums up.
+
+Within a suite one test follows the other, so that a test's time limit measures that test, and suites
+that measure their own memory or descriptors need no special care. What suites do is mostly waiting,
+so there are three processes for each core.
+
+usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX]
+  --fast    leaves out the suites that start programs
+  --filter  only suites whose "Target.Suite" matches
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+
+# Targets whose suites start the built programs.
+PROGRAMS = {"EndToEndTests", "ExampleTests", "PrivacyTests"}
+# Seconds after which a process is stuck. Tests have time limits of their own.
+LIMIT = 1500
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Job:
+    """One process of the bundle: the suite it runs, and what came of it."""
+
+    def __init__(self, name, tests):
+        self.name, self.tests = name, tests
+        self.passed = self.failed = self.skipped = 0
+        self.seconds = 0.0
+        self.output = ""
+
+    def run(self, bundle, folder):
+        report = pathlib.Path(folder) / (self.name + ".xml")
+        command = [
+            bundle, "--testing-library", "swift-testing", "--no-parallel",
+            "--filter", "^%s[./]" % re.escape(self.name), "--xunit-output", str(report)]
+        start = time.monotonic()
+        log = pathlib.Path(folder) / (self.name + ".log")
+        with open(log, "wb") as output:
+            try:
+                status = subprocess.run(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=LIMIT
+                ).returncode
+            except subprocess.TimeoutExpired:
+                status = "no end within %d seconds" % LIMIT
+        self.seconds = time.monotonic() - start
+        self.output = ESCAPES.sub("", log.read_text(errors="replace"))
+        self.read(report)
+        if not self.failed and (status != 0 or self.passed + self.skipped == 0):
+            self.failed = 1
+            self.output += "\n%s: ended with %s\n" % (self.name, status)
+        return self
+
+    def read(self, report):
+        try:
+            cases = list(ElementTree.parse(report).getroot().iter("testcase"))
+        except (OSError, ElementTree.ParseError):
+            return
+        self.failed = sum(case.find("failure") is not None for case in cases)
+        self.skipped = sum(case.find("skipped") is not None for case in cases)
+        self.passed = len(cases) - self.failed - self.skipped
+
+    def faults(self):
+        """The lines of the output that say what failed, with what follows them."""
+        lines = self.output.splitlines()
+        marks = ("✘", "error:", "Fatal error", "unexpected signal", "↳", "ended with")
+        chosen = [line for line in lines if any(mark in line for mark in marks)]
+        return chosen[:60] if chosen else lines[-40:]
+
+
+def jobs(tests, fast, wanted):
+    """One job for each suite of the listed tests ("Target.Suite/test()"), long ones first."""
+    suites = collections.Counter(test.split("/")[0] for test in tests)
+    chosen = [
+        Job(name, count) for name, count in suites.items()
+        if re.search(wanted, name) and not (fast and name.split(".")[0] in PROGRAMS)]
+    # Suites that start programs take longest.
+    return sorted(chosen, key=lambda job: (job.name.split(".")[0] not in PROGRAMS, -job.tests))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bundle")
+    parser.add_argument("--jobs", type=int, default=max(4, 3 * (os.cpu_count() or 2)))
+    parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--filter", default="")
+    options = parser.parse_args()
+    listed = subprocess.run(
+        [options.bundle, "--testing-library", "swift-testing", "--list-tests"],
+        stdout=subprocess.PIPE, check=True, text=True,
+    ).stdout.split("\n")
+    tests = [line for line in listed if re.match(r"\w+\.\w+", line)]
+    work = jobs(tests, options.fast, options.filter)
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            running = [pool.submit(job.run, options.bundle, folder) for job in work]
+            for done in concurrent.futures.as_completed(running):
+                job = done.result()
+                print("%s %-60s %4d tests %7.1f s" % (
+                    "✘" if job.failed else "✔", job.name,
+                    job.passed + job.failed + job.skipped, job.seconds), flush=True)
+                if job.failed:
+                    failed.append(job)
+    for job in failed:
+        print("\n== %s" % job.name)
+        print("\n".join(job.faults()))
+    passed, bad, skipped = (
+        sum(getattr(job, kind) for job in work) for kind in ("passed", "failed", "skipped"))
+    print("\n%d passed, %d failed, %d skipped" % (passed, bad, skipped))
+    return 1 if bad or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
