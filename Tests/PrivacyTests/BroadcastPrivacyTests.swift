@@ -137,7 +137,7 @@ struct BroadcastPrivacyTests {
         let times = start...Int(Date().timeIntervalSince1970)
         let found = files.keys.filter { name in
             (name.hasPrefix("data/") || name.hasPrefix("keys/"))
-                && Self.holds(times, Array(files[name] ?? Data()), isLarge: name.contains(".db"))
+                && Self.holds(times, files[name] ?? Data(), isLarge: name.contains(".db"))
         }
         let root = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
@@ -150,21 +150,13 @@ struct BroadcastPrivacyTests {
 
     /// Whether bytes contain one of these seconds since 1970: in decimal digits, or as an integer
     /// of 8 bytes, or of 4 where there are too few random bytes for one by chance.
-    private static func holds(_ times: ClosedRange<Int>, _ bytes: [UInt8], isLarge: Bool) -> Bool {
-        let digits = bytes.split { !(0x30...0x39).contains($0) }
-        if digits.contains(where: {
-            Int(String(decoding: $0.prefix(10), as: UTF8.self)).map(times.contains) ?? false
-        }) {
-            return true
-        }
-        func holds(_ width: Int) -> Bool {
-            bytes.indices.dropLast(width - 1).contains { start in
-                let word = bytes[start..<start + width]
-                return [Array(word), word.reversed()].contains { word in
-                    times.contains(Int(truncatingIfNeeded: word.reduce(0) { $0 << 8 | UInt64($1) }))
-                }
+    private static func holds(_ times: ClosedRange<Int>, _ data: Data, isLarge: Bool) -> Bool {
+        times.contains { time in
+            let wide = withUnsafeBytes(of: UInt64(time).bigEndian) { unsafe Data($0) }
+            let narrow = isLarge ? [] : [wide.suffix(4), Data(wide.suffix(4).reversed())]
+            return ([Data("\(time)".utf8), wide, Data(wide.reversed())] + narrow).contains {
+                data.range(of: $0) != nil
             }
         }
-        return holds(8) || !isLarge && holds(4)
     }
 }
