@@ -152,7 +152,7 @@ struct BroadcastPrivacyTests {
     /// of 8 bytes, or of 4 where there are too few random bytes for one by chance.
     private static func holds(_ times: ClosedRange<Int>, _ data: Data, isLarge: Bool) -> Bool {
         times.contains { time in
-            let wide = withUnsafeBytes(of: UInt64(time).bigEndian) { unsafe Data($0) }
+            let wide = Data((0..<8).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * $0)) })
             let narrow = isLarge ? [] : [wide.suffix(4), Data(wide.suffix(4).reversed())]
             return ([Data("\(time)".utf8), wide, Data(wide.reversed())] + narrow).contains {
                 data.range(of: $0) != nil
