@@ -37,6 +37,8 @@ package struct PushResult: Equatable, Sendable {
     package var outcome: PushOutcome
     /// Serial number of the connection, new for every one an engine opens; 0: it was on none.
     package var connection: UInt32 = 0
+
+    var isAnswered: Bool { if case .answered = outcome { true } else { false } }
 }
 
 /// Many outcomes, their bodies in one arena: whatever the far end wrote, never shown.
