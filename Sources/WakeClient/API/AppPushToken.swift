@@ -28,7 +28,7 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
     /// The token as text: hexadecimal for Apple, the characters themselves for Google, the
     /// endpoint's https URL for Web Push.
     public init(_ service: Service, text: [UInt8]) throws(Fault) {
-        guard let kind = PushService(word: Array(service.rawValue.utf8).span) else {
+        guard let kind = PushService(name: Array(service.rawValue.utf8).span) else {
             throw .malformed
         }
         do {

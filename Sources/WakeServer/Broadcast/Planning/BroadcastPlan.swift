@@ -179,7 +179,7 @@ extension BroadcastPlan {
         guard let slowest = input.slowest, pushes > 0 else { return "nothing to push" }
         let byGateway = slowest.seconds(for: Double(pushes))
         return Double(duration) > byGateway + 1
-            ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
+            ? "bound by the budget of fetches" : "bound by \(slowest.service.name)"
     }
 
     private func rateText(_ rate: Double) -> String {

@@ -68,9 +68,9 @@ package struct PlanError: Error, Sendable, Equatable {
         case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
         case .gateway(let service):
             if let enoughConnections {
-                hints.append("give \(service.word) \(enoughConnections) connections")
+                hints.append("give \(service.name) \(enoughConnections) connections")
             } else {
-                hints.append("ask \(service.word) for a higher quota")
+                hints.append("ask \(service.name) for a higher quota")
             }
             if let enoughFetches {
                 hints[0] += " and allow \(NumberFormat.grouped(enoughFetches)) fetches a second"
