@@ -22,7 +22,7 @@ struct RunSessions {
         batches = gateways.map { _ in [] }
         // Enough that no gateway waits for rows while another is slow to answer.
         inFlight = InFlightTable(
-            capacity: gateways.reduce(Limits.unsettledWakeUps) { $0 + $1.window })
+            capacity: gateways.reduce(Limits.wakeUpsInFlight) { $0 + $1.window })
         sessions = gateways.enumerated().map { index, gateway in
             gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))

@@ -38,7 +38,7 @@ struct RegistrationScan {
         guard let range, let last else { return .failed }
         let share = store.estimatedRows * range.count / BucketBitmap.buckets
         // Somewhat more than the range will have: one page is enough, and little is read in vain.
-        let limit = min(Limits.walkRows, share + share / 2 + 16)
+        let limit = min(Limits.scanRows, share + share / 2 + 16)
         guard
             let page = await store.page(
                 of: range.generation, after: last, limit: limit, through: range.through)

@@ -14,7 +14,7 @@ struct TokenDeduplicator {
     private let limit: Int
 
     /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
-    init(limit: Int = Limits.seenTokens) {
+    init(limit: Int = Limits.deduplicatedTokens) {
         self.limit = limit
         slots = [UInt64](repeating: 0, count: 1024)
     }
