@@ -93,9 +93,7 @@ package struct Service: Sendable {
             configuration: configuration)
         let checkpoints = CheckpointFile(path: configuration.checkpoint)
         let schedule = ScheduleStore(
-            path: configuration.broadcastState,
-            settings: BroadcastSchedule.Settings(
-                heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
+            path: configuration.broadcastState, heartbeatSeconds: configuration.heartbeatSeconds,
             resuming: checkpoints.find()?.header)
         let monitor = FeedMonitor(
             feed, remote: remote, isOn: configuration.watch,

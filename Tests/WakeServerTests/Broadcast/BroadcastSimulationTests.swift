@@ -15,7 +15,7 @@ struct BroadcastSimulationTests {
             rows: rows, streams: streams, gateways: [Self.apns], fetchesPerSecond: budget,
             spreadSeconds: spread)
         var random = SplitMix64(seed: seed)
-        return BroadcastSimulation(try .settled(input), using: &random)
+        return BroadcastSimulation(try .withPublishedSpread(input), using: &random)
     }
 
     /// One connection of so many streams, without a budget.

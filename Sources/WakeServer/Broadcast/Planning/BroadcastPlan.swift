@@ -18,8 +18,8 @@ import WakeModel
 ///
 /// D keeps the budget unless S alone is long enough: the server's pace is its own, while S comes
 /// from the heads that clients have. Event streams are woken at once, so only S can spread them.
-package struct BroadcastPlan: Sendable, Equatable {
-    package enum Warning: Sendable, Equatable {
+package struct BroadcastPlan: Equatable {
+    enum Warning: Equatable {
         /// It takes 80 to 100 % of the interval.
         case nearlyFull(percent: Int)
         /// Peak over mean, in hundredths; another spread would mend it.
@@ -30,15 +30,17 @@ package struct BroadcastPlan: Sendable, Equatable {
         case noGateway
     }
 
-    package let input: PlanInput
+    let input: PlanInput
     /// Seconds in which the pushes leave; 0 without any.
     package let duration: Int
-    /// The spread for the feed's next head: even, and long enough for event streams; see `settled`.
-    package let publishedSpread: Int
-    package let warnings: [Warning]
+    /// The spread for the feed's next head: even, and long enough for event streams; see
+    /// `withPublishedSpread`.
+    let publishedSpread: Int
+    let warnings: [Warning]
 
     /// - Throws: when it would not be over before the next heartbeat.
-    package init(_ input: PlanInput) throws(PlanError) {
+    init(_ input: PlanInput) throws(PlanError) {
+        precondition(input.isWithinBounds)
         self.input = input
         let spread = input.spread
         let time = Time(input, spread: spread)
@@ -70,7 +72,9 @@ package struct BroadcastPlan: Sendable, Equatable {
     }
 
     /// The plan once the heads of all clients have the published spread: for simulations.
-    package static func settled(_ input: PlanInput) throws(PlanError) -> BroadcastPlan {
+    package static func withPublishedSpread(
+        _ input: PlanInput
+    ) throws(PlanError) -> BroadcastPlan {
         let plan = try BroadcastPlan(input)
         guard plan.publishedSpread != input.spread else { return plan }
         var next = input
@@ -99,24 +103,21 @@ package struct BroadcastPlan: Sendable, Equatable {
     // MARK: Figures
 
     package var pushes: Int { input.pushes }
-    package var spread: Int { input.spread }
-    package var totalSeconds: Int { duration + spread }
-    package var rate: Double { duration > 0 ? Double(pushes) / Double(duration) : 0 }
-
+    var spread: Int { input.spread }
+    var totalSeconds: Int { duration + spread }
+    var rate: Double { duration > 0 ? Double(pushes) / Double(duration) : 0 }
     /// Fetches a second, the mean over `totalSeconds`.
-    package var meanFetches: Double {
-        Double(pushes + input.streams) / Double(max(1, totalSeconds))
-    }
+    var meanFetches: Double { Double(pushes + input.streams) / Double(max(1, totalSeconds)) }
 
     /// Fetches a second at the peak of the trapezoid and of the streams, without random deviation.
-    package var peakFetches: Double {
+    var peakFetches: Double {
         Double(pushes) / Double(max(1, duration, spread))
             + Double(input.streams) / Double(max(1, spread))
     }
 
     /// Seconds over which a rate of fetches is measured so that random deviation stays near 10 %:
     /// one, or as many as 1,000 fetches take.
-    package var spanSeconds: Int {
+    var spanSeconds: Int {
         meanFetches >= 1000 ? 1 : max(1, seconds(1000 / max(meanFetches, 0.001)))
     }
 
@@ -136,7 +137,7 @@ extension BroadcastPlan {
         let budget = input.fetchesPerSecond
         var rows: [(String, String, String)] = [
             ("registrations", NumberFormat.grouped(input.rows), "estimate"),
-            ("pushes", NumberFormat.grouped(pushes), "\(rateText(rate)) a second"),
+            ("pushes", NumberFormat.grouped(pushes), "\(NumberFormat.rate(rate)) a second"),
             ("event streams", NumberFormat.grouped(input.streams), "woken at once"),
             ("pushes leave in", NumberFormat.clock(duration), boundText),
             ("clients spread over", NumberFormat.clock(spread), "of the head they have"),
@@ -144,11 +145,10 @@ extension BroadcastPlan {
                 "takes in all", NumberFormat.clock(totalSeconds),
                 "of an interval of \(NumberFormat.clock(input.intervalSeconds))"
             ),
-            ("fetches, mean", rateText(meanFetches), "a second"),
+            ("fetches, mean", NumberFormat.rate(meanFetches), "a second"),
             (
-                "fetches, peak", rateText(peakFetches),
-                budget > 0
-                    ? "a second, budget \(NumberFormat.grouped(budget))" : "a second, no budget"
+                "fetches, peak", NumberFormat.rate(peakFetches),
+                "a second, " + (budget > 0 ? "budget \(NumberFormat.grouped(budget))" : "no budget")
             ),
         ]
         if publishedSpread != spread {
@@ -180,10 +180,5 @@ extension BroadcastPlan {
         let byGateway = slowest.seconds(for: Double(pushes))
         return Double(duration) > byGateway + 1
             ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
-    }
-
-    private func rateText(_ rate: Double) -> String {
-        rate < 100
-            ? NumberFormat.fixed(rate, decimals: 1) : NumberFormat.grouped(Int(rate.rounded()))
     }
 }

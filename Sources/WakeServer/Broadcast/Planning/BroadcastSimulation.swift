@@ -4,14 +4,14 @@
 /// 3.2 / √x at x fetches a second to the plan's trapezoid: 18 % at 333, so that 100,000 clients
 /// with S = 300 s and D = 5 s reach 1.2. At 62 a second it alone gives 1.4 in single seconds;
 /// `fullestSpan` compares spans of 1,000 fetches, where it adds a tenth.
-package struct BroadcastSimulation: Sendable, Equatable {
+package struct BroadcastSimulation {
     /// Rows that can be simulated.
     package static let largest = 50_000_000
 
-    package let plan: BroadcastPlan
+    let plan: BroadcastPlan
     /// In each second from the first push to the last fetch.
-    package let pushes: [Int]
-    package let fetches: [Int]
+    let pushes: [Int]
+    let fetches: [Int]
 
     /// - Parameter plan: of at most `largest` rows.
     package init(_ plan: BroadcastPlan, using random: inout some RandomNumberGenerator) {
@@ -36,13 +36,13 @@ package struct BroadcastSimulation: Sendable, Equatable {
         self.fetches = fetches
     }
 
-    package var seconds: Int { fetches.count }
-    package var clients: Int { plan.pushes + plan.input.streams }
-    package var mean: Double { Double(clients) / Double(seconds) }
-    package var fullestSecond: Int { fetches.max() ?? 0 }
+    var seconds: Int { fetches.count }
+    private var clients: Int { plan.pushes + plan.input.streams }
+    var mean: Double { Double(clients) / Double(seconds) }
+    var fullestSecond: Int { fetches.max() ?? 0 }
 
     /// Fetches a second in the fullest span of the plan's `spanSeconds`.
-    package var fullestSpan: Double {
+    var fullestSpan: Double {
         let length = min(plan.spanSeconds, seconds)
         var sum = fetches[..<length].reduce(0, +)
         var most = sum
@@ -56,7 +56,7 @@ package struct BroadcastSimulation: Sendable, Equatable {
     // MARK: For the terminal
 
     /// Lines of the table at most, without its title.
-    package static let tableRows = 24
+    static let tableRows = 24
 
     /// The load as a table, 69 columns wide.
     package var table: [String] {
@@ -65,8 +65,8 @@ package struct BroadcastSimulation: Sendable, Equatable {
             let range = from..<min(from + length, seconds)
             return [
                 "\(range.lowerBound)-\(range.upperBound - 1)",
-                number(Double(pushes[range].reduce(0, +)) / Double(range.count)),
-                number(Double(fetches[range].reduce(0, +)) / Double(range.count)),
+                NumberFormat.rate(Double(pushes[range].reduce(0, +)) / Double(range.count)),
+                NumberFormat.rate(Double(fetches[range].reduce(0, +)) / Double(range.count)),
                 NumberFormat.grouped(fetches[range].max() ?? 0),
             ]
         }
@@ -81,13 +81,13 @@ package struct BroadcastSimulation: Sendable, Equatable {
         var lines = [
             "\(NumberFormat.grouped(clients)) clients, \(NumberFormat.clock(seconds)) from the"
                 + " first push to the last fetch",
-            "mean \(number(self.mean)) fetches a second",
+            "mean \(NumberFormat.rate(self.mean)) fetches a second",
             "fullest second \(NumberFormat.grouped(fullestSecond)),"
                 + " \(ratio(Double(fullestSecond) / mean)) times the mean",
         ]
         if plan.spanSeconds > 1, plan.spanSeconds < seconds {
             lines.append(
-                "fullest \(plan.spanSeconds) seconds \(number(fullestSpan)) a second,"
+                "fullest \(plan.spanSeconds) seconds \(NumberFormat.rate(fullestSpan)) a second,"
                     + " \(ratio(fullestSpan / mean)) times the mean")
         }
         let budget = plan.input.fetchesPerSecond
@@ -98,11 +98,6 @@ package struct BroadcastSimulation: Sendable, Equatable {
                     + " budget of \(NumberFormat.grouped(budget))")
         }
         return lines
-    }
-
-    private func number(_ value: Double) -> String {
-        value < 100
-            ? NumberFormat.fixed(value, decimals: 1) : NumberFormat.grouped(Int(value.rounded()))
     }
 
     private func ratio(_ value: Double) -> String { NumberFormat.fixed(value, decimals: 2) }

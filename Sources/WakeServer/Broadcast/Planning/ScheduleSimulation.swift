@@ -1,24 +1,20 @@
 import WakeSystem
 
 /// A simulated day or more of the schedule, by the value that decides it in the service.
-package struct ScheduleSimulation: Sendable, Equatable {
-    package struct Start: Sendable, Equatable {
-        package let second: Int
-        package let reasons: BroadcastReasons
-    }
-
-    package let hours: Int
-    package let asked: Int
-    package private(set) var starts: [Start] = []
-    package private(set) var longestWait = 0
+package struct ScheduleSimulation {
+    private let hours: Int
+    private let asked: Int
+    private(set) var starts: [(second: Int, reasons: BroadcastReasons)] = []
+    private(set) var longestWait = 0
     private let duration: Int
 
     /// - Parameters:
+    ///   - heartbeatSeconds: seconds of an interval; nil: no heartbeat.
     ///   - duration: seconds that each broadcast takes.
     ///   - publishes: requests at random moments.
     package init(
-        _ settings: BroadcastSchedule.Settings, duration: Int, hours: Int = 24,
-        publishes: Int = 0, using random: inout some RandomNumberGenerator
+        heartbeatSeconds: Int?, duration: Int, hours: Int = 24, publishes: Int = 0,
+        using random: inout some RandomNumberGenerator
     ) {
         precondition((1...1000).contains(hours) && duration >= 0 && publishes >= 0)
         self.hours = hours
@@ -26,7 +22,8 @@ package struct ScheduleSimulation: Sendable, Equatable {
         asked = publishes
         let end = hours * 3600
         var requests = (0..<publishes).map { _ in Int.random(in: 0..<end, using: &random) }.sorted()
-        var schedule = BroadcastSchedule(settings, history: nil, now: Self.clock(0), using: &random)
+        var schedule = BroadcastSchedule(
+            heartbeatSeconds: heartbeatSeconds, history: nil, now: Self.clock(0), using: &random)
         var (now, sequence) = (0, UInt64(0))
         var (runsUntil, askedAt): (Int?, Int?) = (nil, nil)
         while now < end {
@@ -43,7 +40,7 @@ package struct ScheduleSimulation: Sendable, Equatable {
             switch schedule.decide(Self.clock(now), using: &random) {
             case .start(let reasons):
                 schedule.started(sequence: sequence, now: Self.clock(now))
-                starts.append(Start(second: now, reasons: reasons))
+                starts.append((now, reasons))
                 runsUntil = now + duration
                 if let asked = askedAt { longestWait = max(longestWait, now - asked) }
                 askedAt = nil
@@ -58,13 +55,11 @@ package struct ScheduleSimulation: Sendable, Equatable {
         ClockReading(wall: second, uptime: second, boot: [UInt8](repeating: 0, count: 16))
     }
 
-    /// The most broadcasts that one push token can be in within any 60 minutes.
-    package var mostPerHour: Int {
-        // A token's push may come at the end of the first and at the start of the last.
+    /// The most broadcasts that one push token can be in within any 60 minutes: its push may come
+    /// at the end of the first and at the start of the last.
+    var mostPerHour: Int {
         starts.indices.map { first in
-            starts[first...].prefix {
-                $0.second - (starts[first].second + duration) <= 3600
-            }.count
+            starts[first...].prefix { $0.second - (starts[first].second + duration) <= 3600 }.count
         }.max() ?? 0
     }
 
