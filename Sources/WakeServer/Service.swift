@@ -64,7 +64,6 @@ package struct Service: Sendable {
         log(.stopped)
     }
 
-    /// The relay for self-hosted installations, if it is configured.
     private static func relay(
         _ configuration: Configuration, gateways: [any Gateway], log: Log
     ) -> RelayRoute? {

@@ -14,7 +14,6 @@ package struct BroadcastReport: Sendable, Equatable {
     /// The two above when this process took up the run.
     package var startPermille = 0
     package var startCounters = RunCounters()
-    /// Whether nothing is left to do.
     package var isComplete = false
     /// Whether the store could not be read.
     package var isCutShort = false
@@ -29,7 +28,6 @@ package struct BroadcastReport: Sendable, Equatable {
 
     package init() {}
 
-    /// The report of a run that begins or goes on.
     init(_ checkpoint: Checkpoint) {
         run = checkpoint.header.run
         sequence = checkpoint.header.sequence
@@ -83,9 +81,8 @@ package struct BroadcastProgress: Sendable, Equatable {
     /// See ``CompletedBuckets/progress(previousRows:currentRows:)``.
     package let fraction: Double
     package let counters: RunCounters
-    /// Pushes a second; nil while too little is known.
+    /// Pushes a second, and seconds to the end; nil while too little is known.
     package let rate: Double?
-    /// Seconds to the end; nil while too little is known.
     package let secondsLeft: Int?
 
     /// - Parameter since: progress and counters when this process took up the run, `seconds` ago.

@@ -133,8 +133,7 @@ final class BroadcastRun {
         return true
     }
 
-    /// Whether rows may be sent: during a stop only those of a begun bucket, which would be
-    /// repeated.
+    /// Whether rows may be sent: during a stop only those of a begun bucket.
     private func maySend(isBegun: Bool) -> Bool {
         guard inbox.isStopping else { return true }
         let now = ContinuousClock.now

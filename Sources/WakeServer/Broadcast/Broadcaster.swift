@@ -36,7 +36,6 @@ final class Broadcaster: Sendable {
     private let checkpoints: CheckpointFile
     private let rotator: Rotator
     private let log: Log
-    /// Called when everyone was woken, or as many as could be.
     private let didEnd: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
     private let event = AsyncEvent()
@@ -72,8 +71,7 @@ final class Broadcaster: Sendable {
         }
     }
 
-    /// Requests a broadcast; from any thread, returns at once.
-    /// - Parameter force: broadcast although the feed has nothing newer.
+    /// Requests a broadcast from any thread; `force`: although the feed has nothing newer.
     func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
         let hasGateways = !gateways.isEmpty
         if hasGateways, case .failure = planner.plan() { return report(.doesNotFit) }

@@ -37,8 +37,7 @@ package struct Configuration: Sendable, Equatable {
     package var keys: String
     /// Whether the keys are in no file: every start begins with an empty store.
     package var keysInMemory = false
-    /// Days between two rotations: a registration lives one to two intervals after its last
-    /// renewal.
+    /// Days between two rotations: a registration lives for one to two of them.
     package var rotationDays = 7
     /// Upper bound of the database, MiB.
     package var storeMegabytes = 4096
@@ -85,7 +84,6 @@ package struct Configuration: Sendable, Equatable {
     // [log]
     package var logLevel = LogLevel.info
 
-    /// The defaults relative to a directory.
     package init(directory: String) {
         admin = .unix(path: directory + "/admin.sock")
         data = directory + "/data"
@@ -177,8 +175,7 @@ extension Configuration {
         return store
     }
 
-    // Beside the database: the schedule's history, the checkpoint of a broadcast run, the age of
-    // the current generation, and the provider token of APNs.
+    // Files beside the database.
     var broadcastState: String { data + "/broadcast" }
 
     func remoteHead() throws(WatchError) -> RemoteFeedHead? {

@@ -81,8 +81,6 @@ extension ConfigurationParser {
         }
     }
 
-    // MARK: Values
-
     private typealias Setting<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
     /// - Parameter parse: gets the value and the directory; nil when it is not of the key's form.

@@ -33,7 +33,6 @@ struct RotationRoute: Sendable {
 
 /// The numbers that an operator sees before and after a rotation.
 package struct RotationStatus: Sendable, Equatable {
-    /// Of the current generation.
     package var generation = 0
     /// Seconds of uptime until the next rotation.
     package var secondsLeft = 0
@@ -53,7 +52,6 @@ package struct RotationStatus: Sendable, Equatable {
     package var owesCompaction = false
     package var rotations = 0
     package var failures = 0
-    /// Dropped by the last one of them.
     package var lastDropped = 0
     /// 0, or what the last failure was.
     package var lastFailure = 0
@@ -78,8 +76,6 @@ package struct RotationStatus: Sendable, Equatable {
         if case .rotated(let report) = state.last { lastDropped = report.dropped }
         if case .failed(let failure) = state.last { lastFailure = failure.number }
     }
-
-    // MARK: On the wire
 
     private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
         ("generation", \.generation), ("seconds", \.secondsLeft), ("dropped", \.dropped),
@@ -125,10 +121,8 @@ extension RotationFailure {
         }
     }
 
-    /// For logs.
     var name: StaticString { ["", "running", "stopped", "unavailable", "keys-unwritable"][number] }
 
-    /// For the operator.
     package static func message(number: Int) -> String {
         switch number {
         case 1: "a rotation is going on"

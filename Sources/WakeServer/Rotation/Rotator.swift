@@ -74,10 +74,7 @@ final class Rotator: Sendable {
         }
     }
 
-    /// Writes the age before the service stops.
     func stop() async { await write() }
-
-    // MARK: Steps
 
     private func rotate() async {
         state.withLock { state in

@@ -2,8 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody, whatever conditional fields
-/// say.
+/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
@@ -58,9 +57,7 @@ enum ByteRange: Equatable {
     /// The range starts beyond the end: 416.
     case unsatisfiable
 
-    /// - Parameters:
-    ///   - value: the field's value; nil when absent.
-    ///   - size: bytes of the representation.
+    /// - Parameter value: of the field; nil when absent. `size`: bytes of the representation.
     init(_ value: ArraySlice<UInt8>?, size: Int) {
         let unit = Array("bytes=".utf8)
         // RFC 9110 §14.2: other units, several ranges and malformed ones may be ignored.

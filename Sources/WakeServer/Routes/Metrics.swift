@@ -155,8 +155,6 @@ struct Metrics: Sendable {
         return wakes + refused
     }
 
-    // MARK: Samples
-
     private func gauge(
         _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger
     ) -> Sample { Sample(name: name, isCounter: false, help: help, value: Int(clamping: value)) }

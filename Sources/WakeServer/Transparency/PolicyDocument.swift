@@ -1,8 +1,7 @@
 package import WakeModel
 import WakeSystem
 
-/// The parts of `Policy/privacy.json`, a Fides manifest, from which every text about what is stored
-/// is made.
+/// The parts of `Policy/privacy.json`, a Fides manifest, that other texts are made from.
 package struct PolicyDocument: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package let name: String
@@ -34,14 +33,11 @@ package struct PolicyDocument: Sendable, Equatable {
     package var state: [Collection] { dataset("reveille_service_state")?.collections ?? [] }
     package func dataset(_ key: String) -> Dataset? { datasets.first { $0.key == key } }
 
-    /// The policy that is part of this program.
     package static let inForce: PolicyDocument = {
         do throws(JSONError) {
             return try PolicyDocument(PrivacyPolicy.document)
         } catch { preconditionFailure("Policy/privacy.json is a Fides manifest") }
     }()
-
-    // MARK: Reading
 
     package init(_ bytes: [UInt8]) throws(JSONError) {
         let document = try JSONValue(parsing: bytes, depthLimit: 16)

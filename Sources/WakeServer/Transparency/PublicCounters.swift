@@ -66,9 +66,7 @@ enum PublicCounter: Int, CaseIterable, Sendable {
         ("expiries", "registrations that expired because nobody renewed them"),
     ]
 
-    /// For scripts.
     var name: StaticString { Self.texts[rawValue].name }
-    /// For people.
     var label: StaticString { Self.texts[rawValue].label }
     /// Whether it is the state at the last broadcast, and not a sum since the start.
     var isOfLastBroadcast: Bool { self == .currentRegistrations || self == .previousRegistrations }

@@ -34,15 +34,13 @@ package struct Checkpoint: Sendable {
         package let run: UInt64
         package let sequence: UInt64
         package let reasons: BroadcastReasons
-        /// The store's current generation at the start: after a rotation the checkpoint does not
-        /// fit.
+        /// The store's current generation at the start: after a rotation it does not fit.
         package let generation: UInt64
     }
 
     package enum Unusable: Error, Sendable, Equatable {
         case unreadable(FileError)
         case foreign
-        /// A checkpoint of another version of this program.
         case otherVersion
         case damaged
     }
@@ -100,8 +98,6 @@ package struct Checkpoint: Sendable {
         let file = file
         return { try? file.synchronize() }
     }
-
-    // MARK: Bytes
 
     private static let magic = Array("RVLCHECK".utf8)
     private static let version: UInt8 = 1

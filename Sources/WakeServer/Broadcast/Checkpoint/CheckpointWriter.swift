@@ -2,8 +2,7 @@ import Dispatch
 import WakeModel
 import WakeSystem
 
-/// The progress of a broadcast run: what to read next, and the checkpoint on disk from which a
-/// crash goes on. Used by one task.
+/// The progress of a run: what to read next, and the checkpoint on disk. Used by one task.
 final class CheckpointWriter {
     private var checkpoint: Checkpoint
     private var order: ScanOrder
@@ -32,7 +31,6 @@ final class CheckpointWriter {
 
     var counters: RunCounters { checkpoint.counters }
 
-    /// What is to be read next: neighbouring buckets that are not done, as many as there are.
     func next() -> ScanOrder.Step {
         let step = order.next(notIn: checkpoint.done)
         if case .range(let range) = step { completion.begin(range) }

@@ -1,7 +1,6 @@
 import WakeModel
 
-/// The low-water mark of a scan: which buckets can be marked as done, because all of their rows
-/// have an outcome.
+/// The low-water mark of a scan: the buckets of which all rows have an outcome.
 ///
 /// Rows come in the order of their ids. A segment is a bucket with rows and the empty buckets
 /// before it; it is done when its last row was read and all of its rows are complete.
@@ -54,14 +53,12 @@ struct CompletionTracker {
         self.range = nil
     }
 
-    /// Whether rows of this bucket were read already.
     func isBegun(_ bucket: UInt32) -> Bool {
         guard let range else { return false }
         return bucket < next && bucket >= range.first
     }
 
-    /// Ends the range early: its last bucket that was read and those after it are not done. Rows
-    /// that were read can still be completed.
+    /// Ends the range early: its last bucket that was read and those after it are not done.
     mutating func abandonRange() { range = nil }
 
     /// The buckets that became done since the last call, neighbours joined.

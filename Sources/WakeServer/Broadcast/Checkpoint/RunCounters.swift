@@ -4,12 +4,10 @@ import WakeSystem
 package struct RunCounters: Sendable, Equatable {
     package var rows: UInt64 = 0
     package var accepted: UInt64 = 0
-    /// Push tokens that a push service called gone.
     package var gone: UInt64 = 0
     /// Registrations deleted for it, unless renewed meanwhile or held by the deletion breaker.
     package var deleted: UInt64 = 0
     package var retried: UInt64 = 0
-    /// Pushes given up for this run.
     package var abandoned: UInt64 = 0
     /// Rows whose gateway stopped before they had their push.
     package var unsent: UInt64 = 0
@@ -34,13 +32,10 @@ package struct RunCounters: Sendable, Equatable {
         ]
     }
 
-    /// Adds the counts of another run.
     mutating func add(_ other: RunCounters) {
         for field in Self.fields { self[keyPath: field] &+= other[keyPath: field] }
         tripped = 0
     }
-
-    // MARK: Bytes
 
     private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
         \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,

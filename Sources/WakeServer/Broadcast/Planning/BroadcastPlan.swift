@@ -26,15 +26,13 @@ package struct BroadcastPlan: Equatable {
         case uneven(hundredths: Int)
         /// Fetches a second of clients on event streams: more than half the budget.
         case streams(perSecond: Int)
-        /// There are rows, but no gateway works.
         case noGateway
     }
 
     let input: PlanInput
     /// Seconds in which the pushes leave; 0 without any.
     package let duration: Int
-    /// The spread for the feed's next head: even, and long enough for event streams; see
-    /// `withPublishedSpread`.
+    /// The spread for the feed's next head: even, and long enough for event streams.
     let publishedSpread: Int
     let warnings: [Warning]
 
@@ -99,8 +97,6 @@ package struct BroadcastPlan: Equatable {
             duration = max(input.pushes > 0 ? 1 : 0, byGateways, spread >= byBudget ? 0 : byBudget)
         }
     }
-
-    // MARK: Figures
 
     package var pushes: Int { input.pushes }
     var spread: Int { input.spread }

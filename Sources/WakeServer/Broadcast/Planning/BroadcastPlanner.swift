@@ -55,7 +55,6 @@ struct BroadcastPlanner: Sendable {
 }
 
 extension Configuration {
-    /// - Parameter rows: registrations, estimated.
     package func planInput(
         rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
     ) -> PlanInput {

@@ -53,8 +53,6 @@ package struct BroadcastSimulation {
         return Double(most) / Double(length)
     }
 
-    // MARK: For the terminal
-
     /// Lines of the table at most, without its title.
     static let tableRows = 24
 

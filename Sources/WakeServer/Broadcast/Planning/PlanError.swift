@@ -4,7 +4,6 @@ import WakeSystem
 /// The refusal of a broadcast that would not end before the next heartbeat, with what to change.
 package struct PlanError: Error, Sendable, Equatable {
     package enum Cause: Sendable, Equatable {
-        /// Fetches a second that the origin may get.
         case budget(fetchesPerSecond: Int)
         case gateway(PushService)
         /// Clients spread their fetches over longer than the interval leaves.
@@ -17,8 +16,7 @@ package struct PlanError: Error, Sendable, Equatable {
     package let intervalSeconds: Int
     /// The smallest budget with which it would fit; nil when no budget helps.
     package let enoughFetches: Int?
-    /// The fewest connections of the slowest gateway with which it would fit; nil when that is not
-    /// the cause, or not allowed.
+    /// The fewest connections of the slowest gateway with which it would fit; nil: not its fault.
     package let enoughConnections: Int?
 
     init(_ input: PlanInput, byGateways: Int, byBudget: Int, took duration: Int) {

@@ -77,7 +77,6 @@ package struct GatewayThroughput: Sendable, Equatable {
 
     private var quota: Double { quotaPerMinute.map { Double($0) / 60 } ?? .infinity }
     var isBoundByQuota: Bool { quota < carried }
-    /// Pushes a second at its limit.
     var rate: Double { min(carried, quota) }
 
     /// Seconds for a number of pushes, as if all of them were of this service. A quota is

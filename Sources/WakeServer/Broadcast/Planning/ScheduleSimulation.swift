@@ -8,10 +8,7 @@ package struct ScheduleSimulation {
     private(set) var longestWait = 0
     private let duration: Int
 
-    /// - Parameters:
-    ///   - heartbeatSeconds: seconds of an interval; nil: no heartbeat.
-    ///   - duration: seconds that each broadcast takes.
-    ///   - publishes: requests at random moments.
+    /// - Parameter duration: seconds of each broadcast; `publishes` come at random moments.
     package init(
         heartbeatSeconds: Int?, duration: Int, hours: Int = 24, publishes: Int = 0,
         using random: inout some RandomNumberGenerator
@@ -55,8 +52,7 @@ package struct ScheduleSimulation {
         ClockReading(wall: second, uptime: second, boot: [UInt8](repeating: 0, count: 16))
     }
 
-    /// The most broadcasts that one push token can be in within any 60 minutes: its push may come
-    /// at the end of the first and at the start of the last.
+    /// The most broadcasts that one push token can be in within any 60 minutes.
     var mostPerHour: Int {
         starts.indices.map { first in
             starts[first...].prefix { $0.second - (starts[first].second + duration) <= 3600 }.count

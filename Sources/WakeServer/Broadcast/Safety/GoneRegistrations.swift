@@ -27,7 +27,6 @@ struct GoneRegistrations {
         released += breakers[entry.gateway].gone(entry)
     }
 
-    /// The run has ended: what the breakers let pass is released.
     mutating func finish() {
         for index in breakers.indices { released += breakers[index].finish() }
     }

@@ -20,7 +20,6 @@ struct BucketRange: Sendable, Equatable {
     var after: [UInt8] { first > 0 ? Self.greatestID(first << 4 - 1) : [] }
     var through: [UInt8] { Self.greatestID(last << 4 | 15) }
 
-    /// The greatest id that begins with these 24 bits.
     private static func greatestID(_ bits: UInt32) -> [UInt8] {
         let prefix = [16, 8, 0].map { UInt8(truncatingIfNeeded: bits >> $0) }
         return prefix + repeatElement(UInt8.max, count: Limits.idBytes - prefix.count)

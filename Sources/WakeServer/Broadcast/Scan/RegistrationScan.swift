@@ -22,7 +22,6 @@ struct RegistrationScan {
         self.checkpoint = checkpoint
     }
 
-    /// Whether a range was begun and not read to its end.
     var isInRange: Bool { range != nil }
 
     mutating func next() async -> Step {

@@ -14,8 +14,7 @@ import WakeModel
 struct ScanOrder: Equatable {
     enum Step: Equatable {
         case range(BucketRange)
-        /// Every bucket of this generation was returned: call again when more is done, or after
-        /// `rewind()` when some could not be done.
+        /// Every bucket of this generation was returned: call again when more is done.
         case wait
         case end
     }
@@ -34,9 +33,7 @@ struct ScanOrder: Equatable {
         self.init(start: start, blocks: Self.blockCount(rows: rows), using: &random)
     }
 
-    /// - Parameters:
-    ///   - start: the first bucket of the first block.
-    ///   - blocks: a power of two.
+    /// - Parameter blocks: a power of two; the first begins with the bucket `start`.
     init(start: UInt32, blocks: Int, using random: inout some RandomNumberGenerator) {
         precondition(start < BucketBitmap.buckets)
         precondition(blocks > 0 && BucketBitmap.buckets % blocks == 0)
@@ -45,8 +42,7 @@ struct ScanOrder: Equatable {
         bucketsPerBlock = UInt32(BucketBitmap.buckets / blocks)
     }
 
-    /// The number of blocks for a store. Each costs a page; with 4,096 the orders of two runs over
-    /// a large store are uncorrelated.
+    /// The number of blocks. Each costs a page; with 4,096 two runs are uncorrelated.
     static func blockCount(rows: Int) -> Int {
         var blocks = 64
         while blocks < min(rows, 4096) { blocks *= 2 }
@@ -55,7 +51,6 @@ struct ScanOrder: Equatable {
 
     var isInLastGeneration: Bool { generation == .current }
 
-    /// The next range that is not done yet.
     mutating func next(notIn done: CompletedBuckets) -> Step {
         while true {
             let set = done[generation]

@@ -26,7 +26,6 @@ struct BroadcastHistory: Equatable {
     /// Uptime at which the last push of each of the last three runs left, the oldest first. Of one
     /// that is going on, its start.
     var ends: [Int] = []
-    /// Whether the last run has not ended.
     var isRunning = false
     /// Whether the program stopped with every delivery complete: a resume repeats nothing.
     var isStopped = false

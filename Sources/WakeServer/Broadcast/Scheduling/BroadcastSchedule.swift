@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The schedule of broadcasts: a value that takes the time and events and decides when the next one
-/// starts.
+/// The schedule of broadcasts: a value that takes time and events and decides the next start.
 ///
 /// - A heartbeat at a random moment in each interval, whether or not anything was published: that
 ///   a device was woken says nothing about the feed.
@@ -17,7 +16,6 @@ struct BroadcastSchedule: Equatable {
     enum Decision: Equatable {
         /// Nothing to do for this number of seconds, at least 1; nil: until something happens.
         case wait(seconds: Int?)
-        /// Start one broadcast now, and call `started`.
         case start(BroadcastReasons)
     }
 
@@ -62,8 +60,6 @@ struct BroadcastSchedule: Equatable {
         self.history.isStopped = false
         drawIfChanged(using: &random)
     }
-
-    // MARK: Events
 
     mutating func ask(sequence: UInt64, force: Bool, now: ClockReading) -> Asked {
         history.move(to: now)
@@ -115,8 +111,6 @@ struct BroadcastSchedule: Equatable {
         history.move(to: now)
         history.isStopped = true
     }
-
-    // MARK: Decisions
 
     mutating func decide(
         _ now: ClockReading, using random: inout some RandomNumberGenerator

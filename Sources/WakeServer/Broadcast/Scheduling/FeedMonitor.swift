@@ -19,9 +19,8 @@ final class FeedMonitor: Sendable {
     /// Of the feed elsewhere; 0 before it was read.
     private let remoteSequence = Atomic<UInt64>(0)
 
-    /// - Parameters:
-    ///   - remote: monitored instead of the service's own feed directory.
-    ///   - cacheSeconds: how long a cache in front of the feed may answer with the head before.
+    /// - Parameter remote: monitored instead of the service's own feed directory. A cache in front
+    ///   of the feed may answer with the head before for `cacheSeconds`.
     init(_ files: FeedFileServer, remote: RemoteFeedHead? = nil, isOn: Bool, cacheSeconds: Int) {
         self.files = files
         self.remote = remote
@@ -84,17 +83,14 @@ package struct RemoteFeed: Sendable {
     }
 }
 
-/// The head of a feed on a server, which must not be able to wake everybody: only signed ones
-/// count.
+/// The head of a feed on a server. Only a signed one counts: no server can wake everybody.
 struct RemoteFeedHead: Sendable {
     static let interval = Duration.seconds(60)
 
     private let feed: RemoteFeed
     private let key: FeedKey
 
-    /// - Parameters:
-    ///   - text: the feed's address, without `head`.
-    ///   - key: the feed's public key, base64url.
+    /// - Parameter text: the feed's address, without `head`; `key` is its public key, base64url.
     init(_ text: String, key: String) throws(WatchError) {
         guard let key = FeedKey(text: key) else { throw .key }
         self.key = key
