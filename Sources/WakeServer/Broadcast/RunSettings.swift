@@ -1,19 +1,11 @@
 import WakeSystem
 
-struct RunSettings: Sendable {
-    /// Seconds a push service keeps a wake-up for a device that is off: about until the next.
-    let lifetime: Int
-    /// "Gone" of 1,000 answers that are believed, see ``DeletionBreaker``.
-    let gonePerMille: Int
-    let pace: RunPace
-    let stopTimeout = Duration.seconds(3)
-}
-
 /// The pace of a run: pushes leave at an even rate, or as fast as the gateways take them.
-struct RunPace: Sendable {
+struct RunPace {
     private var bucket: TokenBucket?
+    /// Pushes that may leave at once.
     private var allowed = 0
-    /// Between two looks at what may leave.
+    /// Between two checks of what may leave.
     let interval: Duration
 
     /// The burst, in milliseconds' worth of pushes.

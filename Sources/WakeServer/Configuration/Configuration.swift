@@ -175,9 +175,6 @@ extension Configuration {
         return store
     }
 
-    // Files beside the database.
-    var broadcastState: String { data + "/broadcast" }
-
     func remoteHead() throws(WatchError) -> RemoteFeedHead? {
         guard let watchedFeed else { return nil }
         return try RemoteFeedHead(watchedFeed, key: watchKey)
@@ -191,10 +188,9 @@ extension Configuration {
         } catch { return error }
     }
 
-    var checkpoint: String { data + "/checkpoint" }
-    var rotationRecord: String { data + "/rotation" }
     var rotationSeconds: Int { rotationDays * 86_400 }
-    var providerToken: String { data + "/apns-token" }
+    /// Seconds between two heartbeats; nil: none.
+    package var heartbeatSeconds: Int? { heartbeat ? intervalSeconds : nil }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

@@ -42,7 +42,6 @@ package enum AppleManifest {
         if let other = categories.first(where: { !deviceIDs.contains($0) }) {
             throw .unknownCategory(other)
         }
-        let types = categories.isEmpty ? [] : ["NSPrivacyCollectedDataTypeDeviceID"]
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
@@ -55,7 +54,7 @@ package enum AppleManifest {
             \t<array/>
             \t<key>NSPrivacyCollectedDataTypes</key>
             \t<array>
-            \(types.map(entry).joined(separator: "\n"))
+            \(categories.isEmpty ? "" : deviceIDEntry)
             \t</array>
             </dict>
             </plist>
@@ -63,11 +62,10 @@ package enum AppleManifest {
             """
     }
 
-    private static func entry(_ type: String) -> String {
-        """
+    private static let deviceIDEntry = """
         \t\t<dict>
         \t\t\t<key>NSPrivacyCollectedDataType</key>
-        \t\t\t<string>\(type)</string>
+        \t\t\t<string>NSPrivacyCollectedDataTypeDeviceID</string>
         \t\t\t<key>NSPrivacyCollectedDataTypeLinked</key>
         \t\t\t<false/>
         \t\t\t<key>NSPrivacyCollectedDataTypeTracking</key>
@@ -78,5 +76,4 @@ package enum AppleManifest {
         \t\t\t</array>
         \t\t</dict>
         """
-    }
 }

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import WakeModel
 import WakeSodium
-package import WakeSystem
+import WakeSystem
 
 /// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM
 /// at any point. 266,240 bytes, little-endian, never another size:
@@ -28,30 +28,30 @@ package import WakeSystem
 /// A bit is written in place without a flush, once all pushes of its bucket have their outcome. A
 /// power cut loses what no fsync(2) followed, and then a bucket is read again: duplicates, never
 /// a row without its push. The value has one owner: copies would write to the same file.
-package struct Checkpoint: Sendable {
+struct Checkpoint: Sendable {
     /// The parameters of a run: fixed when it starts, the same after every resume.
-    package struct Header: Sendable, Equatable {
-        package let run: UInt64
-        package let sequence: UInt64
-        package let reasons: BroadcastReasons
+    struct Header: Sendable, Equatable {
+        let run: UInt64
+        let sequence: UInt64
+        let reasons: BroadcastReasons
         /// The store's current generation at the start: after a rotation it does not fit.
-        package let generation: UInt64
+        let generation: UInt64
     }
 
-    package enum Unusable: Error, Sendable, Equatable {
+    enum Unusable: Error, Equatable {
         case unreadable(FileError)
         case foreign
         case otherVersion
         case damaged
     }
 
-    package let header: Header
-    package private(set) var counters = RunCounters()
-    package private(set) var done = CompletedBuckets()
+    let header: Header
+    private(set) var counters = RunCounters()
+    private(set) var done = CompletedBuckets()
     private let file: OpenFile
 
     /// Makes the checkpoint of a new run, replacing any other: durable before this returns.
-    package static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
+    static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
         var bytes = encode(header)
         bytes += repeatElement(0, count: byteCount - bytes.count)
         try Files.replace(path, with: bytes.span)
@@ -59,7 +59,7 @@ package struct Checkpoint: Sendable {
     }
 
     /// Reads the checkpoint to resume; nil without a file: the last run has ended.
-    package static func open(_ path: String) throws(Unusable) -> Checkpoint? {
+    static func open(_ path: String) throws(Unusable) -> Checkpoint? {
         let (file, bytes): (OpenFile, [UInt8])
         do throws(FileError) {
             file = try OpenFile(path, flags: O_RDWR)
@@ -72,13 +72,13 @@ package struct Checkpoint: Sendable {
     }
 
     /// Removes the checkpoint of an ended run, durably: it must not come back and be resumed.
-    package static func remove(_ path: String) throws(FileError) {
+    static func remove(_ path: String) throws(FileError) {
         try Files.remove(path)
         try Files.synchronizeDirectory(of: path)
     }
 
     /// Marks buckets whose pushes all have their outcome. Outlives the process from here on.
-    package mutating func markDone(_ range: BucketRange) throws(FileError) {
+    mutating func markDone(_ range: BucketRange) throws(FileError) {
         precondition(range.generation == .previous || done.previous.isComplete, "previous first")
         done.insert(range)
         let first = Int(range.first / 8)
@@ -87,7 +87,7 @@ package struct Checkpoint: Sendable {
     }
 
     /// Writes the counters beside the bits, which they may lag behind after a crash.
-    package mutating func save(_ counters: RunCounters) throws(FileError) {
+    mutating func save(_ counters: RunCounters) throws(FileError) {
         self.counters = counters
         let bytes = counters.encode()
         try file.write(bytes.span, at: Self.countersOffset)
@@ -104,7 +104,7 @@ package struct Checkpoint: Sendable {
     private static let headerBytes = 40
     private static let countersOffset = 128
     private static let bitmapsOffset = 4096
-    package static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
+    static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
 
     private static func offset(of generation: Generation) -> Int {
         generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.byteCount
@@ -155,20 +155,9 @@ struct CheckpointFile: Sendable {
     func find() -> Checkpoint? { (try? Checkpoint.open(path)) ?? nil }
 
     func create(_ header: Checkpoint.Header) async -> Checkpoint? {
-        await withCheckedContinuation { continuation in
-            Self.queue.async {
-                continuation.resume(returning: try? Checkpoint.create(path, header))
-            }
-        }
+        await Self.queue.result { try? Checkpoint.create(path, header) }
     }
 
     /// Removes the checkpoint of an ended run. A file that stays is recognised by its run's number.
-    func remove() async {
-        await withCheckedContinuation { continuation in
-            Self.queue.async {
-                try? Checkpoint.remove(path)
-                continuation.resume()
-            }
-        }
-    }
+    func remove() async { await Self.queue.result { try? Checkpoint.remove(path) } }
 }

@@ -27,24 +27,18 @@ struct BroadcastPlanner: Sendable {
         var input = input
         input.spreadSeconds = configured
         guard let plan = try? BroadcastPlan(input) else { return configured }
-        let isUneven = plan.warnings.contains { warning in
+        for warning in plan.warnings {
             switch warning {
-            case .uneven, .streams: true
-            case .nearlyFull, .noGateway: false
+            case .uneven, .streams: return max(configured, plan.publishedSpread)
+            case .nearlyFull, .noGateway: continue
             }
         }
-        return isUneven ? max(configured, plan.publishedSpread) : configured
+        return configured
     }
 
-    /// The parameters of a run that starts or resumes now. One that no longer fits, as rows came
-    /// since, goes on at the pace of the budget.
-    func settings() -> RunSettings {
-        RunSettings(
-            lifetime: configuration.intervalSeconds, gonePerMille: configuration.gonePerMille,
-            pace: pace)
-    }
-
-    private var pace: RunPace {
+    /// The pace of a run that starts or resumes now. One that no longer fits, as rows came since,
+    /// goes on at the pace of the budget.
+    var pace: RunPace {
         let input = input
         guard input.fetchesPerSecond > 0 else { return RunPace() }
         if case .success(let plan) = plan(), plan.pushes > 0 {
