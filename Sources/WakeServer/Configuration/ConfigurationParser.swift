@@ -1,5 +1,5 @@
 private import WakeModel
-package import WakePush
+import WakePush
 import WakeRelay
 
 /// Reads `key = value` lines in `[sections]`; every mistake is an error with its line number.

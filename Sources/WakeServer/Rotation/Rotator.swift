@@ -101,10 +101,6 @@ final class Rotator: Sendable {
             }
         }
         await write()
-        logOutcome(outcome)
-    }
-
-    private func logOutcome(_ outcome: RotationOutcome) {
         switch outcome {
         case .rotated(let report):
             log(
