@@ -39,7 +39,6 @@ package struct BroadcastPlan: Equatable {
 
     /// - Throws: when it would not be over before the next heartbeat.
     init(_ input: PlanInput) throws(PlanError) {
-        precondition(input.isWithinBounds)
         self.input = input
         let spread = input.spread
         let time = Time(input, spread: spread)

@@ -53,9 +53,11 @@ extension Configuration {
     package func planInput(
         rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
     ) -> PlanInput {
-        PlanInput(
+        let input = PlanInput(
             rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
             spreadSeconds: spreadSeconds ?? self.spreadSeconds, intervalSeconds: intervalSeconds)
+        precondition(input.isWithinBounds)
+        return input
     }
 }
 
