@@ -1,4 +1,4 @@
-/// A circuit breaker as a value: `threshold` failures in a row open it for a pause, which grows with
+/// A circuit breaker as a value: `threshold` failures in a row open it for a pause, longer with
 /// every further failure; after each pause `probes` attempts may pass; a success closes it.
 package struct CircuitBreaker: Sendable, Equatable {
     /// The parameters of a breaker; times in milliseconds.

@@ -18,8 +18,8 @@ package struct FCMRequest: Sendable {
         self.lifetime = min(lifetime, Self.longestLifetime)
     }
 
-    /// The engine's template (firebase.google.com, projects.messages.send): data only, so nothing is
-    /// shown. FCM demotes HIGH without something to show; it keeps the last of a `collapse_key`.
+    /// The engine's template (firebase.google.com, projects.messages.send): data only, so nothing
+    /// is shown. FCM demotes HIGH without something to show; it keeps the last of a `collapse_key`.
     package func template(authorization: [UInt8]) -> RequestTemplate {
         let head =
             #"{"message":{"data":{"wake":"1"},"android":{"priority":"NORMAL","ttl":""#

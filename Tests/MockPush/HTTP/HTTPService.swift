@@ -1,5 +1,5 @@
-/// The common part of the services over HTTP: flags, counters and scripted faults. A service decides
-/// the reaction to a request.
+/// The common part of the services over HTTP: flags, counters and scripted faults. A service
+/// decides the reaction to a request.
 class HTTPService: Service {
     let common: CommonOptions
     var counters = Counters()
