@@ -1,21 +1,19 @@
 import WakeSystem
 
-/// One of the engine's connections over time: connecting, open, lost, connecting again. Used on
-/// the engine's thread only.
+/// One of the engine's connections over time: connecting, open, lost, connecting again. For the
+/// engine's thread only.
 final class EngineConnection {
     private enum Stage {
-        /// Attempted again when there is work and the back-off allows.
         case idle
         case resolving
         case connecting
         case open(any ByteStream)
     }
 
-    /// The result of a step towards an open connection.
     enum Progress {
         case pending
         case opened
-        /// No connection came about; nil: another attempt may succeed.
+        /// nil: another attempt may succeed.
         case failed(PushFailure?)
     }
 
@@ -30,7 +28,7 @@ final class EngineConnection {
     private var attempted: UInt64?
     /// The jitter of the next attempt, drawn once.
     private var random = 0.0
-    /// Since the last event, reading and writing have not had to wait.
+    /// Reading and writing have not blocked since the last event.
     private var mayRead = false
     private var mayWrite = false
 
@@ -57,14 +55,14 @@ final class EngineConnection {
         return false
     }
 
-    /// When the connection may be attempted again; nil unless it is idle.
+    /// The time of the next attempt; nil unless the connection is idle.
     var nextAttempt: UInt64? {
         guard case .idle = stage else { return nil }
         guard let attempted else { return 0 }
         return attempted + UInt64(backoff.wait(random: random) / .milliseconds(1))
     }
 
-    /// Begins an attempt: the addresses are to be resolved.
+    /// Begins an attempt; its addresses are to be resolved.
     func attempt(now: UInt64) {
         attempted = now
         random = configuration.time.random()
@@ -130,7 +128,6 @@ final class EngineConnection {
         }
     }
 
-    /// Counts a failed attempt.
     func fail(_ failure: PushFailure?) -> Progress {
         close()
         _ = backoff.fail(random: 0)
@@ -153,7 +150,7 @@ final class EngineConnection {
 
     func setAuthorization(_ value: [UInt8]) { connection?.setAuthorization(value) }
 
-    /// Reads what is there, in moderation: other connections wait too.
+    /// Reads what has come, up to 8 buffers for the sake of other connections.
     func read(into buffer: inout [UInt8], now: UInt64) {
         guard case .open(let stream) = stage else { return }
         for _ in 0..<8 where mayRead {
@@ -188,15 +185,11 @@ final class EngineConnection {
     /// - Parameter isQueued: pushes wait.
     func tick(now: UInt64, isQueued: Bool) { connection?.tick(now: now, isQueued: isQueued) }
 
-    /// Ends at once: all pushes in flight have their outcome.
     func cancel() { connection?.cancel() }
 
     /// Hands over the outcomes so far, and at the end of the connection its serial number.
-    /// - Parameter queue: of pushes; an ended connection takes none.
-    func takeOutcomes(
-        into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64
-    ) {
-        // What it still has to say leaves first: the reason, for a peer that broke the protocol.
+    func takeOutcomes(into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64) {
+        // Its last frames leave first, such as GOAWAY; it accepts no more pushes.
         if connection?.end != nil { write(from: &queue, now: now) }
         connection?.takeOutcomes(into: &outcomes)
         guard let connection, let end = connection.end else { return }
@@ -243,8 +236,7 @@ final class EngineConnection {
         }
     }
 
-    /// More can be done before the next event.
-    /// - Parameter isQueued: pushes wait.
+    /// True when more can be done before the next event. `isQueued`: pushes wait.
     func isRunnable(isQueued: Bool) -> Bool {
         guard isOpen else { return false }
         if mayRead { return true }
@@ -254,7 +246,6 @@ final class EngineConnection {
 }
 
 extension PushConnection {
-    /// The most bytes that are sent at once.
     private static let writeBytes = 65_536
 
     fileprivate mutating func fill(from queue: inout PushQueue) {

@@ -78,8 +78,8 @@ struct AddressRaceTests {
         world.event(0, .failed(nil))
         #expect(isPending(world.advance(to: 1002)))
         #expect(world.streams.count == 2 && world.streams[0].isClosed)
-        world.event(1, .failed(.handshake))
-        guard case .lost(.handshake) = world.advance(to: 1003) else {
+        world.event(1, .failed(.connection(.handshake)))
+        guard case .lost(.connection(.handshake)) = world.advance(to: 1003) else {
             Issue.record("the race goes on")
             return
         }

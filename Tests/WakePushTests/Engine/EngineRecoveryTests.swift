@@ -90,7 +90,7 @@ struct EngineRecoveryTests {
         #expect(server.connections >= 2)
     }
 
-    @Test("a planned end costs no pause, and the next connection does not wait for the last answers")
+    @Test("a planned end costs no pause, and the next connection is made beside the old one")
     func goAway() async throws {
         let server = try EngineServer { $0 % 500 == 0 ? .goAway : .status(200) }
         defer { server.stop() }
@@ -192,7 +192,7 @@ struct EngineHangUpTests {
         let server = try EngineServer(tls: own, hangUps: (1...1, .alert))
         defer { server.stop() }
         let run = try await run(server, own)
-        #expect(run.failures == Array(repeating: .handshake, count: 500))
+        #expect(run.failures == Array(repeating: .connection(.handshake), count: 500))
     }
 
     @Test(
