@@ -65,7 +65,7 @@ struct RelayClient: Sendable {
             body: body, limit: Self.responseLimit,
             timeout: FetchTimeout(
                 connect: .seconds(10), total: .seconds(Self.longest),
-                pace: .idle(.seconds(Self.silence))),
+                throughput: .idle(.seconds(Self.silence))),
             purpose: .gateway)
     }
 }
