@@ -37,9 +37,7 @@ package struct Audit {
         _ progress: @escaping (AuditCheck, Int) -> Void
     ) throws(AuditFailure) -> AuditReport? {
         let place = try DirectoryCheck(path, policy)
-        let file = try mapError(AuditFailure.file) { () throws(FileError) in
-            try OpenFile(place.file, flags: O_RDONLY)
-        }
+        let file = try mapError(AuditFailure.file, OpenFile(place.file, flags: O_RDONLY))
         let before = try status(file)
         // The log of a running service holds rows that no check would see.
         if place.logSize > 0, file.isHeldExclusively { return nil }
@@ -68,7 +66,7 @@ package struct Audit {
     }
 
     private func status(_ file: OpenFile) throws(AuditFailure) -> FileStatus {
-        try mapError(AuditFailure.file) { () throws(FileError) in try file.status() }
+        try mapError(AuditFailure.file, file.status())
     }
 
     private func masterKeys(

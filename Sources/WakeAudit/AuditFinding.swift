@@ -124,13 +124,8 @@ package struct AuditFindings: Sendable, Equatable {
         if count > 0 { counts[finding, default: 0] += count }
     }
 
-    mutating func note(_ finding: AuditFinding, if isFound: Bool) {
-        if isFound { note(finding) }
-    }
-
-    mutating func merge(_ others: AuditFindings) {
-        counts.merge(others.counts) { $0 + $1 }
-    }
+    mutating func note(_ finding: AuditFinding, if isFound: Bool) { if isFound { note(finding) } }
+    mutating func merge(_ others: AuditFindings) { counts.merge(others.counts) { $0 + $1 } }
 
     package var isEmpty: Bool { counts.isEmpty }
 

@@ -58,9 +58,7 @@ extension AuditPolicy {
 
     /// - Returns: nil when something is missing or makes no sense.
     private static func policy(_ datasets: [JSONValue], hash: [UInt8]) -> AuditPolicy? {
-        func dataset(_ key: String) -> JSONValue? {
-            datasets.first { $0["fides_key"].text == key }
-        }
+        func dataset(_ key: String) -> JSONValue? { datasets.first { $0["fides_key"].text == key } }
         guard let store = dataset("reveille_store"),
             let state = dataset("reveille_service_state"), let log = dataset("reveille_log"),
             let application = UInt32(store["meta"]["application_id"].text),

@@ -37,9 +37,7 @@ package final class SecretBytes: Sendable {
     }
 
     /// A plain copy, for the rare caller that must hand bytes on; it is not wiped.
-    package func copy() -> [UInt8] {
-        withSpan { $0.array }
-    }
+    package func copy() -> [UInt8] { withSpan { $0.array } }
 }
 
 extension SecretBytes: Equatable {

@@ -71,10 +71,10 @@ private import WakeSystem
     package func transaction<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result, failure: (SQLiteError) -> Failure
     ) throws(Failure) -> Result {
-        try mapError(failure) { () throws(SQLiteError) in try execute("BEGIN IMMEDIATE") }
+        try mapError(failure, execute("BEGIN IMMEDIATE"))
         do {
             let result = try body()
-            try mapError(failure) { () throws(SQLiteError) in try execute("COMMIT") }
+            try mapError(failure, execute("COMMIT"))
             return result
         } catch {
             // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
@@ -84,7 +84,6 @@ private import WakeSystem
     }
 
     package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
-
     /// Rows changed by the last INSERT, UPDATE or DELETE.
     package var changes: Int { Int(unsafe sqlite3_changes64(handle)) }
 
@@ -147,7 +146,6 @@ package struct SQLiteError: Error, Equatable, Sendable {
 
     /// The low byte: the primary result code.
     package var primary: Int32 { code & 0xFF }
-
     /// No room: the disk, or `max_page_count`.
     package var isFull: Bool { primary == SQLITE_FULL }
     /// Another process holds the file, or a reader blocks a checkpoint.

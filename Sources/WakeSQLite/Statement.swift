@@ -55,9 +55,7 @@ private import CSQLite
     }
 
     /// Runs a statement that returns no rows.
-    package func run() throws(SQLiteError) {
-        while try step() {}
-    }
+    package func run() throws(SQLiteError) { while try step() {} }
 
     /// Ends a walk early and forgets the bound values.
     package func reset() {

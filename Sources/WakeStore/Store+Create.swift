@@ -9,9 +9,8 @@ extension Store {
         let directory = configuration.dataDirectory
         if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
         guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
-        try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
-            try Files.makeDirectory(directory, mode: 0o700)
-        }
+        try mapError(
+            { StoreOpenError(.dataDirectory, $0) }, Files.makeDirectory(directory, mode: 0o700))
         // Two processes at once would each find nothing: the lock decides.
         let lock = try StoreLock(configuration)
         try withExtendedLifetime(lock) { () throws(StoreOpenError) in
@@ -45,9 +44,7 @@ extension Store {
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
         guard let parent = configuration.keyFile.flatMap(Files.parent(of:)) else { return }
-        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.makeDirectory(parent, mode: 0o700)
-        }
+        try mapError({ StoreOpenError(.keyFile, $0) }, Files.makeDirectory(parent, mode: 0o700))
     }
 }
 

@@ -70,8 +70,7 @@ package final class Store: Sendable {
         through end: [UInt8]? = nil
     ) async -> StorePage? {
         let page = await withCheckedContinuation { continuation in
-            post(
-                .page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
+            post(.page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
         }
         return page.map { StorePage($0, through: end) }
     }

@@ -139,9 +139,7 @@ extension StoreOpenError {
 extension StoreOpenError.Part {
     /// Refuses what other users could read or replace.
     func checkPrivate(at path: String) throws(StoreOpenError) {
-        let status = try mapError({ StoreOpenError(self, $0) }) { () throws(FileError) in
-            try FileStatus(of: path)
-        }
+        let status = try mapError({ StoreOpenError(self, $0) }, FileStatus(of: path))
         let isRightKind = self == .dataDirectory ? status.isDirectory : status.isRegular
         guard isRightKind else { throw .wrongKind(self) }
         guard status.isPrivate || (self == .keyFile && isCredential(status)) else {

@@ -20,7 +20,6 @@ public actor UnifiedPushConnector {
     private let description: String
     private let vapidKey: VAPIDKeyText?
     private let environment: ClientEnvironment
-
     /// Set by the first `run`, and kept: the service's state does not change with the bus.
     private var record: DistributorRecord?
     private var machine: ConnectorMachine?
@@ -30,7 +29,6 @@ public actor UnifiedPushConnector {
     private var isNameTaken = false
     private var isGivenUp = false
     private var isRunning = false
-
     /// Performed in order, one at a time.
     private var outputs: [ConnectorMachine.Output] = []
     private var isPerforming = false
@@ -103,9 +101,7 @@ public actor UnifiedPushConnector {
             let bus = try await BusConnection.session()
             defer { bus.close() }
             return try await bus.distributors()
-        } catch {
-            throw .noBus
-        }
+        } catch { throw .noBus }
     }
 
     // MARK: One connection to the session bus
@@ -239,9 +235,7 @@ public actor UnifiedPushConnector {
         guard !isPerforming else { return }
         isPerforming = true
         defer { isPerforming = false }
-        while !outputs.isEmpty {
-            await perform(outputs.removeFirst())
-        }
+        while !outputs.isEmpty { await perform(outputs.removeFirst()) }
     }
 
     private func perform(_ output: ConnectorMachine.Output) async {
@@ -311,9 +305,7 @@ public actor UnifiedPushConnector {
             [.options(arguments)])
         do throws(BusError) {
             return RegisterResponse(try await bus.call(call, timeout: UnifiedPush.answerTime))
-        } catch {
-            return RegisterResponse(error)
-        }
+        } catch { return RegisterResponse(error) }
     }
 }
 

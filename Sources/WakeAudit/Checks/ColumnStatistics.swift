@@ -84,7 +84,6 @@ enum ChiSquareBounds {
     private static let perTest = 1e-10
     /// Of one test over one value; a store has up to some 10 million of them.
     private static let perValue = 1e-17
-
     /// From here on every byte value is expected five times or more.
     static let chiSquareCount = 5 * 256
 
@@ -99,7 +98,6 @@ enum ChiSquareBounds {
 
     /// The shortest value Pearson's statistic is asked about.
     static let chiSquareValueBytes = 256
-
     /// So many equal bytes in a row are none by chance: 552 / 256^9.
     static let equalRun = 10
 
@@ -113,7 +111,6 @@ enum ChiSquareBounds {
 
     /// How often one byte value, whichever, may occur among `total` over a column or position.
     static func mostEqual(among total: Int) -> Int { mostEqual(among: total, perTest) }
-
     /// The same within one value.
     static func mostEqual(inValueOf total: Int) -> Int { mostEqual(among: total, perValue) }
 

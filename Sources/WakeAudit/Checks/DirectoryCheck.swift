@@ -26,7 +26,6 @@ struct DirectoryCheck {
 
     /// The write-ahead log: what is committed but not yet in the file.
     var log: String { file + "-wal" }
-
     var logSize: Int { (try? FileStatus(of: log))?.size ?? 0 }
 
     func run(_ findings: inout AuditFindings) throws(AuditFailure) {

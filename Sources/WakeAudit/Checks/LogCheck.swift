@@ -91,9 +91,7 @@ enum LeakSearch {
 
     private static func runs(
         _ line: ArraySlice<UInt8>, _ belongs: (UInt8) -> Bool
-    ) -> [ArraySlice<UInt8>] {
-        line.split { !belongs($0) }
-    }
+    ) -> [ArraySlice<UInt8>] { line.split { !belongs($0) } }
 
     private static func holds(_ line: ArraySlice<UInt8>, _ text: String) -> Bool {
         let text = Array(text.utf8)

@@ -84,8 +84,6 @@ struct RowDecryption {
         defer { token.wipe() }
         do throws(PushTokenError) {
             _ = try PushToken(service: service, bytes: token)
-        } catch {
-            findings.note(.tokenForm)
-        }
+        } catch { findings.note(.tokenForm) }
     }
 }

@@ -30,9 +30,7 @@ struct PageFile {
     }
 
     func read(at offset: Int, count: Int) throws(AuditFailure) -> [UInt8] {
-        try mapError(AuditFailure.file) { () throws(FileError) in
-            try file.read(at: offset, count: count)
-        }
+        try mapError(AuditFailure.file, file.read(at: offset, count: count))
     }
 
     /// SHA-256 of the whole file.

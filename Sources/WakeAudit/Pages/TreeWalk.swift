@@ -190,7 +190,5 @@ struct PageMap {
     }
 
     /// Pages nothing points to; the lock page is none of them.
-    var unreachable: Int {
-        isReached.indices.count { !isReached[$0] && UInt32($0) != lockPage }
-    }
+    var unreachable: Int { isReached.indices.count { !isReached[$0] && UInt32($0) != lockPage } }
 }

@@ -37,9 +37,7 @@ package struct StateFile<Record: StateRecord>: Sendable {
             }
         }
         defer { bytes.wipe() }
-        return try mapError({ StateFileError(path, $0) }) { () throws(StateFileFault) in
-            try Record(stateFile: bytes)
-        }
+        return try mapError({ StateFileError(path, $0) }, Record(stateFile: bytes))
     }
 
     /// Reads the record; nil when there is no file.
@@ -57,9 +55,8 @@ package struct StateFile<Record: StateRecord>: Sendable {
         var bytes = record.stateFile()
         defer { bytes.wipe() }
         guard bytes.count <= Record.byteLimit else { throw StateFileError(path, .tooLarge) }
-        try mapError({ StateFileError(path, .file($0)) }) { () throws(FileError) in
-            try Files.replace(path, with: bytes.span, mode: mode)
-        }
+        try mapError(
+            { StateFileError(path, .file($0)) }, Files.replace(path, with: bytes.span, mode: mode))
     }
 }
 

@@ -37,7 +37,6 @@ package enum Problem: Sendable, CaseIterable {
     case relayUnavailable
 
     package var status: UInt16 { entry.status }
-
     /// The stable name that programs compare.
     package var code: StaticString { entry.code }
 

@@ -50,9 +50,7 @@ struct RelayClient: Sendable {
                     return .proceed
                 })
             return reply.isLines ? .completed : .refused(reply.refusal(response))
-        } catch {
-            return RelayResult(error, hasHead: reply.hasBegun)
-        }
+        } catch { return RelayResult(error, hasHead: reply.hasBegun) }
     }
 
     private func request(_ batch: RelayBatch) -> FetchRequest {

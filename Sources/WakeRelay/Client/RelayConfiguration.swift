@@ -94,9 +94,7 @@ package struct RelayKey: Sendable, Redacted {
     private static func read(_ path: String) throws(RelayKeyError) -> [UInt8] {
         do throws(FileError) {
             if try FileStatus(of: path).isPrivate { return try Files.read(path, limit: 64) }
-        } catch {
-            throw .file(error)
-        }
+        } catch { throw .file(error) }
         throw .fileNotPrivate
     }
 

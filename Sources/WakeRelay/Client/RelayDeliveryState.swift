@@ -50,7 +50,6 @@ struct RelayDeliveryState: DeliveryState {
 
     // No answer is ambiguous here: the relay's gateway has resolved those.
     mutating func flush(isFinal: Bool) { isFlushing = true }
-
     mutating func quiesce() { isQuiescent = true }
 
     mutating func add(_ wakeUps: [WakeUp], now: UInt64) -> DeliveryStep {
@@ -108,9 +107,7 @@ struct RelayDeliveryState: DeliveryState {
         var events: [RelayResponse.Event?] = []
         do throws(RelayResponseError) {
             try requests[request]?.response.read(bytes) { events.append($0) }
-        } catch {
-            step.isBroken = true
-        }
+        } catch { step.isBroken = true }
         if !events.isEmpty { backoff.succeed() }
         for case let event? in events where step.failure == nil {
             switch event {

@@ -28,7 +28,6 @@ package struct RelayGateway: Gateway {
     package static let requestsAtOnce = RelayBackoff.requests
 
     package var connections: Int { Self.requestsAtOnce }
-
     /// Twice what is under way, so that the next request is full.
     package var window: Int { 2 * RelayBackoff.requests * RelayBatch.maximumWakes }
 

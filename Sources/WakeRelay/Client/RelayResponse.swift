@@ -34,9 +34,7 @@ struct RelayResponse {
         isBroken = (try? reader.read(bytes) { lines.append($0) }) == nil
         do throws(RelayResponseError) {
             for line in lines { receive(try event(line)) }
-        } catch {
-            isBroken = true
-        }
+        } catch { isBroken = true }
         if isBroken { throw .malformed }
     }
 

@@ -44,9 +44,7 @@ package struct MessageSignature: Sendable, Equatable {
             parameters = try SignatureParameters(&inputReader)
             try reader.expect("wakes=")
             self.signature = try reader.bytes()
-        } catch {
-            return nil
-        }
+        } catch { return nil }
         guard inputReader.isAtEnd, reader.isAtEnd, self.signature.count == 64 else { return nil }
     }
 

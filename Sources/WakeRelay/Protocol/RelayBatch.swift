@@ -14,7 +14,6 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
     package static let lifetimes = 0...2_419_200
     /// The services whose push tokens only the app's owner can wake.
     package static let services: [PushService] = [.apns, .apnsSandbox, .fcm]
-
     /// The most bytes of a body without its wakes.
     private static let frameBytes = 64
 
@@ -86,9 +85,7 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
             try JSONScanner.readObject(body) { scanner, name throws(JSONError) in
                 try members.read(name, &scanner)
             }
-        } catch {
-            throw members.error ?? .json(error)
-        }
+        } catch { throw members.error ?? .json(error) }
         guard let lifetime = members.lifetime, let tokens = members.tokens else {
             throw .json(.missingMember)
         }
@@ -155,9 +152,7 @@ private struct RelayBatchMembers {
                 try PushToken(service: service, text: text)
             }
             tokens?.append(token)
-        } catch {
-            try fail(.token(error))
-        }
+        } catch { try fail(.token(error)) }
     }
 
     private mutating func fail(_ error: RelayBatchError) throws(JSONError) {

@@ -64,9 +64,7 @@ extension InstallationList {
             self.init()
             return
         }
-        self = try mapError(InstallationFileError.list) { () throws(InstallationListError) in
-            try InstallationList(parsing: bytes)
-        }
+        self = try mapError(InstallationFileError.list, InstallationList(parsing: bytes))
     }
 
     /// Reads a file, changes the list, and replaces the file, under a lock.
@@ -83,19 +81,14 @@ extension InstallationList {
             }
             directory = try OpenFile(parent, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
             try directory.lockExclusively()
-        } catch {
-            throw error.isLocked ? .busy : .file(error)
-        }
+        } catch { throw error.isLocked ? .busy : .file(error) }
         defer { directory.unlock() }
         var list = try InstallationList(path: path)
         do throws(InstallationChangeError) {
             try body(&list)
-        } catch {
-            throw .change(error)
-        }
-        try mapError(InstallationFileError.file) { () throws(FileError) in
-            try Files.replace(path, with: list.text.span, mode: 0o640)
-        }
+        } catch { throw .change(error) }
+        try mapError(
+            InstallationFileError.file, Files.replace(path, with: list.text.span, mode: 0o640))
     }
 }
 

@@ -80,9 +80,7 @@ package struct InstallationList: Sendable, Equatable {
     /// Allows an installation.
     package mutating func allow(
         _ name: InstallationName, _ key: VerifyingKey
-    ) throws(InstallationChangeError) {
-        try add(Entry(name: name, key: key.bytes))
-    }
+    ) throws(InstallationChangeError) { try add(Entry(name: name, key: key.bytes)) }
 
     /// Revokes an installation.
     package mutating func revoke(_ name: InstallationName) throws(InstallationChangeError) {

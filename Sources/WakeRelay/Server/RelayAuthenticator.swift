@@ -72,9 +72,7 @@ final class RelayAuthenticator: Sendable {
             guard SignatureWindow.contains(created, now: Int(clock.wallSeconds())) else {
                 throw .signature(.stale)
             }
-            try mapError(RelayProblem.signature) { () throws(SignatureError) in
-                try signed.verify(authority: authority, key: key)
-            }
+            try mapError(RelayProblem.signature, signed.verify(authority: authority, key: key))
             return AuthenticatedRequest(request: signed)
         }
     }

@@ -25,9 +25,7 @@ package struct RelayRoute: Sendable {
         }
         do throws(RelayProblem) {
             service.accept(request, responder, try authenticator.authenticate(request))
-        } catch {
-            service.refuse(responder, error)
-        }
+        } catch { service.refuse(responder, error) }
     }
 
     /// The rule for large bodies of allowed installations: strangers are refused before the first
@@ -40,9 +38,7 @@ package struct RelayRoute: Sendable {
             do throws(RelayProblem) {
                 let authenticated = try authenticator.authenticate(request)
                 return .admitted(holding: try authenticator.reserveBody(authenticated))
-            } catch {
-                return .rejected(service.response(to: error))
-            }
+            } catch { return .rejected(service.response(to: error)) }
         }
     }
 }

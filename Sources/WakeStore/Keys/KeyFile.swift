@@ -92,9 +92,7 @@ extension KeyFile {
         }
         try Part.keyFile.checkPrivate(at: path)
         try checkDirectory(configuration)
-        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.read(path, limit: 4096)
-        }
+        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }, Files.read(path, limit: 4096))
         defer { bytes.wipe() }
         return try KeyFile(decoding: bytes)
     }
@@ -104,20 +102,16 @@ extension KeyFile {
         guard let path = configuration.keyFile else { return }
         var bytes = encode()
         defer { bytes.wipe() }
-        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.create(path, with: bytes.span)
-        }
+        try mapError({ StoreOpenError(.keyFile, $0) }, Files.create(path, with: bytes.span))
     }
 
     /// A copy of the data directory must not carry the keys with it.
     static func checkDirectory(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         guard let path = configuration.keyFile else { return }
-        let directory = try mapError({ StoreOpenError(.dataDirectory, $0) }) {
-            () throws(FileError) in try Files.resolve(configuration.dataDirectory)
-        }
-        let keyDirectory = try mapError({ StoreOpenError(.keyFile, $0) }) {
-            () throws(FileError) in try Files.resolve(Files.parent(of: path) ?? ".")
-        }
+        let directory = try mapError(
+            { StoreOpenError(.dataDirectory, $0) }, Files.resolve(configuration.dataDirectory))
+        let keyDirectory = try mapError(
+            { StoreOpenError(.keyFile, $0) }, Files.resolve(Files.parent(of: path) ?? "."))
         guard keyDirectory != directory, !keyDirectory.hasPrefix(directory + "/") else {
             throw .keyFileInsideData
         }

@@ -48,9 +48,7 @@ package enum StoreSchema {
 
     /// Opens a database file with every setting in force.
     static func openDatabase(at path: String) throws(StoreOpenError) -> Database {
-        let database = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try Database(path: path, access: .readWrite)
-        }
+        let database = try mapError(StoreOpenError.init, Database(path: path, access: .readWrite))
         try StoreSetting.apply(to: database)
         return database
     }
@@ -132,9 +130,8 @@ package enum StoreSetting: String, CaseIterable, Sendable {
     /// - Throws: `.settingRefused` with the first setting that is not in force.
     package static func verify(_ database: Database) throws(StoreOpenError) {
         for setting in allCases {
-            let value = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-                try database.text("PRAGMA \(setting.rawValue)")
-            }
+            let value = try mapError(
+                StoreOpenError.init, database.text("PRAGMA \(setting.rawValue)"))
             guard value == setting.values.read else { throw .settingRefused(setting) }
         }
     }

@@ -74,10 +74,7 @@ struct Batch {
 
     /// Every answer becomes `unavailable`.
     mutating func fail() { answers = Array(repeating: .unavailable, count: operations.count) }
-
-    func deliver() {
-        for (message, answer) in zip(operations, answers) { message.answer(answer) }
-    }
+    func deliver() { for (message, answer) in zip(operations, answers) { message.answer(answer) } }
 }
 
 /// Counts of one batch.

@@ -35,9 +35,7 @@ final class OpenDatabase {
         self.counters = counters
         self.keys = keys
         reserve = DiskReserve(path: configuration.reserveFile, count: configuration.reserveBytes)
-        openConnection = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try StoreConnection(database, keys: keys)
-        }
+        openConnection = try mapError(StoreOpenError.init, StoreConnection(database, keys: keys))
         try verifyKeys()
         try removeRemnants()
         counters.generation.store(keys.generation, ordering: .relaxed)
@@ -88,9 +86,7 @@ final class OpenDatabase {
     private func verifyKeys() throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
-            let rows = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-                try table.rows(after: [], limit: 1)
-            }
+            let rows = try mapError(StoreOpenError.init, table.rows(after: [], limit: 1))
             for row in rows where table.keys.open(row.sealed, id: row.id) == nil {
                 throw .foreignKeys
             }
@@ -100,9 +96,7 @@ final class OpenDatabase {
     /// Removes what a killed process may have left: a log with erased rows, its index, a half-done
     /// compaction, keys not yet in force. Fills up the reserve.
     private func removeRemnants() throws(StoreOpenError) {
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try connection.database.checkpointTruncate()
-        }
+        try mapError(StoreOpenError.init, connection.database.checkpointTruncate())
         try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             try Files.remove(configuration.indexFile)
             for file in configuration.compactedRemnants { try Files.remove(file) }
@@ -210,9 +204,7 @@ final class OpenDatabase {
     // MARK: Failure
 
     /// A flush that failed is the end: never acknowledged, never retried.
-    func fail(_ error: SQLiteError) {
-        if error.isFlushFailure { die() }
-    }
+    func fail(_ error: SQLiteError) { if error.isFlushFailure { die() } }
 
     /// The state on the disk is unknown: the process must end and be started again.
     func die() {

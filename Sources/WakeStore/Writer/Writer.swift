@@ -21,8 +21,7 @@ final class Writer {
         self.database = database
         if configuration.keyFile == nil { try Compaction(database: database).replaceByEmpty() }
         // Counts pages, for estimates of the rows.
-        _ = try mapError(StoreOpenError.init) { () throws(SQLiteError) in try database.roomyPages()
-        }
+        _ = try mapError(StoreOpenError.init, database.roomyPages())
     }
 
     /// Serves the mailbox until it is closed and empty, then leaves the files at rest.

@@ -75,7 +75,6 @@ extension Span where Element == UInt8 {
 /// A constant's UTF-8 bytes, bounds-checked, in the program's read-only memory.
 extension StaticString {
     @inlinable package var count: Int { utf8CodeUnitCount }
-
     package var bytes: [UInt8] { [UInt8](text: self) }
 
     @inlinable package subscript(index: Int) -> UInt8 {
@@ -88,11 +87,8 @@ extension StaticString {
 extension UInt8 {
     /// The byte, an ASCII capital made small.
     @inlinable package var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
-
     @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
-
     package var isCapital: Bool { self >= 0x41 && self <= 0x5A }
-
     package var isAlphanumeric: Bool { isDigit || (lowercased >= 0x61 && lowercased <= 0x7A) }
 
     /// RFC 3986 §2.1: HEXDIG of either case.

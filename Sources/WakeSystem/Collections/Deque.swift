@@ -12,7 +12,6 @@ package struct Deque<Element> {
     @inlinable package var isEmpty: Bool { start == elements.count }
     @inlinable package var count: Int { elements.count - start }
     @inlinable package var first: Element? { isEmpty ? nil : elements[start] }
-
     /// The elements in order.
     @inlinable package var contents: [Element] { elements[start...].compactMap { $0 } }
 

@@ -20,7 +20,6 @@ package struct SlotMap<Value> {
         }
 
         @inlinable package var slot: Int { Int(slotNumber) }
-
         /// The slot in the low 32 bits, the generation above; the highest bit is 0.
         @inlinable package var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(slotNumber) }
     }

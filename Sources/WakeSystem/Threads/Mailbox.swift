@@ -54,9 +54,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     /// Takes messages in the order they were posted; their weight stays until `release`.
     /// - Parameter limit: how many at most.
-    package func take(limit: Int = .max) -> [Message] {
-        state.withLock { $0.removeFirst(limit) }
-    }
+    package func take(limit: Int = .max) -> [Message] { state.withLock { $0.removeFirst(limit) } }
 
     /// Takes messages that were posted with a weight of 1, and gives their capacity back at once.
     /// - Returns: nil once the mailbox is closed and empty.
@@ -75,7 +73,6 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     /// The weight that counts against the capacity.
     package var weight: Int { state.withLock { $0.weight } }
-
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Nothing more is taken in; what was posted can still be taken.

@@ -10,7 +10,6 @@ enum UnifiedPush {
     static let distributorInterface = "org.unifiedpush.Distributor2"
     static let connectorPath = "/org/unifiedpush/Connector"
     static let connectorInterface = "org.unifiedpush.Connector2"
-
     /// The most bytes of a connection token ("Resources").
     static let tokenBytes = 100
     /// The most bytes of a registration's description ("Resources").
@@ -19,7 +18,6 @@ enum UnifiedPush {
     static let vapidCharacters = 87
     /// The most bytes of a message's id that is sent back; the specification has no bound.
     static let messageIDBytes = 256
-
     /// The timeout of a distributor's answer: it asks its push server first.
     static let answerTime = Duration.seconds(60)
     /// The timeout of the endpoint after the answer; it is sent at once or not at all.
@@ -152,9 +150,7 @@ package enum RegisterResponse: Sendable, Equatable {
     }
 
     /// Whether only a person can change the outcome.
-    package var needsPerson: Bool {
-        [.actionRequired, .vapidRequired, .unsupported].contains(self)
-    }
+    package var needsPerson: Bool { [.actionRequired, .vapidRequired, .unsupported].contains(self) }
 }
 
 /// The service's public VAPID key: an uncompressed point on P-256 as 87 characters of base64url

@@ -106,9 +106,7 @@ package final class BusConnection: Sendable {
             let answer = try await callBus("GetNameOwner", [.string(name)])
             guard case .string(let owner)? = answer.first else { throw .unexpectedAnswer }
             return owner
-        } catch .failed(.nameHasNoOwner) {
-            return nil
-        }
+        } catch .failed(.nameHasNoOwner) { return nil }
     }
 
     /// - Returns: all names that are owned or can be activated.

@@ -26,9 +26,7 @@ struct BusLoop: ~Copyable {
         do throws(BusError) {
             var loop = try BusLoop(session, dispatcher, addresses, user)
             try loop.run()
-        } catch {
-            session.end(error)
-        }
+        } catch { session.end(error) }
     }
 
     /// Connects to the first of the addresses where a socket listens.

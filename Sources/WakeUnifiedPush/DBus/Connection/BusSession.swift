@@ -20,9 +20,7 @@ final class BusSession: Sendable {
     private let state: Mutex<State>
 
     init() throws(BusError) {
-        poller = try mapError({ BusError.system($0.number) }) { () throws(SystemError) in
-            try Poller()
-        }
+        poller = try mapError({ BusError.system($0.number) }, Poller())
         let calls = BusCallTable<Waiter>(firstSerial: .random(in: 1...UInt32.max))
         state = Mutex(State(calls: calls))
     }
@@ -56,9 +54,7 @@ final class BusSession: Sendable {
                 // The handler may have run before there was anything to cancel.
                 if Task.isCancelled { cancel(serial) }
             }
-        } onCancel: {
-            cancel(serial)
-        }
+        } onCancel: { cancel(serial) }
         return try result.get()
     }
 
@@ -72,9 +68,7 @@ final class BusSession: Sendable {
                 state.calls.add(serial, to: message.destination, deadline: deadline, waiter)
             }
             poller.wake()
-        } catch {
-            waiter.resume(returning: .failure(error))
-        }
+        } catch { waiter.resume(returning: .failure(error)) }
     }
 
     private static func enqueue(

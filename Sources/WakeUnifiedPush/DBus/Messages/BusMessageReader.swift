@@ -64,9 +64,7 @@ package struct BusMessageReader {
     ) throws(BusError) -> BusMessage? {
         do throws(BusError) {
             return try BusHeader(preamble, kind, bytes).message
-        } catch .tooLarge {
-            return nil
-        }
+        } catch .tooLarge { return nil }
     }
 
     /// Drops `count` bytes from the front, also of those that have not come yet.

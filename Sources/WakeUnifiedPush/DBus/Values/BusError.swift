@@ -98,7 +98,6 @@ package enum BusLimits {
     package static let arrayBytes = 1 << 26
     /// Bytes of a message, by the protocol: a peer that announces more is out of step.
     package static let protocolMessageBytes = 1 << 27
-
     /// Bytes of a message that is kept. A push message is 4 KiB.
     package static let messageBytes = 1 << 20
     /// Bytes of the header fields that are kept: some names of 255 bytes, and a path.

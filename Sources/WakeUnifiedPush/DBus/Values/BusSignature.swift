@@ -10,9 +10,7 @@ package struct BusSignature: Sendable, Hashable {
     package init(_ bytes: [UInt8]) throws(BusError) {
         guard bytes.count <= BusLimits.signatureBytes else { throw .malformed(.signature) }
         var position = 0
-        while position < bytes.count {
-            position = try Self.end(of: bytes, at: position, Depth())
-        }
+        while position < bytes.count { position = try Self.end(of: bytes, at: position, Depth()) }
         self.bytes = bytes
     }
 
