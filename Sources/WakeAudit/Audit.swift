@@ -11,9 +11,7 @@ package struct Audit {
     private let keyFile: String?
     private let log: [UInt8]?
 
-    /// - Parameters:
-    ///   - keyFile: with it every row is opened.
-    ///   - log: lines of the service's log.
+    /// With a key file every row is opened; `log` holds lines of the service's log.
     package init(path: String, policy: AuditPolicy, keyFile: String? = nil, log: [UInt8]? = nil) {
         self.path = path
         self.policy = policy
@@ -21,7 +19,7 @@ package struct Audit {
         self.log = log
     }
 
-    /// Repeats the audit a few times while a running service writes to the file.
+    /// Repeats the audit while a running service writes to the file.
     /// - Parameter progress: the current check, and how much of it is done in thousandths.
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }

@@ -2,9 +2,8 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The declared form of a store, from `Policy/privacy.json`: a Fides manifest whose dataset
-/// `reveille_store` is the database, `reveille_service_state` the files beside it, and
-/// `reveille_log` the vocabulary of the log.
+/// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
+/// datasets `reveille_store`, `reveille_service_state` and `reveille_log`.
 package struct AuditPolicy: Sendable, Equatable {
     /// A table and the columns of its rows.
     package struct Table: Sendable, Equatable {

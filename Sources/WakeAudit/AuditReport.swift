@@ -83,8 +83,7 @@ package struct AuditReport: Sendable {
         String(decoding: Hex.encode(facts.fileHash.span), as: UTF8.self)
     }
 
-    /// For programs: one object on one line. The form stays; members may be added.
-    /// - Parameter program: name and version of what looked.
+    /// One object on one line, for programs; members may be added. `program`: its name and version.
     package func json(program: String) -> [UInt8] {
         var text = JSONText(capacity: 4096)
         text.beginObject()

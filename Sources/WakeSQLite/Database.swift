@@ -1,8 +1,8 @@
 private import CSQLite
 private import WakeSystem
 
-/// One connection to one SQLite file. Not thread-safe and not `Sendable`: its owner keeps it on one
-/// thread, so SQLite's own mutexes are off (sqlite.org/threadsafe.html, "multi-thread" mode).
+/// One connection to one SQLite file. Its owner keeps it on one thread: SQLite's own mutexes are
+/// off (sqlite.org/threadsafe.html, "multi-thread" mode).
 @safe package final class Database {
     fileprivate let handle: OpaquePointer
 
@@ -10,8 +10,8 @@ private import WakeSystem
         case readOnly
         case readWrite
         case create
-        /// The file alone, as it lies there: no lock is taken or heeded, no log is read, nothing is
-        /// made beside it (sqlite.org/uri.html, "immutable"). For a file that does not change.
+        /// The file alone, for one that does not change: no lock is taken or heeded, no log is
+        /// read, nothing is made beside it (sqlite.org/uri.html, "immutable").
         case asItLies
     }
 
@@ -99,8 +99,8 @@ private import WakeSystem
         return try statement.step() ? statement.integer(0) : nil
     }
 
-    /// Copies the log into the database and empties the log file.
-    /// - Throws: busy when a reader held it back: then the log still holds the old bytes
+    /// Copies the log into the database and empties it.
+    /// - Throws: busy when a reader held it back: the log still holds the old bytes
     ///   (sqlite.org/pragma.html#pragma_wal_checkpoint).
     package func checkpointTruncate() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -110,8 +110,8 @@ private import WakeSystem
         }
     }
 
-    /// Copies the log into the database and leaves the log file as long as it is: the next
-    /// transaction overwrites it from its start, which costs less than growing a new one.
+    /// Copies the log into the database; the next transaction overwrites the log from its start,
+    /// which costs less than growing a new one.
     /// - Throws: busy when a page stayed behind.
     package func checkpoint() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(PASSIVE)")
@@ -154,8 +154,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
     package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
     package var isReadOnly: Bool { primary == SQLITE_READONLY }
     package var isIOError: Bool { primary == SQLITE_IOERR }
-    /// A flush failed: what reached the disk is unknown, and no retry can tell
-    /// (the kernel reports a lost page once and then forgets it; fsync(2), "BUGS" and "NOTES").
+    /// A flush failed: what reached the disk is unknown, and no retry can tell (fsync(2), "NOTES").
     package var isFlushFailure: Bool {
         code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC
     }

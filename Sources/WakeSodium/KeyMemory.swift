@@ -1,8 +1,8 @@
 private import CSodium
 import WakeSystem
 
-/// Key bytes in guarded memory: `sodium_malloc` locks the pages, fences them and keeps them out of
-/// core dumps; read-only after `init`, wiped on release (libsodium manual, "Secure memory").
+/// Key bytes in memory that is locked, fenced, not in core dumps, read-only after `init`, and wiped
+/// on release (libsodium manual, "Secure memory").
 package final class KeyMemory: Sendable {
     private let address: UInt
     package let count: Int
@@ -46,8 +46,7 @@ package final class KeyMemory: Sendable {
         return try body(unsafe Span(_unsafeElements: buffer))
     }
 
-    /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b).
-    /// - Parameter context: exactly 8 ASCII characters.
+    /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b); the context is exactly 8 ASCII characters.
     package func derive(_ number: UInt64, context: StaticString) -> KeyMemory {
         precondition(count == 32 && context.utf8CodeUnitCount == 8)
         return withSpan { master in

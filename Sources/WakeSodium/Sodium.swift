@@ -19,8 +19,8 @@ package enum Sodium {
     }
 }
 
-// How spans meet libsodium, which declares its pointers non-null even where a length of 0 means
-// that they are never followed.
+// libsodium declares its pointers non-null even where a length of 0 means that they are not
+// followed.
 
 extension Span where Element == UInt8 {
     @safe func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {

@@ -4,7 +4,7 @@ import WakeSystem
 
 extension Store {
     /// Makes a new store: the data directory (0700) with an empty database, and the key file
-    /// (0600) with two random masters. Overwrites nothing; a failure removes what it made.
+    /// (0600). Overwrites nothing; a failure removes what it made.
     package static func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         let directory = configuration.dataDirectory
         if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
@@ -48,8 +48,7 @@ extension Store {
     }
 }
 
-/// One store per data directory, in this process and any other: a lock that the system releases
-/// however the process ends. SQLite's own lock keeps other programs out.
+/// A lock for one store per data directory that the system releases however the process ends.
 final class StoreLock {
     private let directory: OpenFile
 

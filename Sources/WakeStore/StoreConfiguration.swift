@@ -5,18 +5,17 @@ import WakeModel
 package struct StoreConfiguration: Sendable {
     /// A directory of the daemon's own, mode 0700; nothing else lives there.
     package var dataDirectory: String
-    /// The file with the master keys, mode 0600, outside `dataDirectory`: a copy of the data alone
-    /// must open nothing. nil: keys in memory only, and an empty database at every start.
+    /// The file with the master keys, mode 0600, outside `dataDirectory`. nil: keys in memory only,
+    /// and an empty database at every start.
     package var keyFile: String?
-    /// Pages of 4 KiB that registrations may fill, about 5 rows each. Deletes and renewals have
-    /// `Limits.headroomPages` more.
+    /// Pages of 4 KiB that registrations may fill; deletes and renewals have `Limits.headroomPages`
+    /// more.
     package var maxPages = 2_621_440
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes
     /// Bytes that a compaction leaves free on the file system for other uses.
     package var spareBytes = 16 << 20
-    /// Called once, on the writer's thread, when a flush failed: the process must end, because
-    /// nothing written since the last acknowledgement can be trusted.
+    /// Called once, on the writer's thread, when a flush failed: the process must end.
     package var onFatal: @Sendable () -> Void = { _exit(1) }
     /// Called on the writer's thread after every batch, with counts only.
     package var observe: (@Sendable (BatchReport) -> Void)?

@@ -110,7 +110,6 @@ extension StoreOpenError {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// Read-only and busy have cases of their own; everything else keeps its code.
     init(_ error: SQLiteError) {
         if error.isReadOnly {
             self = .readOnly
@@ -147,8 +146,8 @@ extension StoreOpenError.Part {
         }
     }
 
-    /// systemd provides a credential as a file of root's, readable through an access list whose
-    /// mask shows as the group's bits (systemd.exec(5), "Credentials").
+    /// systemd provides a credential as a file of root's with an access list, whose mask shows as
+    /// the group's bits (systemd.exec(5), "Credentials").
     private func isCredential(_ status: FileStatus) -> Bool {
         status.owner == 0 && status.mode & 0o037 == 0
     }

@@ -15,8 +15,8 @@ package enum StoreAnswer: Sendable, Equatable {
     case stored(StoredRegistration?)
     /// No room for another registration. Nothing was stored.
     case full
-    /// The files cannot be written or read now. Whether the operation took effect is unknown;
-    /// every operation may be repeated.
+    /// The files cannot be written or read now; the operation may have taken effect and may be
+    /// repeated.
     case unavailable
     /// Too many operations wait already. Nothing was done.
     case overloaded
@@ -69,7 +69,7 @@ enum WriterMessage: Sendable {
     }
 }
 
-/// Rows as they are stored, and the keys that open them: the caller does that, not the writer.
+/// Rows as they are stored, and the keys with which the caller opens them.
 struct RawPage: Sendable {
     let rows: [(id: [UInt8], sealed: [UInt8])]
     let keys: GenerationKeys

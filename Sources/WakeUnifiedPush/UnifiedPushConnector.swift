@@ -3,16 +3,14 @@ import WakeModel
 import WakeSystem
 
 /// The UnifiedPush connector of a client: registers with a distributor on the session bus, hands
-/// the endpoint to the service, and wakes the client for every push.
-///
-/// Run it beside `WakeClient.run()`:
+/// the endpoint to the service, and wakes the client for every push, whose content is not read. Run
+/// it beside `WakeClient.run()`:
 /// ```swift
 /// let pushes = try UnifiedPushConnector(
 ///     client, name: "org.example.App", distributor: "org.unifiedpush.Distributor.kde")
 /// async let woken: Void = pushes.run()
 /// try await client.run()
 /// ```
-/// The content of a push is not read. While no pushes come, event stream and polling serve alone.
 public actor UnifiedPushConnector {
     private let client: WakeClient
     private let name: String
@@ -37,12 +35,10 @@ public actor UnifiedPushConnector {
 
     /// Creates a connector for one client and one distributor; does not use the bus yet.
     /// - Parameters:
-    ///   - name: this app's name on the session bus, in reverse DNS style, one for each profile:
-    ///     distributors call it, and the bus can start the app for it.
+    ///   - name: this app's name on the session bus, in reverse DNS style, one for each profile.
     ///   - distributor: a name of `distributors()`.
     ///   - description: shown to the person by some distributors; at most 100 bytes.
     ///   - vapidKey: the service's public key for Web Push, which some distributors require.
-    ///   - environment: the client's.
     /// - Throws: `name`, `description` or `vapidKey`.
     public init(
         _ client: WakeClient, name: String, distributor: String,

@@ -1,7 +1,6 @@
 private import Glibc
 
-/// How often each byte value occurs at each position of one column of one table, and what single
-/// values look like.
+/// Byte counts at each position of one column of one table, and the look of single values.
 struct ColumnStatistics {
     private let length: Int
     /// 256 counts for each position.
@@ -98,7 +97,7 @@ enum ChiSquareBounds {
 
     /// The shortest value Pearson's statistic is asked about.
     static let chiSquareValueBytes = 256
-    /// So many equal bytes in a row are none by chance: 552 / 256^9.
+    /// Equal bytes in a row that chance does not give: 552 / 256^9.
     static let equalRun = 10
 
     /// Pearson's statistic of counts that are expected to be even.

@@ -58,8 +58,7 @@ struct DirectoryCheck {
         findings.note(.siblingOwner, if: status.owner != directory.owner)
     }
 
-    /// A file of the service's state, or the next one of that name that a crash kept from taking
-    /// its place.
+    /// A file of the service's state, also under the name that it has until its rename.
     private func isDeclared(_ sibling: String) -> Bool {
         policy.siblings.contains { sibling == $0 || sibling == $0 + ".tmp" }
     }

@@ -81,8 +81,8 @@ struct RegistrationRows: RecordReader {
 
 /// Values that occur more than once, by eight bytes of each.
 enum Repetition {
-    /// - Returns: how many are equal to another one, beyond what chance gives: one pair in
-    ///   10^7 audits of 2 million values, so that none is allowed up to there and two beyond.
+    /// - Returns: the number of repetitions; two are allowed among more than 2 million values,
+    ///   where chance gives one pair in 10^7 audits.
     static func count(_ values: consuming [UInt64]) -> Int {
         var values = values
         values.sort()

@@ -1,5 +1,5 @@
-/// The layout of rows of blobs of fixed lengths in the pages of a b-tree without rowids
-/// (sqlite.org/fileformat2.html §1.6, §2.1, §2.4): all cells of a page are equally long.
+/// Rows of blobs of fixed lengths in a b-tree without rowids: all cells of a page are equally long
+/// (sqlite.org/fileformat2.html §1.6, §2.1, §2.4).
 struct RecordLayout: Equatable, Sendable {
     let lengths: [Int]
     let pageSize: Int

@@ -1,10 +1,8 @@
 import WakeSystem
 
-/// A strict reader of the few JSON documents of the protocol (RFC 8259), without a tree.
-///
-/// Callers walk the document they expect; anything else is an error. Refused beyond the grammar:
-/// byte order marks, duplicate members, lone surrogates, `\u0000`, and nesting deeper than
-/// `depthLimit` (RFC 8259 §4, §8.1, §8.2 and §9 leave these to the receiver).
+/// A strict reader of the few JSON documents of the protocol (RFC 8259), without a tree. Refused
+/// beyond the grammar: byte order marks, duplicate members, lone surrogates, `\u0000`, and nesting
+/// deeper than `depthLimit` (RFC 8259 §4, §8.1, §8.2 and §9 leave these to the receiver).
 package struct JSONScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -269,8 +267,8 @@ package enum JSONError: Error, Equatable {
     case missingMember
 }
 
-/// A parsed JSON value, for documents whose members come in any order and are few. Numbers are
-/// integers of up to 64 bits, and a sign.
+/// A parsed JSON value, for documents with few members in any order. Numbers are integers of up to
+/// 64 bits, and a sign.
 package enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)

@@ -1,21 +1,17 @@
 package import Glibc
 package import WakeSystem
 
-/// A small state file that is replaced as a whole: one line of JSON with a checksum.
-///
+/// A small state file that is replaced as a whole, durably: one line of JSON with a checksum over
+/// every byte before `,"crc32"`.
 /// ```
 /// {"format":"rotation","version":1,"state":{"generation":12,"asked":false},"crc32":"1c291ca3"}
 /// ```
-/// The checksum covers every byte before `,"crc32"`. Replaced by rename with fsync: after a crash
-/// there is the old file or the new one.
 package struct StateFile<Record: StateRecord>: Sendable {
     package let path: String
     private let mode: mode_t
     private let protection: StateFileProtection
 
-    /// - Parameters:
-    ///   - mode: of the file when it is written.
-    ///   - protection: what the file's permissions must rule out for it to be read.
+    /// - Parameter protection: what the file's permissions must rule out for it to be read.
     package init(_ path: String, mode: mode_t = 0o600, protection: StateFileProtection = .none) {
         self.path = path
         self.mode = mode
@@ -187,8 +183,7 @@ package struct StateObject {
         return value
     }
 
-    /// Bytes in lower-case hexadecimal digits.
-    /// - Parameter count: the only number of bytes that is allowed.
+    /// Exactly `count` bytes in lower-case hexadecimal digits.
     package mutating func hex(_ name: String, count: Int) throws(StateDamage) -> [UInt8] {
         let digits = try text(name)
         guard let bytes = Hex.decode(digits.span), bytes.count == count,
@@ -261,6 +256,11 @@ package struct StateFileError: Error, Sendable, Equatable {
         self.fault = fault
     }
 
+    /// The process may not use the file, or others can write it.
+    package var isNotPermitted: Bool {
+        if case .file(let error) = fault { error.isNotPermitted } else { false }
+    }
+
     /// One line: the file and the fault.
     package var message: String {
         switch fault {
@@ -274,8 +274,8 @@ package struct StateFileError: Error, Sendable, Equatable {
     }
 }
 
-/// CRC-32 with the reflected polynomial 0xEDB88320 (ISO 3309, RFC 1952 §8): detects every change
-/// of up to 32 bits in a row. No protection against an attacker.
+/// CRC-32 (ISO 3309, RFC 1952 §8): detects every change of up to 32 bits in a row; no protection
+/// against an attacker.
 package enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in

@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// The reason why a request is refused: a status, a stable code, a constant title (RFC 9457). No
-/// problem ever repeats a byte of the request.
+/// The reason why a request is refused: status, stable code, constant title (RFC 9457); never a
+/// byte of the request.
 package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing
     case instanceTokenMalformed

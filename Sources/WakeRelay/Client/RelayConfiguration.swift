@@ -64,7 +64,7 @@ package struct RelayConfiguration: Sendable, Equatable {
     /// Reads the key.
     package func relayKey() throws(RelayKeyError) -> RelayKey { try RelayKey(file: key) }
 
-    /// Reads the authorities to trust, so that a file without any is reported at the start.
+    /// Reads the authorities to trust, so that a bad file is reported at the start.
     package func checkAuthorities() throws(PushEngineError) {
         guard url.scheme == .https else { return }
         var options = EndpointOptions()

@@ -2,8 +2,7 @@ import WakeModel
 import WakePush
 import WakeSystem
 
-/// The state machine of a session with a relay: wake-ups, bytes of responses and results of
-/// requests go in, requests and settled wake-ups come out.
+/// The state machine of a session with a relay.
 struct RelayDeliveryState: DeliveryState {
     typealias Entry = RetryQueue.Entry
 
@@ -36,7 +35,7 @@ struct RelayDeliveryState: DeliveryState {
     private var isFlushing = false
     private var isQuiescent = false
 
-    /// Seconds between clocks that explain a stale request. With less, the relay has just started
+    /// Seconds between clocks that explain a stale request; with less, the relay has just started
     /// and refuses requests that the former one may have seen (``ReplayGuard``).
     private static let clockTolerance = 2 * SignatureWindow.ahead
     /// Milliseconds within which a relay that has just started accepts requests.
@@ -104,18 +103,19 @@ struct RelayDeliveryState: DeliveryState {
     /// Reads the next bytes of a response.
     mutating func read(_ bytes: Span<UInt8>, of request: UInt32) -> DeliveryStep {
         var step = DeliveryStep()
-        var events: [RelayResponse.Event?] = []
+        var lines: [RelayLine] = []
         do throws(RelayResponseError) {
-            try requests[request]?.response.read(bytes) { events.append($0) }
+            try requests[request]?.response.read(bytes) { lines.append($0) }
         } catch { step.isBroken = true }
-        if !events.isEmpty { backoff.succeed() }
-        for case let event? in events where step.failure == nil {
-            switch event {
+        if !lines.isEmpty { backoff.succeed() }
+        for line in lines where step.failure == nil {
+            switch line {
             case .delivery(let wake, let delivery):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
                 step.settled.append(SettledWakeUp(entry, delivery))
-            case .stopped(let stop): step.failure = failure(stop)
+            case .stopped(_, let stop): step.failure = failure(stop)
+            case .done: break
             }
         }
         return step
@@ -208,7 +208,7 @@ struct RelayDeliveryState: DeliveryState {
     }
 }
 
-/// The back-off from a failing relay: growing pauses, one request at a time, in the end no attempt.
+/// The back-off from a failing relay: growing pauses, one request at a time, then no attempt.
 struct RelayBackoff {
     /// Requests at once when all is well: one is answered while the next is sent.
     static let requests = 2

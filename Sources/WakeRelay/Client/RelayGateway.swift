@@ -4,7 +4,7 @@ package import WakeModel
 package import WakePush
 package import WakeSystem
 
-/// A gateway to one push service through the Reveille of the app's owner, who has the credentials.
+/// A gateway to one push service through the Reveille of the app's owner.
 package struct RelayGateway: Gateway {
     package let service: PushService
     package let perMinute: Int?

@@ -2,8 +2,8 @@ private import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The fields `Signature-Input` and `Signature` (RFC 9421 §4) of a request to a relay: one Ed25519
-/// signature with the label `wakes` over exactly the components of ``SignatureParameters``.
+/// The fields `Signature-Input` and `Signature` (RFC 9421 §4): one Ed25519 signature with the label
+/// `wakes` over exactly the components of ``SignatureParameters``.
 package struct MessageSignature: Sendable, Equatable {
     package let parameters: SignatureParameters
     /// 64 bytes.
@@ -14,8 +14,8 @@ package struct MessageSignature: Sendable, Equatable {
         let authority: [UInt8]
         let contentDigest: [UInt8]
 
-        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant (§2.2.1,
-        /// §2.2.3, §2.2.6, §2.1).
+        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant (§2.1,
+        /// §2.2).
         func base(_ parameters: SignatureParameters) -> [UInt8] {
             let values = [
                 [UInt8](text: "POST"), authority, RelayRequest.path.bytes,
@@ -63,8 +63,8 @@ package struct MessageSignature: Sendable, Equatable {
     }
 }
 
-/// The parameters of a relay request's signature (RFC 9421 §2.3): always the same covered
-/// components, and exactly these five parameters, in any order.
+/// The parameters of a signature (RFC 9421 §2.3): always the same covered components, and exactly
+/// these five parameters, in any order.
 package struct SignatureParameters: Sendable, Equatable {
     /// Seconds since 1970.
     package let created: Int
@@ -136,7 +136,7 @@ package struct SignatureParameters: Sendable, Equatable {
         while true {
             let isSpaced = reader.skipSpaces()
             if reader.skip(UInt8(ascii: ")")) { break }
-            // RFC 8941 §4.2.1.2: spaces separate items. A parameter of an item makes it another
+            // RFC 8941 §4.2.1.2: spaces separate items. An item with a parameter is another
             // component.
             guard names.isEmpty || isSpaced, names.count < components.count else {
                 throw StructuredFieldReader.Malformed()

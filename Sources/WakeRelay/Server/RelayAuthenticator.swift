@@ -5,9 +5,8 @@ import WakePush
 import WakeSodium
 import WakeSystem
 
-/// The checks that a request passes in order: its form, the list of installations, the signature,
-/// whether it is new, and the limits of the installation. Memory holds of each the nonces of a
-/// minute, a budget, and the number of requests under way.
+/// The checks of a request, in order: form, installation, signature, age and nonce, limits. Memory
+/// holds of each installation the nonces of a minute, a budget, and the number of requests.
 final class RelayAuthenticator: Sendable {
     /// A request signed by an allowed installation; its body is not verified yet.
     struct AuthenticatedRequest: Sendable {
@@ -27,8 +26,8 @@ final class RelayAuthenticator: Sendable {
         var clients: [[UInt8]: ClientState] = [:]
         /// The number of large bodies by installation.
         var bodies: [[UInt8]: Int] = [:]
-        /// Seconds since 1970: requests signed before may have reached the former program, or a
-        /// client state that was dropped.
+        /// Seconds since 1970: earlier requests may have reached the former program, or a dropped
+        /// client state.
         var start: Int
     }
 
@@ -155,10 +154,9 @@ final class RelayAuthenticator: Sendable {
         state.start = max(state.start, wall - memory)
     }
 
-    /// The value of a field; several are combined, and thereby malformed.
+    /// The value of a field; several are combined, and thereby malformed (RFC 9110 §5.3).
     private static func value(_ name: StaticString, of request: Request) -> [UInt8]? {
         let values = request.values(of: name)
-        // RFC 9110 §5.3: combined, the values are malformed here.
         return values.isEmpty ? nil : Array(values.joined(separator: [0x2C, 0x20]))
     }
 }

@@ -1,8 +1,8 @@
 import WakeModel
 import WakePush
 
-/// The requests under way, as a value: the session of each wake-up, what is left of each request,
-/// and the lines to write. It holds no push token.
+/// The requests under way: the session of each wake-up, what is left of each request, and the lines
+/// to write. It holds no push token.
 struct RelayPendingRequests {
     struct Entry {
         /// By position in the request: the session with the wake-up; 0 without one.
@@ -42,8 +42,7 @@ struct RelayPendingRequests {
         return last
     }
 
-    /// Assigns a wake-up to a session, by its number.
-    /// - Returns: the reference by which the session reports it.
+    /// Assigns a wake-up to a session; returns the reference by which the session reports it.
     mutating func assign(_ position: Int, of request: Int, to session: Int) -> Int {
         precondition(session > 0)
         entries[request]?.sessions[position] = session

@@ -3,8 +3,7 @@ package import WakeModel
 package import WakePush
 package import WakeSystem
 
-/// `POST /v1/relay/wakes`: self-hosted installations ask for wake-ups of push tokens that only this
-/// service can wake.
+/// `POST /v1/relay/wakes`: wake-ups of push tokens that only this service can wake.
 package struct RelayRoute: Sendable {
     package let service: RelayService
     private let authenticator: RelayAuthenticator
@@ -28,8 +27,8 @@ package struct RelayRoute: Sendable {
         } catch { service.refuse(responder, error) }
     }
 
-    /// The rule for large bodies of allowed installations: strangers are refused before the first
-    /// byte of a body is read, and no installation takes all the memory.
+    /// The rule for large bodies: strangers are refused before the first byte of a body is read,
+    /// and no installation takes all the memory.
     package var largeBodies: BodyMemoryBudget {
         BodyMemoryBudget(
             path: RelayRequest.path, bytes: RelayRequest.maximumBytes,

@@ -4,13 +4,13 @@ package import WakeModel
 import WakePush
 import WakeSystem
 
-/// The service that forwards wake-ups of self-hosted installations: accepts their requests, hands
-/// the push tokens to sessions that all requests share, and reports each delivery as it is known.
+/// The service that forwards wake-ups of self-hosted installations through sessions that all
+/// requests share, and reports each delivery as it is known.
 ///
-/// Nothing of a request outlives it, and nothing of it is ever written. The limit of three wake-ups
-/// an hour is kept by the installation, which has the tokens in its store: a memory of push tokens,
-/// even of hashes and for an hour, would be a list of who is woken by which installations.
-/// The budget of an installation bounds what it can do, and revoking it ends that.
+/// Nothing of a request outlives it. The limit of three wake-ups an hour is kept by the
+/// installation, which has the tokens in its store: a memory of push tokens here, even of hashes,
+/// would be a list of who is woken by which installations. The budget of an installation bounds
+/// what it can do.
 package final class RelayService: Sendable {
     /// A message to the task that runs the service.
     enum Message: Sendable {

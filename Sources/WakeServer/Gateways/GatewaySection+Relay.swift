@@ -55,12 +55,15 @@ package struct RelaySummary: Sendable, Equatable {
         }
         var count = "no installation"
         var problem: String?
-        do throws(InstallationFileError) {
-            let entries = try InstallationList(path: settings.installations).entries.count
+        do throws(StateFileError) {
+            let file = StateFile.installations(settings.installations)
+            let entries = try file.installations().entries.count
             if entries > 0 { count = entries == 1 ? "1 installation" : "\(entries) installations" }
         } catch {
             count = "nobody is allowed"
-            problem = "\(settings.installations): \(error.summary)"
+            problem =
+                error.isNotPermitted
+                ? "\(error.path): cannot be read, or others can write it" : error.message
         }
         self.problem = problem
         description =
@@ -76,16 +79,5 @@ package struct RelaySummary: Sendable, Equatable {
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
             .map(\.service).filter { !relayed.contains($0) }.map(\.word.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")
-    }
-}
-
-extension InstallationFileError {
-    fileprivate var summary: String {
-        switch self {
-        case .file(let error) where error.isNotPermitted: "cannot be read, or others can write it"
-        case .file(let error): error.reason
-        case .list(let error): error.message
-        case .busy, .change: "it is being changed"
-        }
     }
 }

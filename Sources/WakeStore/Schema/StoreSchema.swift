@@ -1,8 +1,7 @@
 package import WakeSQLite
 import WakeSystem
 
-/// The two tables, to the letter: two opaque columns of fixed size each; no other table, column,
-/// index, trigger or view.
+/// The two tables, to the letter: two opaque columns of fixed size each, and nothing else.
 package enum StoreSchema {
     /// "RVLL": marks the file as ours at byte 68 (sqlite.org/fileformat2.html §1.2.15).
     package static let applicationID: Int64 = 0x5256_4C4C
@@ -87,7 +86,7 @@ package enum StoreSchema {
 
 /// Every setting of the connection, set and then read back: SQLite ignores unknown ones.
 package enum StoreSetting: String, CaseIterable, Sendable {
-    // First: with it before any read, the log's index lives in memory and no `-shm` file is made
+    // First: set before any read, it keeps the log's index in memory: no `-shm`
     // (sqlite.org/wal.html §8).
     case lockingMode = "locking_mode"
     case pageSize = "page_size"

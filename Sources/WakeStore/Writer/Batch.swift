@@ -24,8 +24,8 @@ struct Batch {
         writes = operations.contains { if case .operation(.read, _) = $0 { false } else { true } }
     }
 
-    /// Whether the log must be empty before anything is answered: it may hold bytes that a caller
-    /// is told are gone, or leaving it would reveal that it does not.
+    /// Whether the log must be empty before the answers: it may hold bytes that a caller is told
+    /// are gone, or leaving it would reveal that it does not.
     var mustTruncate: Bool { hasDeletes || report.erased > 0 || isCalm }
 
     /// Upper bound of the pages that the log needs for all operations.

@@ -5,15 +5,12 @@ import WakeSQLite
 import WakeSystem
 
 /// Writes the rows in the order of their ids into a new file that takes the place of the old one:
-/// its bytes then depend on the rows alone, not on their history. Nothing else is done meanwhile.
-///
-/// `VACUUM` in place would hold a copy of everything in memory, write it twice, and count in the
-/// header how often. `VACUUM INTO` writes once; what a crash leaves is removed at the next start.
+/// its bytes depend on the rows alone, not on their history. `VACUUM` in place would hold
+/// everything in memory, write it twice, and count in the header how often.
 struct Compaction {
     let database: OpenDatabase
 
-    /// `PRAGMA schema_version` of every file, however it was made: otherwise it would count the
-    /// rotations.
+    /// `PRAGMA schema_version` of every file: otherwise it would count the rotations.
     private static let schemaCookie = 2
 
     private var configuration: StoreConfiguration { database.configuration }

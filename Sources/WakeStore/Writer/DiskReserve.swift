@@ -1,10 +1,8 @@
 private import Glibc
 import WakeSystem
 
-/// Room on the disk that is released, part by part, when deletes need it.
-///
-/// On a full disk the log cannot grow, so without a reserve no registration could be deleted. While
-/// it is incomplete nothing may be registered; a part is enough for single deletes.
+/// Room on the disk that is released, part by part, when deletes need it: on a full disk the log
+/// cannot grow. While it is incomplete nothing may be registered.
 final class DiskReserve {
     private let path: String
     private let count: Int

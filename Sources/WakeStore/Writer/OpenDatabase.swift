@@ -4,8 +4,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The open files of a store: the connection, the write-ahead log behind it, the keys in force and
-/// the reserve. Lives on the writer's thread.
+/// The open files of a store, its keys in force and its reserve; on the writer's thread.
 final class OpenDatabase {
     let configuration: StoreConfiguration
     let counters: StoreCounters
@@ -25,9 +24,9 @@ final class OpenDatabase {
         return openConnection
     }
 
-    /// Everything that can be refused is refused before anything is touched. The caller holds the
-    /// `StoreLock`: closing a second descriptor of the database would drop SQLite's own locks on
-    /// it in this process (sqlite.org/howtocorrupt.html §2.2).
+    /// Refuses before it touches anything. The caller holds the `StoreLock`: closing a second
+    /// descriptor of the database would drop SQLite's own locks (sqlite.org/howtocorrupt.html
+    /// §2.2).
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
         let keys = try KeyFile.read(configuration)
         let database = try Self.open(configuration)
@@ -59,8 +58,8 @@ final class OpenDatabase {
         try StoreOpenError.Part.database.checkPrivate(at: path)
         let header: [UInt8]
         do throws(FileError) {
-            // For writing, though nothing is written: SQLite would fall back to reading only and
-            // fail later, with a number that says less.
+            // For writing: SQLite would fall back to reading only and fail later, with less of a
+            // reason.
             header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
         } catch {
             if error.number == EROFS { throw .readOnly }
@@ -82,7 +81,7 @@ final class OpenDatabase {
         guard let pages, limit == max(pages, cap) else { throw .pageLimitRefused }
     }
 
-    /// One row of each table must open: with other keys the service would look empty to everyone.
+    /// One row of each table must open: other keys would make the service look empty to everyone.
     private func verifyKeys() throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
@@ -107,8 +106,7 @@ final class OpenDatabase {
 
     // MARK: The log
 
-    /// Counts the pages of a commit.
-    /// - Returns: their number.
+    /// Counts the pages of a commit; returns their number.
     func countLoggedPages() -> Int {
         let pages = connection.database.takePagesWritten()
         loggedPages += pages
@@ -159,8 +157,7 @@ final class OpenDatabase {
         }
     }
 
-    /// Half of the reserve must be enough for a copy of all pages, the other half for the log of
-    /// the deletes.
+    /// Half of the reserve is for a copy of all pages, the other half for the log of the deletes.
     var isLogLong: Bool {
         var limit = Limits.logPages
         if configuration.reserveBytes > 0 {

@@ -3,8 +3,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// A rotation: erases the previous generation slice by slice, then makes the current generation
-/// previous and begins a new one.
+/// A rotation: erases the previous generation slice by slice, then exchanges keys and roles.
 struct Rotation {
     /// Fewer rows than this in one transaction would never end.
     private static let leastSlice = 32

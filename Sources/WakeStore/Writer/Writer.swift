@@ -3,8 +3,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The loop of the writer's thread: whatever arrives while a batch is being flushed makes up the
-/// next one. No timer, no tuning.
+/// The writer's loop: whatever arrives while a batch is flushed makes up the next one.
 final class Writer {
     private let database: OpenDatabase
     private var rotation: RunningRotation?
@@ -65,8 +64,8 @@ final class Writer {
 
     // MARK: A batch
 
-    /// One attempt for all; when it fails, the attempts that keep one operation's failure from
-    /// affecting another.
+    /// One attempt for all; when it fails, attempts in which no operation's failure affects
+    /// another.
     private func commit(_ batch: inout Batch) {
         let reserve = database.reserve
         // A long log at this point could not be copied for lack of room; it must not grow.
@@ -134,8 +133,8 @@ final class Writer {
             }
             try connection.begin.run()
             try transaction.perform(&batch)
-            // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the
-            // schema version dirties page 1, so that known and unknown take the same way.
+            // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the schema
+            // version dirties page 1, so that known and unknown take the same way.
             if batch.hasDeletes { try connection.mark.run() }
             try connection.commit.run()
         } catch {
@@ -171,8 +170,7 @@ final class Writer {
         }
     }
 
-    /// A page of a broadcast: a short read between two commits, so that it never holds back the
-    /// log.
+    /// A page of a broadcast: a short read between two commits that never holds back the log.
     private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
         let table = database.connection.table(generation)
         guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows)) else {

@@ -1,5 +1,4 @@
-/// A first-in, first-out queue with constant cost at both ends. An element is released when it is
-/// removed; memory follows the contents.
+/// A queue with constant cost at both ends; elements are released when they are removed.
 @usableFromInline
 package struct Deque<Element> {
     /// Nil where an element was removed.

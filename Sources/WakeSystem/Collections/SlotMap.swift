@@ -1,5 +1,5 @@
-/// Values under keys that are never valid again once their value was removed: a slot number and
-/// the generation of the slot. Insertion, removal and look-up take constant time.
+/// Values under keys that are never valid again once their value was removed: a slot number and the
+/// slot's generation. Every operation takes constant time.
 @usableFromInline
 package struct SlotMap<Value> {
     /// A slot number and the slot's generation, in 8 bytes.

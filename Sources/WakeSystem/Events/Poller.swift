@@ -1,7 +1,7 @@
 package import CLinux
 private import Glibc
 
-/// An epoll instance and the eventfd that interrupts its wait (epoll(7), eventfd(2)). One thread
+/// An epoll instance and an eventfd that interrupts its wait (epoll(7), eventfd(2)). One thread
 /// waits; every thread may call the rest.
 package final class Poller: Sendable {
     /// The token of the eventfd: no descriptor that callers add may have it.
@@ -53,8 +53,7 @@ package struct PollEvents: OptionSet, Sendable {
 
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Whether any bit of `other` is set. Unlike the generic set algebra of the standard library
-    /// it costs no look-up of type metadata in other modules.
+    /// Whether any bit of `other` is set, without the type metadata look-ups of the set algebra.
     package func intersects(_ other: PollEvents) -> Bool { rawValue & other.rawValue != 0 }
 
     package static let readable = PollEvents(rawValue: linux_in.rawValue)

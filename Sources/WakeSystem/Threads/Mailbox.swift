@@ -1,8 +1,7 @@
 private import Synchronization
 
 /// A bounded queue between threads. Many post, one takes; the taker is notified once per change
-/// from empty to not empty: with `Semaphore.post` when it is a thread that blocks, `Poller.wake`
-/// when it waits in epoll, `AsyncEvent.signal` when it is a task.
+/// from empty to not empty: by `Semaphore.post`, `Poller.wake` or `AsyncEvent.signal`.
 package final class Mailbox<Message: Sendable>: Sendable {
     package enum PostResult: Sendable, Equatable {
         case posted
@@ -31,9 +30,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     private let capacity: Int
     private let notify: @Sendable () -> Void
 
-    /// - Parameters:
-    ///   - capacity: the most that the weights of messages may add up to.
-    ///   - notify: called outside the lock, on the posting thread.
+    /// - Parameter notify: called outside the lock, on the posting thread.
     package init(capacity: Int = .max, notify: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.notify = notify

@@ -1,9 +1,8 @@
 private import Glibc
 package import WakeSystem
 
-/// The file by which the bus activates a program for a message to its name: "The application must
-/// provide a DBus service file" (UnifiedPush D-Bus 0.3.0, "D-Bus Service"; D-Bus Specification,
-/// "Message Bus Starting Services"). Some distributors forget a program that has none.
+/// The file by which the bus activates a program for a message to its name (UnifiedPush D-Bus
+/// 0.3.0, "D-Bus Service"; D-Bus Specification, "Message Bus Starting Services").
 package struct ActivationFile: Sendable, Equatable {
     /// The bus name of the program.
     package let name: String
@@ -33,8 +32,8 @@ package struct ActivationFile: Sendable, Equatable {
             argument.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         }
         guard isPlain, !command.isEmpty else { return nil }
-        // Twice: the line is split as a shell does (dbus-shell.c), after its backslashes were
-        // resolved as in any desktop entry (dbus/desktop-file.c, `unescape_string`).
+        // Twice: the line is split as by a shell (dbus-shell.c), after its backslashes were
+        // resolved (dbus/desktop-file.c, `unescape_string`).
         let exec = command.map(Self.quoted).joined(separator: " ")
             .flatMap { $0 == "\\" ? "\\\\" : String($0) }
         var text = Self.mark + "[D-BUS Service]\nName=\(name)\nExec=\(String(exec))\n"

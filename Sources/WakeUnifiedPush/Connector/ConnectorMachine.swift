@@ -1,10 +1,8 @@
 import WakeClient
 import WakeSystem
 
-/// The state machine of a connector. A value that takes the time and randomness.
-///
-/// It registers with one distributor under one token, passes each endpoint on once, and trusts only
-/// the owner of the distributor's name. One that goes away changes nothing at the service.
+/// The state machine of a connector. It registers with one distributor under one token, passes each
+/// endpoint on once, and trusts only the owner of the distributor's name.
 package struct ConnectorMachine: Sendable, Redacted {
     /// An event.
     package enum Input: Sendable {

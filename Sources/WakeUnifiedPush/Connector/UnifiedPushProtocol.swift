@@ -2,7 +2,7 @@ import WakeClient
 private import WakeModel
 import WakeSystem
 
-/// The names and bounds of the UnifiedPush D-Bus specification, version DBUS_0.3.0
+/// The names and bounds of UnifiedPush for D-Bus, version DBUS_0.3.0
 /// (unifiedpush.org/developers/spec/dbus/), and the intervals of this client.
 enum UnifiedPush {
     static let distributorPrefix = "org.unifiedpush.Distributor."
@@ -56,8 +56,7 @@ package enum ConnectorCall: Sendable, Equatable, Redacted {
         let arguments = Self.arguments(message.body)
         let token = Self.text(arguments, "token", UnifiedPush.tokenBytes)
         switch (String(decoding: member, as: UTF8.self), token) {
-        // `message` is 1 to 4096 bytes by the specification, a string in its text and `ay` from
-        // every distributor: neither matters for a wake-up.
+        // The message's content does not matter for a wake-up; distributors send `ay` for a string.
         case ("Message", let token?) where arguments?[option: "message"] != nil:
             let id = Self.text(arguments, "id", UnifiedPush.messageIDBytes)
             self = .message(token: token, id: id)
@@ -150,11 +149,13 @@ package enum RegisterResponse: Sendable, Equatable {
     }
 
     /// Whether only a person can change the outcome.
-    package var needsPerson: Bool { [.actionRequired, .vapidRequired, .unsupported].contains(self) }
+    package var needsPerson: Bool {
+        [.actionRequired, .vapidRequired, .unsupported].contains(self)
+    }
 }
 
-/// The service's public VAPID key: an uncompressed point on P-256 as 87 characters of base64url
-/// (UnifiedPush D-Bus 0.3.0, "VAPID public key"; RFC 8292 §3.2).
+/// The service's public VAPID key: a point on P-256 as 87 characters of base64url (UnifiedPush
+/// D-Bus 0.3.0, "VAPID public key"; RFC 8292 §3.2).
 package struct VAPIDKeyText: Sendable, Equatable {
     package let text: [UInt8]
 

@@ -9,12 +9,11 @@ package struct BusAddress: Sendable, Equatable, Redacted {
     /// 32 hexadecimal digits, if the address has them: another bus is refused.
     let guid: [UInt8]?
 
-    /// The addresses of a list with a supported transport, in the order to try them.
+    /// The supported addresses of a list, in the order to try them.
     /// - Parameters:
     ///   - text: addresses with `;` between them, such as `unix:path=/run/user/1000/bus`.
     ///   - runtimeDirectory: for `unix:runtime=yes`.
-    /// - Throws: `.badAddress` for a malformed list; `.unsupportedAddress` without a supported
-    ///   transport.
+    /// - Throws: `.badAddress`; `.unsupportedAddress` without a supported transport.
     package static func list(
         _ text: [UInt8], runtimeDirectory: [UInt8]? = nil
     ) throws(BusError) -> [BusAddress] {

@@ -15,8 +15,7 @@ package struct BusAuthentication {
     /// - Parameter guid: the identity of the bus, if the address has it.
     package init(guid: [UInt8]?) { self.guid = guid }
 
-    /// The first bytes: a zero byte, which may carry credentials, and the user's decimal digits in
-    /// hexadecimal. Passing of descriptors is not negotiated.
+    /// The first bytes: a zero byte, and the user's decimal digits in hexadecimal.
     package static func opening(user: UInt32) -> [UInt8] {
         let identity = Hex.encode(Array(String(user).utf8).span)
         return [0] + Array("AUTH EXTERNAL ".utf8) + identity + Array("\r\n".utf8)

@@ -42,7 +42,7 @@ struct BusCallTable<Waiter> {
     }
 
     /// A unique name answers for itself, the bus for everybody. The owner of a well-known name is
-    /// known to the bus alone; it forwards replies only from connections that were asked.
+    /// known to the bus alone, which forwards replies only from connections that were asked.
     private static func mayAnswer(_ sender: [UInt8], _ destination: [UInt8]?) -> Bool {
         if sender == bus { return true }
         guard let destination, destination != bus else { return false }

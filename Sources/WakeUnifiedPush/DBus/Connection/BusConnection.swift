@@ -1,14 +1,14 @@
 import WakeSystem
 
-/// A connection to the user's message bus: calls with replies, and a stream of received messages.
-/// One thread serves it. A reply that is too late, or from a sender that was not asked, is dropped.
+/// A connection to the user's message bus: calls with replies, and a stream of received messages. A
+/// reply that is too late, or from a sender that was not asked, is dropped.
 package final class BusConnection: Sendable {
     /// The unique name that the bus has assigned, such as `:1.7`.
     package let uniqueName: [UInt8]
 
-    /// Calls of served methods, and signals, in order, for one reader. Beyond `BusLimits`
-    /// calls are answered `LimitsExceeded`, signals of other connections are lost, and a signal of
-    /// the bus itself ends the connection with `.overflow`: no reader relies on stale names.
+    /// Calls of served methods, and signals, in order, for one reader. Beyond `BusLimits` calls are
+    /// answered `LimitsExceeded`, signals of other connections are lost, and a signal of the bus
+    /// itself ends the connection with `.overflow`: no reader relies on stale names.
     package let messages: AsyncStream<BusMessage>
 
     private let session: BusSession

@@ -54,7 +54,9 @@ final class BusSession: Sendable {
                 // The handler may have run before there was anything to cancel.
                 if Task.isCancelled { cancel(serial) }
             }
-        } onCancel: { cancel(serial) }
+        } onCancel: {
+            cancel(serial)
+        }
         return try result.get()
     }
 
