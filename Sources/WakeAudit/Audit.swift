@@ -36,12 +36,12 @@ package struct Audit {
     ) throws(AuditFailure) -> AuditReport? {
         let place = try DirectoryCheck(path, policy)
         let file = try mapError(AuditFailure.file, OpenFile(place.file, flags: O_RDONLY))
-        let before = try status(file)
+        let before = try mapError(AuditFailure.file, file.status())
         // The log of a running service holds rows that no check would see.
         if place.logSize > 0, file.isHeldExclusively { return nil }
         var findings = AuditFindings()
         try place.run(&findings)
-        let pages = PageFile(file, size: before.size, pageSize: policy.pageSize)
+        let pages = PageFile(file: file, size: before.size, pageSize: policy.pageSize)
         let hash = try pages.hash { progress(.header, $0) }
         var facts = AuditFacts(fileHash: hash, bytes: before.size)
         let header = FileHeader(try pages.read(at: 0, count: 100))
@@ -57,14 +57,10 @@ package struct Audit {
             try walk(pages, header, keys, &facts, &findings, progress)
         }
         if let log { LogCheck(policy).run(log, &findings) }
-        let after = try status(file)
+        let after = try mapError(AuditFailure.file, file.status())
         guard after.identity == before.identity, place.logSize == 0 || !file.isHeldExclusively
         else { return nil }
         return report(facts, findings, hasHeader: header != nil)
-    }
-
-    private func status(_ file: OpenFile) throws(AuditFailure) -> FileStatus {
-        try mapError(AuditFailure.file, file.status())
     }
 
     private func masterKeys(
@@ -137,7 +133,6 @@ package enum AuditFailure: Error, Equatable {
     case file(FileError)
     /// Neither a file nor a link to one.
     case notAFile
-    /// The key file cannot be read.
     case keys(FileError)
     /// The policy is not of the form this program knows.
     case policy

@@ -110,11 +110,9 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
             })
     }()
 
-    /// The check that finds it.
     package var check: AuditCheck { Self.checks[self] ?? .place }
 }
 
-/// The count of each kind of finding.
 package struct AuditFindings: Sendable, Equatable {
     private var counts: [AuditFinding: Int] = [:]
 
@@ -160,6 +158,5 @@ package enum AuditCheck: Int, Sendable, CaseIterable {
     /// With a log: nothing but the declared events.
     case logs
 
-    /// The name in the report.
     package var word: String { String(describing: self) }
 }

@@ -5,7 +5,6 @@ import WakeSystem
 /// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
 /// datasets `reveille_store`, `reveille_service_state` and `reveille_log`.
 package struct AuditPolicy: Sendable, Equatable {
-    /// A table and the columns of its rows.
     package struct Table: Sendable, Equatable {
         package let name: String
         /// The whole `CREATE TABLE`, letter by letter.

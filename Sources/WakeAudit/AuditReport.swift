@@ -8,16 +8,9 @@ package struct AuditFacts: Sendable {
     package var pages = 0
     package var freePages = 0
     package var rows: [(table: String, count: Int)] = []
-    /// Whether the pages could be walked at all.
     var isWalked = false
-
-    init(fileHash: [UInt8], bytes: Int) {
-        self.fileHash = fileHash
-        self.bytes = bytes
-    }
 }
 
-/// The result of an audit.
 package struct AuditReport: Sendable {
     /// The outcome of one check; the raw value is its name in the JSON.
     package enum Verdict: String, Sendable {

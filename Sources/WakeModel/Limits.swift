@@ -66,7 +66,6 @@ package enum Limits {
     package static let reserveBytes = 2 * logPages * pageBytes
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
-
     /// Rows of an expired generation erased in one transaction, for which everybody else waits.
     package static let expiryRows = 2048
     /// Rows up to which a generation is counted; a larger one is estimated to 2 per cent.

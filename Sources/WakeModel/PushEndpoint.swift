@@ -7,7 +7,6 @@ import WakeSystem
 /// top-level domain does (RFC 1123 §2.1; WHATWG URL §3.5, "ends in a number"). Addresses are
 /// checked again when sending. Names beyond ASCII must come as `xn--` labels.
 package struct PushEndpoint: Equatable {
-    /// The host's bytes within the endpoint.
     package let host: Range<Int>
 
     package init?(_ bytes: Span<UInt8>) {

@@ -48,9 +48,8 @@ package struct PushToken: Sendable, Equatable {
             guard Limits.apnsTokenBytes.contains(bytes.count) else { throw .malformed }
         case .fcm:
             // Opaque, but it travels in JSON: visible ASCII is all that FCM issues.
-            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw .malformed
-            }
+            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { throw .malformed }
         case .webPush: guard PushEndpoint(bytes.span) != nil else { throw .malformed }
         }
     }

@@ -53,7 +53,6 @@ private import WakeSystem
         return name + "?immutable=1"
     }
 
-    /// Runs SQL that returns nothing of interest.
     package func execute(_ sql: String) throws(SQLiteError) {
         try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
     }
@@ -93,7 +92,6 @@ private import WakeSystem
         return try statement.step() ? statement.text(0) : nil
     }
 
-    /// The single value of a query, as an integer.
     package func integer(_ sql: String) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
         return try statement.step() ? statement.integer(0) : nil
@@ -105,9 +103,8 @@ private import WakeSystem
     package func checkpointTruncate() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(TRUNCATE)")
         guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
-        guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0 else {
-            throw SQLiteError(code: SQLITE_BUSY)
-        }
+        guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0
+        else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
     /// Copies the log into the database; the next transaction overwrites the log from its start,
@@ -116,9 +113,8 @@ private import WakeSystem
     package func checkpoint() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(PASSIVE)")
         guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
-        guard statement.integer(0) == 0, statement.integer(1) == statement.integer(2) else {
-            throw SQLiteError(code: SQLITE_BUSY)
-        }
+        guard statement.integer(0) == 0, statement.integer(1) == statement.integer(2)
+        else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
     /// Pages written since the last call (in WAL mode: to the log).
@@ -139,7 +135,6 @@ private import WakeSystem
 
 /// A result code of SQLite (sqlite.org/rescode.html). Never carries SQL text or values.
 package struct SQLiteError: Error, Equatable, Sendable {
-    /// The extended result code.
     package let code: Int32
 
     package init(code: Int32) { self.code = code }

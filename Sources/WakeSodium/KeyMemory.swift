@@ -10,9 +10,8 @@ package final class KeyMemory: Sendable {
     /// Fills guarded memory in place.
     package init(count: Int, filling fill: (inout MutableSpan<UInt8>) -> Void) {
         Sodium.start()
-        guard let memory = unsafe sodium_malloc(count) else {
-            preconditionFailure("out of lockable memory for keys")
-        }
+        guard let memory = unsafe sodium_malloc(count)
+        else { preconditionFailure("out of lockable memory for keys") }
         let buffer = unsafe UnsafeMutableBufferPointer(
             start: memory.assumingMemoryBound(to: UInt8.self), count: count)
         var span = unsafe MutableSpan(_unsafeElements: buffer)
@@ -28,7 +27,6 @@ package final class KeyMemory: Sendable {
         }
     }
 
-    /// A new random key.
     package static func random(_ count: Int = 32) -> KeyMemory {
         KeyMemory(count: count) { memory in
             memory.withMutablePointer { unsafe randombytes_buf($0, count) }

@@ -92,7 +92,6 @@ package final class Store: Sendable {
 
     /// Registrations of both generations, from the size of the file: about five rows a page.
     package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
-
     /// Number of the current generation, counted from 1.
     package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
 
@@ -174,7 +173,6 @@ private struct WriterThread: Sendable {
     }
 }
 
-/// The result of the opening, handed from the thread to the opener.
 private final class Opening: Sendable {
     private let refusal = Mutex<StoreOpenError?>(nil)
     private let reported = Semaphore()

@@ -25,7 +25,6 @@ package struct StoreConfiguration: Sendable {
         self.keyFile = keyFile
     }
 
-    /// The one database file.
     package var databaseFile: String { dataDirectory + "/registrations.db" }
     /// Its write-ahead log: empty or missing whenever the store is closed.
     var logFile: String { databaseFile + "-wal" }
@@ -33,8 +32,22 @@ package struct StoreConfiguration: Sendable {
     var indexFile: String { databaseFile + "-shm" }
     /// The new database of a compaction; takes the place of the old one by rename.
     var compactedFile: String { databaseFile + ".new" }
-    /// Every file that a crash may have left of it.
     var compactedRemnants: [String] { ["", "-wal", "-shm", "-journal"].map { compactedFile + $0 } }
     /// Zeros: room on the disk for deletes.
     package var reserveFile: String { dataDirectory + "/reserve" }
+}
+
+/// Counts of one batch.
+package struct BatchReport: Sendable, Equatable {
+    package var operations = 0
+    package var registers = 0
+    package var deletes = 0
+    /// Statements run between BEGIN and COMMIT.
+    package var statements = 0
+    /// Rows deleted or overwritten.
+    package var erased = 0
+    /// Pages written to the log.
+    package var pages = 0
+    /// Whether the log was emptied before the answers.
+    package var truncated = false
 }

@@ -22,13 +22,11 @@ package final class StoreCounters: Sendable {
     package let previousRows = Atomic<Int>(0)
     /// Rows of an earlier start, found at the opening with keys in memory.
     package let strayRows = Atomic<Int>(0)
-    /// Completed rotations.
     package let rotations = Atomic<Int>(0)
     /// Rows dropped by them.
     package let expired = Atomic<Int>(0)
     /// Set to end the running rotation.
     let stopsRotation = Atomic<Bool>(false)
-    /// Number of the current generation.
     let generation = Atomic<UInt64>(0)
     private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
 

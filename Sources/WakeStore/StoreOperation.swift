@@ -1,6 +1,5 @@
 package import WakeModel
 
-/// An operation on one registration.
 package enum StoreOperation: Sendable {
     /// Create, move to another push token, or renew: one verb for all.
     case register(InstanceToken, PushToken)
@@ -37,7 +36,6 @@ package struct StorePage: Sendable {
     package let last: [UInt8]?
 }
 
-/// A message to the writer's thread.
 enum WriterMessage: Sendable {
     case operation(StoreOperation, answer: @Sendable (StoreAnswer) -> Void)
     case removal(Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)

@@ -38,7 +38,6 @@ package struct FileError: Error, Hashable, Sendable {
     /// The disk or the quota is full.
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
-    /// The system's description of the error number, in English (strerror(3)).
     package var reason: String { SystemError(number).reason }
 }
 

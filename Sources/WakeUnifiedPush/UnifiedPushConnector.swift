@@ -125,7 +125,6 @@ public actor UnifiedPushConnector {
             .init($0, "a{sv}", results: "a{sv}")
         })
 
-    /// Reads the profile.
     private func prepare() async -> Bool {
         guard machine == nil else { return true }
         do throws(ClientError) {
@@ -315,10 +314,6 @@ public enum UnifiedPushError: Error, Sendable, Equatable {
     case vapidKey
     /// There is no session bus here, or it does not answer.
     case noBus
-    /// The distributor does not run and cannot be started, or does not answer.
-    case distributor
-    /// The client's state cannot be used.
-    case client(ClientError)
 }
 
 /// The state of a connector.

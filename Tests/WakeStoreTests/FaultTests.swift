@@ -85,44 +85,58 @@ struct FaultTests {
     }
 
     private func run(_ call: Call, at: Int, _ number: Int32, isLasting: Bool) async throws {
-        let what: Comment = "\(call) \(at) errno \(number) lasting \(isLasting)"
+        let failure = Failure(call: call, at: at, number: number, isLasting: isLasting)
         let place = StorePlace()
-        try await place.create()
-        let worker = StoreWorkerProcess(
-            "fault", data: place.data, keys: place.keys,
-            [call.rawValue, at, Int(number), isLasting ? 1 : 0])
         var model = AcknowledgedModel()
-        for line in worker.lines() { model.note(line) }
-        let status = worker.finish()
+        let status = try await failure.run(in: place) { model.note($0) }
         // SIGALRM would say that it hung.
-        #expect(status == 0 || (call == .sync && status == 1), what)
-        #expect(model.left == [], what)
-        #expect(try Soundness.check(place) == "ok", what)
+        #expect(status == 0 || (call == .sync && status == 1), failure.comment)
+        #expect(model.left == [], failure.comment)
+        #expect(try Soundness.check(place) == "ok", failure.comment)
         let store = try Store(opening: place.configuration)
         let wrong = await model.compare(store, tokens: 0..<12)
         await store.close()
-        #expect(wrong.isEmpty, "\(what): \(wrong)")
+        #expect(wrong.isEmpty, "\(failure): \(wrong)")
     }
 
     /// - Returns: whether anything came of the failure.
     private func rotate(
         _ call: Call, at: Int, _ number: Int32, isLasting: Bool
     ) async throws -> Bool {
-        let what = "\(call) \(at) errno \(number) lasting \(isLasting)"
+        let failure = Failure(call: call, at: at, number: number, isLasting: isLasting)
         let place = StorePlace()
-        try await place.create()
-        let worker = StoreWorkerProcess(
-            "fault", data: place.data, keys: place.keys,
-            [call.rawValue, at, Int(number), isLasting ? 1 : 0, 1])
         var model = RotationModel()
-        for line in worker.lines() { model.note(line) }
-        let status = worker.finish()
+        let status = try await failure.run(in: place, rotates: true) { model.note($0) }
         // From the rename of a rotation on there is no way back but an end.
         let isFatal = model.others == ["fatal"] && !model.hasEnded
         let isSound = model.others == [] && model.hasEnded
         #expect(
-            status == 1 ? isFatal : status == 0 && isSound, "\(what): \(status) \(model.others)")
-        try await model.check(place, 0..<12, what)
+            status == 1 ? isFatal : status == 0 && isSound,
+            "\(failure): \(status) \(model.others)")
+        try await model.check(place, 0..<12, "\(failure)")
         return isFatal || !model.refusals.isEmpty || model.rotations < 3
+    }
+
+    /// A call that fails in a worker.
+    private struct Failure {
+        let call: Call
+        let at: Int
+        let number: Int32
+        let isLasting: Bool
+
+        var comment: Comment { "\(self)" }
+
+        /// Runs a worker on a new store, with rotations or without.
+        /// - Returns: its exit status.
+        func run(
+            in place: StorePlace, rotates: Bool = false, _ note: (String) -> Void
+        ) async throws -> Int32 {
+            try await place.create()
+            let worker = StoreWorkerProcess(
+                "fault", data: place.data, keys: place.keys,
+                [call.rawValue, at, Int(number), isLasting ? 1 : 0, rotates ? 1 : 0])
+            for line in worker.lines() { note(line) }
+            return worker.finish()
+        }
     }
 }

@@ -24,16 +24,14 @@ package struct LogCheck {
     private func check(_ line: ArraySlice<UInt8>) -> AuditFinding? {
         let words = String(decoding: line, as: UTF8.self)
             .split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count >= 3, words[0] == "reveille", levels.contains(String(words[1])) else {
-            return .foreignLine
-        }
+        guard words.count >= 3, words[0] == "reveille", levels.contains(String(words[1]))
+        else { return .foreignLine }
         guard let event = events[String(words[2])] else { return .unknownEvent }
         let given = words.dropFirst(3).map { word in
             word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         }
-        guard given.map({ $0.first.map(String.init) }) == event.fields.map(\.name) else {
-            return .unknownField
-        }
+        guard given.map({ $0.first.map(String.init) }) == event.fields.map(\.name)
+        else { return .unknownField }
         for (field, parts) in zip(event.fields, given) {
             guard parts.count == 2, isAllowed(parts[1], field.form) else { return .valueForm }
         }

@@ -30,7 +30,7 @@ struct MasterKeys {
             let directory = Files.parent(of: path) ?? "."
             if !status.isLink {
                 findings.note(.keyFileMode, if: status.mode & 0o077 != 0)
-                let owner = try FileStatus(resolving: directory).owner
+                let owner = try FileStatus(of: Files.resolve(directory)).owner
                 findings.note(.keyFileOwner, if: status.owner != owner)
             }
             let data = try Files.resolve(dataDirectory)
@@ -42,13 +42,6 @@ struct MasterKeys {
         let keys = MasterKeys(bytes)
         findings.note(.keyFileDamaged, if: keys == nil)
         return keys
-    }
-}
-
-extension FileStatus {
-    /// The status of what a path leads to, links followed.
-    init(resolving path: String) throws(FileError) {
-        self = try FileStatus(of: try Files.resolve(path))
     }
 }
 
@@ -73,9 +66,8 @@ struct RowDecryption {
         let end = 4 + plaintext.span.number16(at: 2)
         guard end <= plaintext.count else { return findings.note(.rowLayout) }
         findings.note(.padding, if: !plaintext.span.extracting(end...).isZero)
-        guard let service = PushService(rawValue: plaintext[1]) else {
-            return findings.note(.unknownService)
-        }
+        guard let service = PushService(rawValue: plaintext[1])
+        else { return findings.note(.unknownService) }
         var token = Array(plaintext[4..<end])
         defer { token.wipe() }
         do throws(PushTokenError) {

@@ -20,9 +20,8 @@ struct RegistrationRows: RecordReader {
 
     mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {
         count += 1
-        guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload) else {
-            return noteForm(payload, isWhole, &findings)
-        }
+        guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload)
+        else { return noteForm(payload, isWhole, &findings) }
         var start = form.header.count
         for index in columns.indices {
             let value = payload.extracting(start..<start + form.lengths[index])
@@ -56,9 +55,8 @@ struct RegistrationRows: RecordReader {
     private func noteForm(
         _ payload: Span<UInt8>, _ isWhole: Bool, _ findings: inout AuditFindings
     ) {
-        guard let record = Record(payload), record.values.count == form.lengths.count else {
-            return findings.note(.recordForm)
-        }
+        guard let record = Record(payload), record.values.count == form.lengths.count
+        else { return findings.note(.recordForm) }
         var isTypeWrong = false
         var isLengthWrong = !isWhole
         for (value, length) in zip(record.values, form.lengths) {
@@ -73,7 +71,6 @@ struct RegistrationRows: RecordReader {
         findings.note(.recordForm, if: !isTypeWrong && !isLengthWrong)
     }
 
-    /// What shows only over all rows.
     func finish(_ findings: inout AuditFindings) {
         for column in columns { column.finish(&findings) }
     }

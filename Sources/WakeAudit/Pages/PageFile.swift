@@ -4,15 +4,10 @@ import WakeSystem
 
 /// The audited file, read page by page and never mapped: it may be cut short meanwhile.
 struct PageFile {
-    private let file: OpenFile
-    let pageSize: Int
+    let file: OpenFile
+    /// Bytes of the file, and of a page.
     let size: Int
-
-    init(_ file: OpenFile, size: Int, pageSize: Int) {
-        self.file = file
-        self.size = size
-        self.pageSize = pageSize
-    }
+    let pageSize: Int
 
     /// Whole pages.
     var pageCount: UInt32 { UInt32(clamping: size / pageSize) }

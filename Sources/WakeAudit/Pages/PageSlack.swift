@@ -3,13 +3,13 @@ import WakeSystem
 /// The free space of pages: zeros, as `secure_delete` is on (btree.c, `freeSpace`, `freePage2`),
 /// and these numbers of the b-tree's own, where all cells are equally long:
 ///
-///  1. In the room of the cell pointers: pointers of dropped cells, each a place that a cell can
-///     have.
-///  2. At such a place: the first bytes of a freeblock that became part of the gap, which are the
-///     next place or 0, and a multiple of a cell's size.
-///  3. Page numbers, aligned to four bytes: a former trunk of the freelist that takes over what a
-///     full root held (`balance_deeper`) is not cleared.
-///  4. In a root that is a leaf: 1 and 2 of the time when it was none (`balance_shallower`).
+/// 1. In the room of the cell pointers: pointers of dropped cells, each a place that a cell can
+///    have.
+/// 2. At such a place: the first bytes of a freeblock that became part of the gap, which are the
+///    next place or 0, and a multiple of a cell's size.
+/// 3. Page numbers, aligned to four bytes: a former trunk of the freelist that takes over what a
+///    full root held (`balance_deeper`) is not cleared.
+/// 4. In a root that is a leaf: 1 and 2 of the time when it was none (`balance_shallower`).
 ///
 /// A row is 584 bytes of noise, and each four of them would have to form a number up to the count
 /// of pages: for one word in a file of a million rows the chance is 1 in 20,000, for a tenth of a

@@ -5,7 +5,6 @@ struct RecordLayout: Equatable, Sendable {
     let pageSize: Int
     /// The bytes every record begins with: its own length, and the type of each value.
     let header: [UInt8]
-    /// Bytes of a record.
     let payloadCount: Int
     /// Bytes of a cell in a leaf: the payload's length and the payload.
     let leafCell: Int
@@ -15,9 +14,8 @@ struct RecordLayout: Equatable, Sendable {
     /// - Returns: nil when there is no column or a row would not fit without overflow pages.
     init?(lengths: [Int], pageSize: Int) {
         let longest = BTreePage.longestLocalPayload(inIndexOf: pageSize)
-        guard !lengths.isEmpty, lengths.allSatisfy({ (1...longest).contains($0) }) else {
-            return nil
-        }
+        guard !lengths.isEmpty, lengths.allSatisfy({ (1...longest).contains($0) })
+        else { return nil }
         var types: [UInt8] = []
         // §2.1: a blob of N bytes has serial type 12 + 2N.
         for length in lengths { types += Varint.encode(UInt64(12 + 2 * length)) }

@@ -162,23 +162,22 @@ struct PageMap {
         self.pageCount = pageCount
         self.lockPage = lockPage
         isReached = [Bool](repeating: false, count: Int(pageCount) + 1)
-        // There is no page 0.
         isReached[0] = true
     }
 
     /// Marks a page that something points to.
     /// - Returns: whether to go there: it exists, and nothing else has pointed to it.
     mutating func reach(_ number: UInt32, _ findings: inout AuditFindings) -> Bool {
-        guard number > 0, number <= pageCount else {
-            findings.note(.pageOutside)
-            return false
-        }
-        guard number != lockPage else {
-            findings.note(.lockPage)
-            return false
-        }
-        guard !isReached[Int(number)] else {
-            findings.note(.pageTwice)
+        let fault: AuditFinding? =
+            if number == 0 || number > pageCount {
+                .pageOutside
+            } else if number == lockPage {
+                .lockPage
+            } else {
+                isReached[Int(number)] ? .pageTwice : nil
+            }
+        if let fault {
+            findings.note(fault)
             return false
         }
         isReached[Int(number)] = true

@@ -99,9 +99,8 @@ package struct JSONScanner {
             try skipNumber()
             let isNegative = bytes[start] == UInt8(ascii: "-")
             let digits = bytes[(isNegative ? start + 1 : start)..<position]
-            guard let magnitude = UInt64(String(decoding: digits, as: UTF8.self)) else {
-                throw .malformed
-            }
+            guard let magnitude = UInt64(String(decoding: digits, as: UTF8.self))
+            else { throw .malformed }
             return .number(isNegative: isNegative, magnitude: magnitude)
         default: return takeWord("null") ? .null : .bool(try bool())
         }
@@ -116,9 +115,8 @@ package struct JSONScanner {
         case UInt8(ascii: "\""): _ = try string()
         case UInt8(ascii: "-"), 0x30...0x39: try skipNumber()
         default:
-            guard takeWord("true") || takeWord("false") || takeWord("null") else {
-                throw .malformed
-            }
+            guard takeWord("true") || takeWord("false") || takeWord("null")
+            else { throw .malformed }
         }
     }
 
@@ -126,9 +124,8 @@ package struct JSONScanner {
     private mutating func skipNumber() throws(JSONError) {
         _ = take(UInt8(ascii: "-"))
         let start = position
-        guard skipDigits() > 0, bytes[start] != 0x30 || position == start + 1 else {
-            throw .malformed
-        }
+        guard skipDigits() > 0, bytes[start] != 0x30 || position == start + 1
+        else { throw .malformed }
         if take(UInt8(ascii: ".")) {
             guard skipDigits() > 0 else { throw .malformed }
         }
@@ -138,7 +135,6 @@ package struct JSONScanner {
         }
     }
 
-    /// - Returns: how many there were.
     private mutating func skipDigits() -> Int {
         let start = position
         while position < bytes.count, (0x30...0x39).contains(bytes[position]) { position += 1 }
@@ -245,9 +241,8 @@ package struct JSONScanner {
 
     private mutating func takeWord(_ word: StaticString) -> Bool {
         let end = position + word.utf8CodeUnitCount
-        guard end <= bytes.count, bytes.span.extracting(position..<end).equals(word) else {
-            return false
-        }
+        guard end <= bytes.count, bytes.span.extracting(position..<end).equals(word)
+        else { return false }
         position = end
         return true
     }
@@ -278,7 +273,6 @@ package enum JSONValue: Sendable, Equatable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Parses a whole document.
     package init(
         parsing bytes: [UInt8], depthLimit: Int = Limits.jsonDepth
     ) throws(JSONError) {

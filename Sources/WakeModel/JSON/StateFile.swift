@@ -36,7 +36,6 @@ package struct StateFile<Record: StateRecord>: Sendable {
         return try mapError({ StateFileError(path, $0) }, Record(stateFile: bytes))
     }
 
-    /// Reads the record; nil when there is no file.
     package func readIfPresent() throws(StateFileError) -> Record? {
         do throws(StateFileError) {
             return try read()
@@ -65,7 +64,6 @@ package protocol StateRecord: Sendable {
     /// Largest size of a file, in bytes.
     static var byteLimit: Int { get }
 
-    /// Writes the members of the state object.
     func encode(to state: inout JSONText)
 
     /// Reads every member that `encode` writes; one that is left over is damage, too.
@@ -73,7 +71,6 @@ package protocol StateRecord: Sendable {
 }
 
 extension StateRecord {
-    /// The bytes of the file.
     package func stateFile() -> [UInt8] {
         var text = JSONText(capacity: 512)
         text.beginObject()
@@ -90,7 +87,6 @@ extension StateRecord {
         return bytes
     }
 
-    /// Reads the bytes of a file.
     package init(stateFile bytes: [UInt8]) throws(StateFileFault) {
         guard bytes.count <= Self.byteLimit else { throw .tooLarge }
         let end = bytes.count - ",\"crc32\":\"01234567\"}\n".utf8.count
@@ -104,9 +100,8 @@ extension StateRecord {
             let version = try? file.integer("version")
         else { throw .damaged }
         guard version <= Self.version else { throw .newerVersion(version) }
-        guard version == Self.version, var state = try? file.object("state"), file.isEmpty else {
-            throw .damaged
-        }
+        guard version == Self.version, var state = try? file.object("state"), file.isEmpty
+        else { throw .damaged }
         guard let record = try? Self(decoding: &state), state.isEmpty else { throw .damaged }
         self = record
     }
@@ -141,17 +136,15 @@ package struct StateObject {
     package mutating func integer(
         _ name: String, in range: ClosedRange<Int> = -1 << 53...1 << 53
     ) throws(StateDamage) -> Int {
-        guard let value = members.removeValue(forKey: name)?.integer, range.contains(value) else {
-            throw StateDamage()
-        }
+        guard let value = members.removeValue(forKey: name)?.integer, range.contains(value)
+        else { throw StateDamage() }
         return value
     }
 
     /// An integer that is not negative, of up to 64 bits.
     package mutating func unsigned(_ name: String) throws(StateDamage) -> UInt64 {
-        guard case .number(false, let value) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .number(false, let value) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return value
     }
 
@@ -175,11 +168,9 @@ package struct StateObject {
         String(decoding: try text(name), as: UTF8.self)
     }
 
-    /// The UTF-8 bytes of a string.
     package mutating func text(_ name: String) throws(StateDamage) -> [UInt8] {
-        guard case .string(let value) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .string(let value) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return value
     }
 
@@ -193,13 +184,11 @@ package struct StateObject {
     }
 
     package mutating func object(_ name: String) throws(StateDamage) -> StateObject {
-        guard let object = StateObject(members.removeValue(forKey: name)) else {
-            throw StateDamage()
-        }
+        guard let object = StateObject(members.removeValue(forKey: name))
+        else { throw StateDamage() }
         return object
     }
 
-    /// An array of objects.
     package mutating func objects(_ name: String) throws(StateDamage) -> [StateObject] {
         var objects: [StateObject] = []
         for element in try array(name) {
@@ -210,9 +199,8 @@ package struct StateObject {
     }
 
     private mutating func array(_ name: String) throws(StateDamage) -> [JSONValue] {
-        guard case .array(let elements) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .array(let elements) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return elements
     }
 }
@@ -234,7 +222,6 @@ package enum StateFileProtection: Sendable {
     }
 }
 
-/// The reason why a state file was not read or written.
 package enum StateFileFault: Error, Sendable, Equatable {
     case missing
     /// Changed, cut off, or of another format.
@@ -246,7 +233,6 @@ package enum StateFileFault: Error, Sendable, Equatable {
     case file(FileError)
 }
 
-/// A fault and the file it was found in.
 package struct StateFileError: Error, Sendable, Equatable {
     package let path: String
     package let fault: StateFileFault

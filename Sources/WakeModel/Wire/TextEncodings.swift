@@ -17,9 +17,8 @@ package enum Hex {
         bytes.reserveCapacity(text.count / 2)
         var index = 0
         while index < text.count {
-            guard let high = value(text[index]), let low = value(text[index + 1]) else {
-                return nil
-            }
+            guard let high = value(text[index]), let low = value(text[index + 1])
+            else { return nil }
             bytes.append(high << 4 | low)
             index += 2
         }

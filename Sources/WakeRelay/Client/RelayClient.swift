@@ -94,7 +94,6 @@ private final class RelayReply: Sendable {
     }
 }
 
-/// The outcome of a request to a relay.
 enum RelayResult: Sendable, Equatable {
     /// A response of lines arrived; it may lack some.
     case completed

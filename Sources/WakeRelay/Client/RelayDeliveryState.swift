@@ -6,13 +6,10 @@ import WakeSystem
 struct RelayDeliveryState: DeliveryState {
     typealias Entry = RetryQueue.Entry
 
-    /// A request to start.
     typealias Action = (request: UInt32, entries: [Entry])
 
     enum Event {
-        /// The head of a response has arrived.
         case began
-        /// The next bytes of a response.
         case lines(UInt32, [UInt8])
         case ended(UInt32, RelayResult)
     }
@@ -61,7 +58,6 @@ struct RelayDeliveryState: DeliveryState {
         if isHopeless(now: now) { throw .unavailable(.pushback, service) }
     }
 
-    /// The next request, if any.
     mutating func next(now: UInt64) -> Action? {
         queue.advance(now: now)
         guard queue.readyCount > 0 else {
@@ -70,9 +66,8 @@ struct RelayDeliveryState: DeliveryState {
         }
         let since = waitsSince ?? now
         waitsSince = since
-        guard !isQuiescent, now >= backoff.until, requests.count < backoff.requests else {
-            return nil
-        }
+        guard !isQuiescent, now >= backoff.until, requests.count < backoff.requests
+        else { return nil }
         let tokens = (0..<min(queue.readyCount, RelayBatch.maximumWakes)).lazy.map {
             [queue] in queue.readyEntry($0).wakeUp.token
         }
@@ -100,7 +95,6 @@ struct RelayDeliveryState: DeliveryState {
         }
     }
 
-    /// Reads the next bytes of a response.
     mutating func read(_ bytes: Span<UInt8>, of request: UInt32) -> DeliveryStep {
         var step = DeliveryStep()
         var lines: [RelayLine] = []
@@ -168,7 +162,6 @@ struct RelayDeliveryState: DeliveryState {
         return step
     }
 
-    /// Whether nothing has worked for too long.
     func isHopeless(now: UInt64) -> Bool { backoff.isHopeless(now: now) }
 
     private mutating func pause(
@@ -226,7 +219,6 @@ struct RelayBackoff {
     /// Requests that may be under way.
     var requests: Int { backoff.failures > 0 ? 1 : Self.requests }
 
-    /// A line arrived.
     mutating func succeed() {
         backoff.succeed()
         failingSince = nil

@@ -40,7 +40,6 @@ package struct RelayGateway: Gateway {
     }
 }
 
-/// The requests of one session.
 final class RelayTransport: DeliveryTransport {
     typealias State = RelayDeliveryState
 

@@ -54,7 +54,6 @@ struct RelayResponse {
 /// A response that is not a relay's to this request.
 enum RelayResponseError: Error { case malformed }
 
-/// Splits the bytes of a relay's response into lines.
 struct RelayLineReader {
     private var started: [UInt8] = []
     private var isBroken = false

@@ -26,7 +26,6 @@ package struct MessageSignature: Sendable, Equatable {
         }
     }
 
-    /// Signs.
     init(_ components: Components, created: Int, nonce: SignatureNonce, key: SigningKey) {
         let parameters = SignatureParameters(
             created: created, nonce: nonce, key: key.verifyingKey.bytes)
@@ -54,10 +53,8 @@ package struct MessageSignature: Sendable, Equatable {
         return key.verifies(signature.span, of: base.span)
     }
 
-    /// The value of `Signature-Input`.
     package var inputField: [UInt8] { [UInt8](text: "wakes=") + parameters.text }
 
-    /// The value of `Signature`.
     package var signatureField: [UInt8] {
         [UInt8](text: "wakes=") + StructuredBytes.encode(signature)
     }
@@ -138,9 +135,8 @@ package struct SignatureParameters: Sendable, Equatable {
             if reader.skip(UInt8(ascii: ")")) { break }
             // RFC 8941 §4.2.1.2: spaces separate items. An item with a parameter is another
             // component.
-            guard names.isEmpty || isSpaced, names.count < components.count else {
-                throw StructuredFieldReader.Malformed()
-            }
+            guard names.isEmpty || isSpaced, names.count < components.count
+            else { throw StructuredFieldReader.Malformed() }
             names.append(try reader.string())
         }
         guard names == components.map(\.bytes) else { throw StructuredFieldReader.Malformed() }
@@ -218,7 +214,6 @@ enum SignatureBase {
 
 /// The reason why a request's signature is refused.
 package enum SignatureError: Error, Sendable, Hashable, CaseIterable {
-    /// The request has none.
     case missing
     /// Not of the one form that a relay accepts.
     case malformed
@@ -226,6 +221,5 @@ package enum SignatureError: Error, Sendable, Hashable, CaseIterable {
     case wrong
     /// Made too long ago, or in the future.
     case stale
-    /// Seen before.
     case replayed
 }

@@ -86,26 +86,22 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
                 try members.read(name, &scanner)
             }
         } catch { throw members.error ?? .json(error) }
-        guard let lifetime = members.lifetime, let tokens = members.tokens else {
-            throw .json(.missingMember)
-        }
+        guard let lifetime = members.lifetime, let tokens = members.tokens
+        else { throw .json(.missingMember) }
         guard Self.lifetimes.contains(lifetime), !tokens.isEmpty else { throw .malformed }
         self.lifetime = lifetime
         self.tokens = tokens
     }
 
-    /// The number of wake-ups.
     package var description: String { "(\(tokens.count) wake-ups)" }
 }
 
-/// The rule that a batch breaks.
 package enum RelayBatchError: Error, Equatable, Sendable {
     case json(JSONError)
     /// Not a lifetime, or no wakes at all.
     case malformed
     /// More wakes or bytes than a batch may have.
     case tooLarge
-    /// A service that no relay wakes.
     case unknownService
     case token(PushTokenError)
 }

@@ -29,21 +29,20 @@ package enum RelayLine: Sendable, Equatable {
                 }
             }
         case .stopped(let service, let stop):
-            Self.stopped(service, isMisconfigured: stop != .unavailable, cause: stop.name)
+            Self.stopped(service, isMisconfigured: stop != .unavailable, cause: stop.rawValue)
         case .done(let count): Self.line { $0.member("done", number: count) }
         }
     }
 
     /// The line for a gateway that failed, with its end.
     package static func stopped(_ service: PushService, _ failure: GatewayFailure) -> [UInt8] {
-        switch failure {
-        case .misconfigured: stopped(service, isMisconfigured: true, cause: failure.name)
-        case .unavailable: stopped(service, isMisconfigured: false, cause: failure.name)
-        }
+        let isMisconfigured = if case .misconfigured = failure { true } else { false }
+        return stopped(
+            service, isMisconfigured: isMisconfigured, cause: failure.name.description)
     }
 
     private static func stopped(
-        _ service: PushService, isMisconfigured: Bool, cause: StaticString
+        _ service: PushService, isMisconfigured: Bool, cause: String
     ) -> [UInt8] {
         line { line in
             line.member("service", string: service.word)
@@ -101,19 +100,11 @@ package enum RelayLine: Sendable, Equatable {
     }
 }
 
-/// The reason why a gateway of a relay has stopped, as far as a client needs it.
-package enum RelayStop: Sendable, Hashable, CaseIterable {
+/// The reason why a gateway of a relay has stopped, as far as a client needs it: the cause on the
+/// wire.
+package enum RelayStop: String, Sendable, CaseIterable {
     /// The relay has no such gateway.
-    case serviceOff
+    case serviceOff = "service-off"
     case misconfigured
     case unavailable
-
-    /// The cause on the wire.
-    package var name: StaticString {
-        switch self {
-        case .serviceOff: "service-off"
-        case .misconfigured: "misconfigured"
-        case .unavailable: "unavailable"
-        }
-    }
 }

@@ -70,7 +70,6 @@ package struct ContentDigest: Sendable, Equatable {
     /// 32 bytes.
     package let sha256: [UInt8]
 
-    /// The digest of a body.
     package init(of body: Span<UInt8>) { sha256 = SHA256.hash(body) }
 
     /// Parses the value of the field; nil for anything but one SHA-256.
@@ -89,6 +88,5 @@ package struct ContentDigest: Sendable, Equatable {
         return difference == 0
     }
 
-    /// The value of the field.
     package var field: [UInt8] { [UInt8](text: "sha-256=") + StructuredBytes.encode(sha256) }
 }

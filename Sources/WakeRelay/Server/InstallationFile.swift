@@ -7,7 +7,6 @@ package import WakeSystem
 /// The file of installations, read again after every change: `reveille relay revoke` holds from the
 /// next request on.
 package final class InstallationFile: Sendable {
-    /// The status of a public key.
     package enum Status: Equatable, Sendable {
         case allowed(VerifyingKey)
         /// Never allowed, or revoked.
@@ -71,9 +70,8 @@ extension StateFile<InstallationList> {
         do throws(FileError) {
             let parent = Files.parent(of: path) ?? "."
             // A file that this user creates must be one that the service can read.
-            guard try FileStatus(of: parent).owner == geteuid() else {
-                throw FileError(.open, EPERM)
-            }
+            guard try FileStatus(of: parent).owner == geteuid()
+            else { throw FileError(.open, EPERM) }
             directory = try OpenFile(parent, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
             try directory.lockExclusively()
         } catch {
@@ -86,7 +84,6 @@ extension StateFile<InstallationList> {
     }
 }
 
-/// The reason why the file of installations was not read, or not changed.
 package enum InstallationFileError: Error, Sendable, Equatable {
     case file(StateFileError)
     case change(InstallationChangeError)

@@ -18,16 +18,13 @@ package struct InstallationList: Sendable, Equatable {
     private var names: Set<InstallationName> = []
 
     package init() {}
-
     /// Whether the installation with this public key, 32 bytes, is allowed.
     package func contains(_ key: [UInt8]) -> Bool { keys.contains(key) }
 
-    /// Allows an installation.
     package mutating func allow(
         _ name: InstallationName, _ key: VerifyingKey
     ) throws(InstallationChangeError) { try add(Entry(name: name, key: key.bytes)) }
 
-    /// Revokes an installation.
     package mutating func revoke(_ name: InstallationName) throws(InstallationChangeError) {
         guard let index = entries.firstIndex(where: { $0.name == name }) else { throw .nameUnknown }
         let entry = entries.remove(at: index)
@@ -38,9 +35,8 @@ package struct InstallationList: Sendable, Equatable {
     private mutating func add(_ entry: Entry) throws(InstallationChangeError) {
         guard entries.count < Limits.installations else { throw .tooMany }
         guard !names.contains(entry.name) else { throw .nameTaken }
-        guard !keys.contains(entry.key) else {
-            throw .keyTaken(entries.first { $0.key == entry.key }?.name)
-        }
+        guard !keys.contains(entry.key)
+        else { throw .keyTaken(entries.first { $0.key == entry.key }?.name) }
         entries.append(entry)
         names.insert(entry.name)
         keys.insert(entry.key)
@@ -88,7 +84,6 @@ package struct InstallationName: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why an installation is not allowed, or not revoked.
 package enum InstallationChangeError: Error, Sendable, Equatable {
     case tooMany
     case nameTaken

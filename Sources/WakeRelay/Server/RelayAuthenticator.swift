@@ -60,17 +60,15 @@ final class RelayAuthenticator: Sendable {
                 signature: Self.value("signature", of: request))
         }
         // RFC 9421 §2.2.3: the client signs the host it means; a proxy may have changed Host.
-        guard let host = request.onlyValue(of: "host"), settings.matches(host: host) else {
-            throw .signature(.wrong)
-        }
+        guard let host = request.onlyValue(of: "host"), settings.matches(host: host)
+        else { throw .signature(.wrong) }
         switch file.status(of: signed.key) {
         case .unknown: throw .installationUnknown
         case .unusable: throw .unavailable
         case .allowed(let key):
             let created = signed.signature.parameters.created
-            guard SignatureWindow.contains(created, now: Int(clock.wallSeconds())) else {
-                throw .signature(.stale)
-            }
+            guard SignatureWindow.contains(created, now: Int(clock.wallSeconds()))
+            else { throw .signature(.stale) }
             try mapError(RelayProblem.signature, signed.verify(authority: authority, key: key))
             return AuthenticatedRequest(request: signed)
         }
@@ -141,7 +139,6 @@ final class RelayAuthenticator: Sendable {
         if let wait { throw .busy(seconds: Int((wait + 999_999_999) / 1_000_000_000)) }
     }
 
-    /// Ends a request that was admitted.
     func end(_ request: AuthenticatedRequest) {
         state.withLock { $0.clients[request.key]?.requests -= 1 }
     }

@@ -9,7 +9,6 @@ struct RelayPendingRequests {
         fileprivate var sessions: [Int]
         fileprivate var left: Int
         fileprivate let due: UInt64
-        /// Lines to write.
         fileprivate var lines: [UInt8] = []
         fileprivate var counts = RelayCounts()
         fileprivate var stopped: Set<PushService> = []
@@ -26,7 +25,6 @@ struct RelayPendingRequests {
 
     private var entries: [Int: Entry] = [:]
     private var last = 0
-    /// Requests with lines to write.
     private var ready: Set<Int> = []
 
     /// Bits of a reference that are the position in the request.
@@ -100,7 +98,6 @@ struct RelayPendingRequests {
         ready.remove(request)
     }
 
-    /// Takes everything that is ready to be written.
     mutating func takeOutput() -> [Output] {
         defer { ready = [] }
         return ready.sorted().compactMap { request in

@@ -19,9 +19,8 @@ package struct RelayRoute: Sendable {
 
     /// Authenticates the head of a request, on the event loop's thread. The service reads the body.
     package func handle(_ request: Request, _ responder: Responder) {
-        guard request.method == .post else {
-            return responder.respond(.methodNotAllowed(allow: "POST"))
-        }
+        guard request.method == .post
+        else { return responder.respond(.methodNotAllowed(allow: "POST")) }
         do throws(RelayProblem) {
             service.accept(request, responder, try authenticator.authenticate(request))
         } catch { service.refuse(responder, error) }
@@ -46,7 +45,6 @@ package struct RelayRoute: Sendable {
 package enum RelayEvent: Sendable {
     package typealias Handler = @Sendable (RelayEvent) -> Void
 
-    /// A request is over.
     case batch(RelayCounts)
     case refused(Problem)
     case gatewayStopped(PushService, GatewayFailure)

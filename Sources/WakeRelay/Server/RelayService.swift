@@ -12,7 +12,6 @@ import WakeSystem
 /// would be a list of who is woken by which installations. The budget of an installation bounds
 /// what it can do.
 package final class RelayService: Sendable {
-    /// A message to the task that runs the service.
     enum Message: Sendable {
         /// A request whose head is authenticated and whose body is not read yet.
         case request(RelayJob)
@@ -55,7 +54,6 @@ package final class RelayService: Sendable {
         if mailbox.post(message) != .posted { refuse(responder, .busy(seconds: 1)) }
     }
 
-    /// Responds to a request that is not served.
     func refuse(_ responder: Responder, _ problem: RelayProblem) {
         responder.respond(response(to: problem))
     }
@@ -130,8 +128,6 @@ package final class RelayCounters: Sendable {
 
     func refuse(_ problem: Problem) { state.withLock { $0.refusals[problem, default: 0] += 1 } }
 
-    /// Wake-ups by their outcome.
     package var counts: RelayCounts { state.withLock { $0.counts } }
-    /// Refused requests by reason.
     package var refusals: [Problem: Int] { state.withLock { $0.refusals } }
 }

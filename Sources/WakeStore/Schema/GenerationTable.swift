@@ -143,7 +143,6 @@ final class StoreConnection {
         try pageCount.singleInteger() - freePages.singleInteger()
     }
 
-    /// Exchanges the roles of the tables and their keys.
     func switchKeys(to keys: KeyFile) throws(SQLiteError) {
         (current, previous) = try Self.tables(keys, in: database)
     }

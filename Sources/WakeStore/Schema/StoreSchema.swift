@@ -21,15 +21,6 @@ package enum StoreSchema {
         }
     }
 
-    /// Makes the tables and marks in an empty database, in one transaction.
-    private static func create(in database: Database) throws(SQLiteError) {
-        try database.execute("BEGIN IMMEDIATE")
-        try database.execute("PRAGMA application_id=\(applicationID)")
-        try database.execute("PRAGMA user_version=\(version)")
-        for table in TableName.allCases { try database.execute(table.definition) }
-        try database.execute("COMMIT")
-    }
-
     /// Makes an empty database, mode 0600, at a path where nothing is.
     static func createDatabase(at path: String) throws(StoreOpenError) {
         try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
@@ -39,20 +30,23 @@ package enum StoreSchema {
         }
         let database = try openDatabase(at: path)
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try create(in: database)
+            try database.execute("BEGIN IMMEDIATE")
+            try database.execute("PRAGMA application_id=\(applicationID)")
+            try database.execute("PRAGMA user_version=\(version)")
+            for table in TableName.allCases { try database.execute(table.definition) }
+            try database.execute("COMMIT")
             try database.checkpointTruncate()
         }
         try verify(database)
     }
 
-    /// Opens a database file with every setting in force.
     static func openDatabase(at path: String) throws(StoreOpenError) -> Database {
         let database = try mapError(StoreOpenError.init, Database(path: path, access: .readWrite))
         try StoreSetting.apply(to: database)
         return database
     }
 
-    /// Compares marks and tables with what `create` makes.
+    /// Compares marks and tables with those of a new database.
     static func verify(_ database: Database) throws(StoreOpenError) {
         let (application, version, definitions) = try mapError(StoreOpenError.init) {
             () throws(SQLiteError) in

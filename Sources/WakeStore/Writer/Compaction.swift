@@ -134,7 +134,6 @@ package enum CompactionOutcome: Sendable, Equatable {
     case done(bytes: Int, milliseconds: Int)
     /// Not enough room for a second file, in bytes.
     case noRoom(needed: Int, free: Int)
-    /// The file is unchanged.
     case failed
 }
 

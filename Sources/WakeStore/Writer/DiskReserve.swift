@@ -28,7 +28,6 @@ final class DiskReserve {
         return held == count
     }
 
-    /// Returns bytes to the file system.
     func release(_ bytes: Int) {
         guard held > 0 else { return }
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)

@@ -113,7 +113,6 @@ final class OpenDatabase {
         return pages
     }
 
-    /// Rolls back an attempt that failed.
     func undo() {
         // Frames of the attempt may lie in the log behind its valid end.
         owesTruncation = true
@@ -124,7 +123,6 @@ final class OpenDatabase {
         _ = connection.database.takePagesWritten()
     }
 
-    /// Copies the log into the database and empties it.
     func truncateLog() throws(SQLiteError) {
         owesTruncation = true
         do throws(SQLiteError) {
@@ -166,7 +164,6 @@ final class OpenDatabase {
         return loggedPages >= limit
     }
 
-    /// Empties the log for the last time.
     func close() {
         guard !isDead else { return }
         do throws(SQLiteError) {

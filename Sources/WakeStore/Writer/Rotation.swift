@@ -73,23 +73,19 @@ struct Rotation {
     }
 }
 
-/// The outcome of a rotation.
 package enum RotationOutcome: Sendable, Equatable {
     case rotated(RotationReport)
     /// Nothing has changed except that rows which would have been dropped may be gone already.
     case failed(RotationFailure)
 }
 
-/// The figures of a completed rotation.
 package struct RotationReport: Sendable, Equatable {
     /// Number of the generation that is current now.
     package let generation: UInt64
-    /// Rows that were dropped.
     package let dropped: Int
     package let compaction: CompactionOutcome
 }
 
-/// The reason why the generations were not rotated.
 package enum RotationFailure: Sendable, Equatable {
     /// Another rotation is running.
     case running

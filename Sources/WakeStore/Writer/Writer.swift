@@ -7,7 +7,6 @@ import WakeSystem
 final class Writer {
     private let database: OpenDatabase
     private var rotation: RunningRotation?
-    /// Operations in the batch before.
     private var lastSize = 0
 
     private struct RunningRotation {
@@ -93,7 +92,6 @@ final class Writer {
         }
     }
 
-    /// Every operation in a transaction of its own.
     private func retrySeparately(_ batch: inout Batch) {
         for index in batch.operations.indices {
             var single = batch.single(index)
@@ -115,7 +113,6 @@ final class Writer {
     private enum Attempt {
         /// Flushed, and what was erased is in no file: the answers may be delivered.
         case durable
-        /// Nothing happened.
         case undone(SQLiteError)
         /// Committed but perhaps not flushed or not erased: nothing may be acknowledged.
         case unknown
@@ -173,9 +170,8 @@ final class Writer {
     /// A page of a broadcast: a short read between two commits that never holds back the log.
     private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
         let table = database.connection.table(generation)
-        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows)) else {
-            return nil
-        }
+        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows))
+        else { return nil }
         return RawPage(rows: rows, keys: table.keys)
     }
 

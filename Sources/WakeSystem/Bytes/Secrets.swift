@@ -5,7 +5,6 @@ extension Array where Element == UInt8 {
     /// Overwrites all bytes with zeros; the count stays.
     package mutating func wipe() { wipe(0..<count) }
 
-    /// Overwrites a range with zeros.
     package mutating func wipe(_ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= count)
         guard !range.isEmpty else { return }

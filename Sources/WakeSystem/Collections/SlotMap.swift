@@ -13,7 +13,6 @@ package struct SlotMap<Value> {
             self.generation = generation
         }
 
-        /// The key with this raw value.
         @inlinable package init(rawValue: UInt64) {
             slotNumber = UInt32(truncatingIfNeeded: rawValue)
             generation = UInt32(truncatingIfNeeded: rawValue >> 32)
@@ -34,9 +33,8 @@ package struct SlotMap<Value> {
 
     @inlinable package subscript(key: Key) -> Value? {
         get {
-            guard key.slot < values.count, generations[key.slot] == key.generation else {
-                return nil
-            }
+            guard key.slot < values.count, generations[key.slot] == key.generation
+            else { return nil }
             return values[key.slot]
         }
         set {
@@ -54,7 +52,6 @@ package struct SlotMap<Value> {
         return Key(slot: slot, generation: generations[slot])
     }
 
-    /// All keys, by slot.
     @inlinable package var keys: [Key] { values.indices.compactMap(key(inSlot:)) }
 
     /// The key that the next insertion gives.

@@ -52,7 +52,6 @@ package struct PollEvents: OptionSet, Sendable {
     package let rawValue: UInt32
 
     package init(rawValue: UInt32) { self.rawValue = rawValue }
-
     /// Whether any bit of `other` is set, without the type metadata look-ups of the set algebra.
     package func intersects(_ other: PollEvents) -> Bool { rawValue & other.rawValue != 0 }
 
@@ -71,7 +70,6 @@ package struct PollEvents: OptionSet, Sendable {
 package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
-    /// Takes over an open descriptor.
     package init(owning number: Int32) {
         precondition(number >= 0, "a descriptor is never negative")
         self.number = number

@@ -1,6 +1,5 @@
 package import Glibc
 
-/// File operations that survive a power cut.
 package enum Files {
     /// Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory. A crash
     /// leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.

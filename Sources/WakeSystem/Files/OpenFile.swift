@@ -1,6 +1,5 @@
 package import Glibc
 
-/// An open file descriptor that closes itself.
 package final class OpenFile: Sendable {
     package let descriptor: Int32
 

@@ -65,10 +65,8 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Gives back capacity.
     package func release(_ weight: Int) { state.withLock { $0.weight -= weight } }
 
-    /// The weight that counts against the capacity.
     package var weight: Int { state.withLock { $0.weight } }
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 

@@ -10,7 +10,6 @@ package struct Backoff: Sendable, Equatable {
 
     /// The bound after the first failure.
     package let base: Duration
-    /// The largest bound.
     package let ceiling: Duration
     package let jitter: Jitter
     /// Failures since the last success.

@@ -13,7 +13,6 @@ package struct ClockReading: Sendable, Equatable {
         self.boot = boot
     }
 
-    /// The clocks of this machine, now.
     package static func system() -> ClockReading {
         ClockReading(
             wall: SystemClock.wallSeconds,
@@ -29,7 +28,6 @@ package struct ClockReading: Sendable, Equatable {
         return difference >= uptime ? difference : nil
     }
 
-    /// A lower bound of the seconds since an earlier moment.
     package func atLeast(since earlier: ClockReading) -> Int {
         seconds(since: earlier) ?? max(0, uptime)
     }

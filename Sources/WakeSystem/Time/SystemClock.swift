@@ -63,7 +63,6 @@ package struct TimeSource: Sendable {
         self.wallSeconds = wallSeconds
     }
 
-    /// The system's clocks and its random generator.
     package static let system = TimeSource(
         milliseconds: { SystemClock.monotonicMilliseconds }, random: { SystemRandom.unit() })
 }

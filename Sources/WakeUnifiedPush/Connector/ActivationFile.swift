@@ -4,7 +4,6 @@ package import WakeSystem
 /// The file by which the bus activates a program for a message to its name (UnifiedPush D-Bus
 /// 0.3.0, "D-Bus Service"; D-Bus Specification, "Message Bus Starting Services").
 package struct ActivationFile: Sendable, Equatable {
-    /// The bus name of the program.
     package let name: String
     /// The program and its arguments, the program by its absolute path.
     package let command: [String]
@@ -43,9 +42,7 @@ package struct ActivationFile: Sendable, Equatable {
 
     /// Single quotes: only the quote itself needs escaping.
     private static func quoted(_ word: String) -> String {
-        "'"
-            + word.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
+        "'\(word.replacing("'", with: "'\\''"))'"
     }
 
     /// Writes the file.

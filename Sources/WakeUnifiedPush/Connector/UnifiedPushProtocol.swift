@@ -78,9 +78,8 @@ package enum ConnectorCall: Sendable, Equatable, Redacted {
 
     /// One `a{sv}` and nothing else.
     private static func arguments(_ body: [BusValue]) -> BusValue? {
-        guard body.count == 1, case .dictionary(key: "s", value: "v", _) = body[0] else {
-            return nil
-        }
+        guard body.count == 1, case .dictionary(key: "s", value: "v", _) = body[0]
+        else { return nil }
         return body[0]
     }
 
@@ -159,7 +158,6 @@ package enum RegisterResponse: Sendable, Equatable {
 package struct VAPIDKeyText: Sendable, Equatable {
     package let text: [UInt8]
 
-    /// - Returns: nil for anything else.
     package init?(_ text: [UInt8]) {
         // SEC 1 §2.3.3: an uncompressed point begins with 4.
         guard text.count == UnifiedPush.vapidCharacters,

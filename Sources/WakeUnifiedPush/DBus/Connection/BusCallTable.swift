@@ -54,7 +54,6 @@ struct BusCallTable<Waiter> {
         pending.removeValue(forKey: serial)?.waiter
     }
 
-    /// Removes the calls whose deadline has passed.
     mutating func expired(_ now: UInt64) -> [Waiter] {
         let over = pending.filter { $0.value.deadline <= now }
         for serial in over.keys { pending[serial] = nil }
@@ -66,6 +65,5 @@ struct BusCallTable<Waiter> {
         return pending.values.map(\.waiter)
     }
 
-    /// The earliest deadline.
     var firstDeadline: UInt64? { pending.values.map(\.deadline).min() }
 }

@@ -28,7 +28,7 @@ package final class BusConnection: Sendable {
     ) async throws(BusError) -> BusConnection {
         let addresses = if let address { [address] } else { try environment.sessionAddresses() }
         let session = try BusSession()
-        let dispatcher = BusDispatcher(serving: serving, machineID: environment.machineID)
+        let dispatcher = BusDispatcher(objects: serving, machineID: environment.machineID)
         let user = environment.user
         try mapError({ BusError.system($0.number) }) { () throws(SystemError) in
             try SystemThread.start { BusLoop.run(session, dispatcher, addresses, user: user) }
@@ -58,7 +58,6 @@ package final class BusConnection: Sendable {
 
     deinit { session.end(.closed) }
 
-    /// `.closed`, `.malformed` or `.overflow`; nil while the connection lives.
     package var ending: BusError? { session.ending }
 
     /// Sends a call and waits for its reply.
@@ -109,13 +108,11 @@ package final class BusConnection: Sendable {
         } catch .failed(.nameHasNoOwner) { return nil }
     }
 
-    /// - Returns: all names that are owned or can be activated.
     package func names() async throws(BusError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         for method in ["ListNames", "ListActivatableNames"] {
-            guard case .array(_, let found)? = try await callBus(method, []).first else {
-                throw .unexpectedAnswer
-            }
+            guard case .array(_, let found)? = try await callBus(method, []).first
+            else { throw .unexpectedAnswer }
             for case .string(let name) in found where !names.contains(name) { names.append(name) }
         }
         return names

@@ -18,7 +18,6 @@ struct BusLoop: ~Copyable {
     /// Edges tell of new bytes only: the socket may have bytes until a read finds none.
     private var mayHaveInput = true
 
-    /// Runs until the session ends, on the calling thread.
     static func run(
         _ session: BusSession, _ dispatcher: BusDispatcher, _ addresses: [BusAddress],
         user: UInt32
@@ -103,13 +102,11 @@ struct BusLoop: ~Copyable {
     private mutating func read(_ bytes: [UInt8]) throws(BusError) {
         switch phase {
         case .authentication(var authentication):
-            switch try authentication.feed(bytes) {
-            case .needMore: phase = .authentication(authentication)
-            case .done(let last):
-                output += last
-                phase = .messages(BusMessageReader())
-                session.open()
-            }
+            guard let last = try authentication.feed(bytes)
+            else { return phase = .authentication(authentication) }
+            output += last
+            phase = .messages(BusMessageReader())
+            session.open()
         case .messages(var reader):
             // No second owner of the buffer while it grows.
             phase = .messages(BusMessageReader())

@@ -78,9 +78,8 @@ final class BusSession: Sendable {
     ) throws(BusError) {
         if state.ending != nil { throw .closed }
         let bytes = try message.encoded(serial: serial)
-        guard state.output.count + state.inFlight + bytes.count <= BusLimits.outputBytes else {
-            throw .overflow
-        }
+        guard state.output.count + state.inFlight + bytes.count <= BusLimits.outputBytes
+        else { throw .overflow }
         state.output += bytes
     }
 
@@ -106,7 +105,6 @@ final class BusSession: Sendable {
 
     // MARK: For the thread
 
-    /// The bus has accepted this connection.
     func open() { opening.signal() }
 
     /// Takes the bytes to send; those taken before are sent.

@@ -2,11 +2,9 @@ import CLinux
 private import Glibc
 import WakeSystem
 
-/// The connected socket, owned by the connection's thread.
 struct BusSocket: ~Copyable {
     enum Transfer {
         case moved(Int)
-        /// Nothing can be moved now.
         case blocked
         case ended
     }
