@@ -57,8 +57,7 @@ extension StoreOpenError {
         case .missing(.keyFile):
             return "the key file \(path(.keyFile)) is missing; without it no registration can be "
                 + "opened: bring it back, or start anew with `reveille init`"
-        case .missing(let part):
-            return "\(path(part)) is missing; \(Self.startAgain)"
+        case .missing(let part): return "\(path(part)) is missing; \(Self.startAgain)"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
         case .notPrivate(let part, let mode):

@@ -69,7 +69,7 @@ package struct RegistrationResponse: Sendable, Equatable {
             case .string(let text) = decoded[service.member.description]
         else { throw .missingMember }
         let token = try mapError(
-            { _ in JSONError.malformed }, PushToken(service: service, text: text.span))
+            { (_: PushTokenError) in JSONError.malformed }, PushToken(service: service, text: text.span))
         let stored = StoredRegistration(
             generation: generation, id: id, sealed: sealed, token: token)
         return RegistrationResponse(stored: stored, policyHash: policyHash)

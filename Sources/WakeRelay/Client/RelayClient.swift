@@ -113,8 +113,7 @@ enum RelayResult: Sendable, Equatable {
             switch error {
             case _ where hasHead: .interrupted
             case .network(let code) where code == unknownHost: .unconnected(isUnknownHost: true)
-            case .network(let code) where code == cannotConnect:
-                .unconnected(isUnknownHost: false)
+            case .network(let code) where code == cannotConnect: .unconnected(isUnknownHost: false)
             case .tls(let code) where code == unverified || code == badAuthorities: .untrusted
             // A broken handshake, or no byte in time: equivalent to no connection.
             case .tls, .timeout: .unconnected(isUnknownHost: false)

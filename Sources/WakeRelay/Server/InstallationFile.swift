@@ -2,7 +2,7 @@ private import Glibc
 import Synchronization
 package import WakeModel
 package import WakeSodium
-package import WakeSystem
+import WakeSystem
 
 /// The file of installations, read again after every change: `reveille relay revoke` holds from the
 /// next request on.

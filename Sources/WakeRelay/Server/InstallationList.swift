@@ -60,12 +60,16 @@ extension InstallationList: StateRecord {
     }
 
     package init(decoding state: inout StateObject) throws(StateDamage) {
+        self.init()
         for var object in try state.objects("installations") {
-            let name = InstallationName(try object.string("name"))
+            let (name, text) = (try object.string("name"), try object.text("key"))
             // The point is validated when the key is used: thousands of them would take a second.
-            let key = Base64URL.decode(try object.text("key").span)
-            guard let name, let key, key.count == 32, object.isEmpty else { throw StateDamage() }
-            try mapError({ _ in StateDamage() }, add(Entry(name: name, key: key)))
+            guard let name = InstallationName(name), let key = Base64URL.decode(text.span),
+                key.count == 32, object.isEmpty
+            else { throw StateDamage() }
+            do throws(InstallationChangeError) {
+                try add(Entry(name: name, key: key))
+            } catch { throw StateDamage() }
         }
     }
 }

@@ -222,8 +222,7 @@ package struct ConnectorMachine: Sendable, Redacted {
             hasEndpoint = false
             isReplaced = false
             outputs.append(.register)
-        case .awaiting(let time) where time <= now:
-            outputs += fail(.unanswered, at: now, random)
+        case .awaiting(let time) where time <= now: outputs += fail(.unanswered, at: now, random)
         case .offline, .due, .calling, .awaiting, .registered: break
         }
         return outputs

@@ -126,8 +126,7 @@ package enum RegisterResponse: Sendable, Equatable {
     package init(_ error: BusError) {
         self =
             switch error {
-            case .failed(.serviceUnknown), .failed(.nameHasNoOwner), .failed(.notStarted):
-                .absent
+            case .failed(.serviceUnknown), .failed(.nameHasNoOwner), .failed(.notStarted): .absent
             case .failed(.unknownMethod), .failed(.unknownInterface), .failed(.unknownObject),
                 .failed(.invalidArguments):
                 .unsupported

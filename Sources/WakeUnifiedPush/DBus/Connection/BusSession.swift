@@ -20,7 +20,7 @@ final class BusSession: Sendable {
     private let state: Mutex<State>
 
     init() throws(BusError) {
-        poller = try mapError({ BusError.system($0.number) }, Poller())
+        poller = try mapError({ (error: SystemError) in BusError.system(error.number) }, Poller())
         let calls = BusCallTable<Waiter>(firstSerial: .random(in: 1...UInt32.max))
         state = Mutex(State(calls: calls))
     }
