@@ -2,11 +2,10 @@ import WakeFeed
 import WakeModel
 import WakeSystem
 
-/// A client that turns wakes into local checks. Every wake (event stream, a push that the app hands
-/// over, the timer) starts the same cycle: fetch the signed feed that all clients fetch, check it
-/// against secrets that never leave the device, and deliver matches to the local user alone.
+/// A client that turns wakes into local checks. Every wake (event stream, platform push, timer)
+/// starts the same cycle: fetch the signed feed that all clients fetch, check it against secrets
+/// that never leave the device, and deliver matches to the local user alone.
 ///
-/// A daemon gives it a configuration, its secrets and a handler, and runs it:
 /// ```swift
 /// let configuration = ClientConfiguration(
 ///     feed: feed, feedKey: key, service: service, channel: .stream,
@@ -15,24 +14,20 @@ import WakeSystem
 /// let client = try WakeClient(configuration, secrets: secrets, handler: Terminal())
 /// try await client.run()
 /// ```
-/// An app that the system wakes for each push calls ``synchronize(_:)`` instead: one cycle, and its
-/// outcome. An app with data of its own brings a ``DataSource`` instead of the feed.
+/// An app that the system wakes for each push calls ``synchronize(_:)`` instead. An app with data
+/// of its own brings a ``DataSource`` instead of the feed. All state is in the state directory: the
+/// process may be killed at any moment. A second process is refused as `locked`.
 ///
-/// Everything it knows is in the state directory; it may be killed at any moment. One process holds
-/// a profile: a second one is refused as `locked`.
-///
-/// The actor is a façade. Each part has an owner with private state: `PendingWakes` and
-/// `EventStream` bring wakes, `CycleScheduler` decides when a cycle begins, `CycleRunner` runs one
-/// at a time over a `CycleSource`, `Outbox` delivers what was found, `RegistrationKeeper` brings
-/// the desired registration about, and `ProfileState` stores the rest.
+/// The actor is a façade. `PendingWakes` and `EventStream` bring wakes, `CycleScheduler` decides
+/// when a cycle begins, `CycleRunner` runs one at a time over a `CycleSource`, `Outbox` delivers
+/// matches, `RegistrationKeeper` brings the desired registration about, `ProfileState` stores.
 public actor WakeClient {
     let profile: ProfileState
     let registration: RegistrationKeeper
     let outbox: Outbox
-    /// The client's own serial queue; see `unownedExecutor`.
+    let environment: ClientEnvironment
     let executor: any SerialExecutor
 
-    private let environment: ClientEnvironment
     private let sharesOrigin: Bool
     /// nil when the client only polls.
     private let stream: EventStream?
@@ -49,7 +44,7 @@ public actor WakeClient {
     ///   - configuration: the feed, the service, and the directories of this profile.
     ///   - secrets: compared with the published digests.
     ///   - handler: receives matches and warnings.
-    ///   - environment: network, clocks and log; other than `.live` to receive what is logged.
+    ///   - environment: network, clocks and log.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: ClientConfiguration, secrets: some LocalSecrets,
@@ -68,13 +63,12 @@ public actor WakeClient {
         }
     }
 
-    /// A client of data that the app publishes itself. Opens the profile, or makes it; nothing is
-    /// fetched.
+    /// A client of data that the app publishes itself. Opens the profile, or makes it.
     /// - Parameters:
     ///   - configuration: the directory of this profile, and the times of its cycles.
     ///   - source: fetches and checks what the app publishes.
     ///   - handler: receives matches and warnings.
-    ///   - environment: network, clocks and log; other than `.live` to receive what is logged.
+    ///   - environment: network, clocks and log.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: SourceConfiguration, source: some DataSource,
@@ -88,7 +82,9 @@ public actor WakeClient {
             start: .app(nil, AppSourceCycle.settings(of: configuration)), handler: handler,
             environment: environment
         ) { profile, _, _ in
-            AppSourceCycle(source, configuration, profile: profile, in: environment)
+            AppSourceCycle(
+                source: source, configuration: configuration, profile: profile,
+                environment: environment)
         }
     }
 
@@ -103,26 +99,16 @@ public actor WakeClient {
         executor = environment.executor()
         sharesOrigin = service.sharesOrigin
         let transport = try environment.makeTransport(through: proxy)
-        let profile = try ProfileState(stateDirectory, start: start, in: environment)
-        let registration = RegistrationKeeper(
-            profile, at: service, through: transport, in: environment)
-        let source = makeSource(profile, registration, transport)
-        let outbox = Outbox(
+        profile = try ProfileState(stateDirectory, start: start, in: environment)
+        registration = RegistrationKeeper(profile, at: service, through: transport, in: environment)
+        source = makeSource(profile, registration, transport)
+        outbox = Outbox(
             profile, handler: handler, hidesSequence: source is AppSourceCycle, in: environment)
-        let runner = CycleRunner(source, profile, in: environment)
+        runner = CycleRunner(source, profile, in: environment)
         scheduler = CycleScheduler(
             profile, runner: runner, outbox: outbox, wakes: wakes, in: environment)
-        stream =
-            if channel == .stream, let url = service.wakes {
-                EventStream(url, through: transport, in: environment)
-            } else {
-                nil
-            }
-        self.profile = profile
-        self.registration = registration
-        self.source = source
-        self.outbox = outbox
-        self.runner = runner
+        let url = channel == .stream ? service.wakes : nil
+        stream = url.map { EventStream($0, through: transport, in: environment) }
     }
 
     // MARK: Running
@@ -156,10 +142,8 @@ public actor WakeClient {
     }
 
     /// Repeats `step` until it returns true or the task is cancelled. A full disk may get room
-    /// again; any other fault of the state ends the run, for a supervisor to see.
-    private func repeated(
-        _ step: () async throws(ClientError) -> Bool
-    ) async -> ClientError? {
+    /// again; any other fault of the state ends the run.
+    private func repeated(_ step: () async throws(ClientError) -> Bool) async -> ClientError? {
         while !Task.isCancelled {
             do throws(ClientError) {
                 if try await step() { return nil }
@@ -214,11 +198,9 @@ public actor WakeClient {
 
     // MARK: Cycles
 
-    /// Checks what is published now, and returns when it was checked and delivered; after a push or
-    /// a wake it first waits a random time of up to the spread, so that not all clients come at
-    /// once. Calls that come while a cycle runs share the next one.
-    /// - Throws: the failure of the cycle, as in the article on the cycle. Matches found before it
-    ///   are delivered all the same.
+    /// Checks what is published now, and delivers the matches. After a push or a wake it first
+    /// waits a random time of up to the spread. Calls while a cycle runs share the next one.
+    /// - Throws: the failure of the cycle. Matches found before it are delivered all the same.
     @discardableResult
     public func synchronize(
         _ reason: SyncReason = .manual
@@ -236,14 +218,12 @@ public actor WakeClient {
         return outcome
     }
 
-    /// Asks the client that `run` keeps alive for one cycle, and returns at once: for platform
-    /// pushes, from any thread.
+    /// Requests one cycle of `run`, from any thread, and returns at once. Called before `run`, it
+    /// is kept until then. To wait for the outcome, call `synchronize(_:)` instead.
     ///
-    /// Any number of calls before that cycle begins is one call, and calls while a cycle runs ask
-    /// for exactly one more. `push` and `wake` wait at random for up to the spread, and are dropped
-    /// while the publisher has wakes paused or after `unregister`; the other reasons begin at once.
-    /// Called before `run`, it is kept until then. To wait for the outcome, or to check without
-    /// `run`, call `synchronize(_:)` instead.
+    /// All calls before that cycle begins are one call, and calls while a cycle runs ask for one
+    /// more. `push` and `wake` wait at random for up to the spread, and are dropped while the
+    /// publisher has wakes paused or after `unregister`; the other reasons begin at once.
     public nonisolated func wake(_ reason: SyncReason = .push) { wakes.add(reason) }
 
     /// Checks what is retained again if the app has more to search for since the last time: the
@@ -256,17 +236,16 @@ public actor WakeClient {
 
     // MARK: Registration
 
-    /// Registers this push token with the service under this client's instance token: stores that
-    /// as desired, and tries once. `run` keeps trying, and renews.
+    /// Stores this push token as desired, and tries once to register it with the service under this
+    /// client's instance token. `run` keeps trying, and renews.
     public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
         try registration.register(token)
         try await registration.reconcile()
         return try registration.state()
     }
 
-    /// Erases what the service holds about this client: stores that as desired, and tries once.
-    /// `run` keeps trying; once the service acknowledged it, no byte of the instance token is left
-    /// on this device.
+    /// Stores as desired that the service holds nothing about this client, and tries once. `run`
+    /// keeps trying; once acknowledged, no byte of the instance token is left on this device.
     public func unregister() async throws(ClientError) -> RegistrationState {
         try registration.unregister()
         try await registration.reconcile()
@@ -290,8 +269,8 @@ public actor WakeClient {
     }
 
     /// Erases everything about this profile: state, cache, evidence.
-    /// - Parameter force: also when the service may still hold a registration that could then
-    ///   never be erased by its owner; without it that is refused as `stillRegistered`.
+    /// - Parameter force: also when the service may still hold a registration, which could then
+    ///   never be erased; without it that is refused as `stillRegistered`.
     public func erase(force: Bool = false) async throws(ClientError) {
         try await runner.exclusively { () async throws(ClientError) in
             let desired = try registration.desired()

@@ -73,12 +73,12 @@ package enum Limits {
 
     // MARK: Broadcasts
 
-    /// Rows that a broadcast reads at once: a millisecond of opening between two checkpoints.
-    package static let walkRows = 512
-    /// Wake-ups in flight beyond what keeps the gateways busy: about 1 KiB of memory each.
-    package static let unsettledWakeUps = 4096
-    /// Push tokens remembered during a broadcast, 12 to 24 bytes each: 1 GiB for 44 million.
-    package static let seenTokens = 64_000_000
+    /// Rows that a run reads at once: a millisecond of decryption, without a write in between.
+    package static let scanRows = 512
+    /// Wake-ups of a run in flight, beyond what keeps its gateways busy: 1 KiB of memory each.
+    package static let wakeUpsInFlight = 4096
+    /// Push tokens of a run remembered at most, 12 to 24 bytes each: 1 GiB for 44 million and more.
+    package static let deduplicatedTokens = 64_000_000
 
     // MARK: Relay
 

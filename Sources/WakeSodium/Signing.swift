@@ -47,8 +47,7 @@ package struct VerifyingKey: Sendable, Hashable {
     /// 32 bytes.
     package let bytes: [UInt8]
 
-    /// - Returns: nil unless 32 bytes that are a point of full order (no signature fits every
-    ///   message).
+    /// - Returns: nil unless 32 bytes that are a point of full order.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         Sodium.start()

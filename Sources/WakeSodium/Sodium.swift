@@ -18,8 +18,7 @@ package enum Sodium {
     }
 }
 
-// libsodium declares its pointers non-null even where a length of 0 means that they are not
-// followed.
+// libsodium declares its pointers non-null, also where a length of 0 means that none is followed.
 
 extension Span where Element == UInt8 {
     @safe func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {

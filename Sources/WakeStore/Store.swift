@@ -97,9 +97,8 @@ package final class Store: Sendable {
 
     // MARK: Rotation
 
-    /// Drops the previous generation, makes the current one previous and begins a new one: rows are
-    /// erased in slices, keys and roles change, the database is compacted. Repeatable after any
-    /// end.
+    /// Drops the previous generation, makes the current one previous and begins a new one. To begin
+    /// again after an interruption is always right.
     package func rotate() async -> RotationOutcome {
         await withCheckedContinuation { waiter in rotate { waiter.resume(returning: $0) } }
     }
@@ -119,8 +118,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// Estimates what is stored, and sets the counters.
-    /// - Returns: nil when the files cannot be read.
+    /// Estimates what is stored, and sets the counters; nil when the files cannot be read.
     package func survey() async -> StoreSurvey? {
         await withCheckedContinuation { waiter in survey { waiter.resume(returning: $0) } }
     }
@@ -157,19 +155,12 @@ private struct WriterThread: Sendable {
     func run() {
         do throws(StoreOpenError) {
             let lock = try StoreLock(configuration)
-            let refusal = withExtendedLifetime(lock) { serve() }
-            if let refusal { throw refusal }
+            try withExtendedLifetime(lock) { () throws(StoreOpenError) in
+                let writer = try Writer(configuration, counters: counters)
+                opening.report(nil)
+                writer.run(mailbox, posted: posted)
+            }
         } catch { opening.report(error) }
-    }
-
-    /// - Returns: the reason why it could not be opened; otherwise it is closed again.
-    private func serve() -> StoreOpenError? {
-        do throws(StoreOpenError) {
-            let writer = try Writer(configuration, counters: counters)
-            opening.report(nil)
-            writer.run(mailbox, posted: posted)
-            return nil
-        } catch { return error }
     }
 }
 

@@ -8,8 +8,7 @@ package struct StoreConfiguration: Sendable {
     /// The file with the master keys, mode 0600, outside `dataDirectory`. nil: keys in memory only,
     /// and an empty database at every start.
     package var keyFile: String?
-    /// Pages of 4 KiB that registrations may fill; deletes and renewals have `Limits.headroomPages`
-    /// more.
+    /// Pages of 4 KiB for registrations; deletes and renewals have `Limits.headroomPages` more.
     package var maxPages = 2_621_440
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes

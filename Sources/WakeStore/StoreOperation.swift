@@ -14,8 +14,7 @@ package enum StoreAnswer: Sendable, Equatable {
     case stored(StoredRegistration?)
     /// No room for another registration. Nothing was stored.
     case full
-    /// The files cannot be written or read now; the operation may have taken effect and may be
-    /// repeated.
+    /// The files cannot be used now; the operation may have taken effect and may be repeated.
     case unavailable
     /// Too many operations wait already. Nothing was done.
     case overloaded

@@ -90,8 +90,7 @@ public actor UnifiedPushConnector {
         return machine.trouble.map { .failing($0) } ?? .registering
     }
 
-    /// The distributors of this desktop, by name.
-    /// - Throws: `noBus`.
+    /// The distributors of this desktop, by name; throws `noBus`.
     public static func distributors() async throws(UnifiedPushError) -> [Distributor] {
         do throws(BusError) {
             let bus = try await BusConnection.session()

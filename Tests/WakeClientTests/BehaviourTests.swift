@@ -196,7 +196,7 @@ struct BehaviourTests {
             world.network.fail(.registration, with: .network(code: 7))
             #expect(try await client.unregister() == .unregistering(failure: .network))
             #expect(try await client.synchronize(.push) == .ignored)
-            #expect(world.looks.isEmpty)
+            #expect(world.headFetches.isEmpty)
             return instance
         }
         world.network.fail(.registration, with: nil)

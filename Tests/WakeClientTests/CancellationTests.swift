@@ -100,8 +100,8 @@ struct CancellationTests {
         } _: { world, client, jobs in
             let started = world.time.now
             try await world.live(client, for: .seconds(20_000))
-            #expect(world.looks.contains { $0 >= started && $0 < started + .seconds(2) })
-            #expect(world.looks.count { $0 > started } > 2, "polling, \(jobs)")
+            #expect(world.headFetches.contains { $0 >= started && $0 < started + .seconds(2) })
+            #expect(world.headFetches.count { $0 > started } > 2, "polling, \(jobs)")
             #expect(await client.status.registration == .registered, "\(jobs)")
             #expect(world.handler.matches.count == 1, "\(jobs)")
         }

@@ -104,7 +104,7 @@ struct DailyQuotaTests {
                 #expect(budget.bytes >= came)
                 now += Int64.random(in: 0...20_000, using: &random)
                 if Bool.random(using: &random) {
-                    budget.settle(
+                    budget.charge(
                         reserved: reserved, received: received, isFruitless: false, at: now,
                         signed: nil)
                     if budget.day != day { came = received }
@@ -129,7 +129,7 @@ struct DailyQuotaTests {
                     let reserved = budget.reserve(share, most: Self.most)
                     let received = min(share.bytes, size - there)
                     there += received
-                    budget.settle(
+                    budget.charge(
                         reserved: reserved, received: received, isFruitless: false,
                         at: Self.noon + days * Self.day, signed: nil)
                 }

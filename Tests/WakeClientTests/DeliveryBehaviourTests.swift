@@ -18,8 +18,8 @@ extension BehaviourTests {
         let (configuration, environment) = (world.configuration(), world.environment)
         world.feed.tamper { path, _ in
             guard path != "head" else { return nil }
-            let visit = try? ProfileAccess(configuration, environment: environment)
-            let sequence = (try? visit?.status().sequence) ?? .max
+            let access = try? ProfileAccess(configuration, environment: environment)
+            let sequence = (try? access?.status().sequence) ?? .max
             seen.withLock { $0.append(sequence) }
             return nil
         }

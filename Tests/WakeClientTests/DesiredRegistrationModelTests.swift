@@ -16,7 +16,7 @@ struct DesiredRegistrationModelTests {
             for _ in 0..<120 { try life.step() }
             let mostRows = life.mostRows
             #expect(mostRows <= 1, "seed \(seed)")
-            let waited = try life.settle()
+            let waited = try life.runUntilStable()
             // A second for what is rounded up.
             #expect(waited <= 6 * 3600 + 1, "seed \(seed)")
             #expect(life.isSettled || life.isForgotten, "seed \(seed)")
@@ -73,7 +73,7 @@ private struct Life {
         }
     }
 
-    /// As `StateDatabase.supersede`.
+    /// As `StateDatabase.replaceRegistration`.
     private mutating func supersede(_ text: [UInt8]?) throws {
         wanted = text
         guard desired != nil || text != nil else { return }
@@ -145,7 +145,7 @@ private struct Life {
 
     /// No fault from here on.
     /// - Returns: seconds until the service has what was desired.
-    mutating func settle() throws -> Int64 {
+    mutating func runUntilStable() throws -> Int64 {
         flight = nil
         mayRegister = true
         let start = now

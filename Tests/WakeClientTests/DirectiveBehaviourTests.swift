@@ -12,11 +12,11 @@ extension BehaviourTests {
     }
 
     /// Looks caused by a wake now.
-    private static func looksAfterWake(_ world: World, _ client: WakeClient) async throws -> Int {
-        let before = world.looks.count
+    private static func fetchesAfterWake(_ world: World, _ client: WakeClient) async throws -> Int {
+        let before = world.headFetches.count
         world.network.broadcast(World.event(try world.feed.head.sequence + 1))
         await world.time.sleep(.seconds(5))
-        return world.looks.count - before
+        return world.headFetches.count - before
     }
 
     @Test("remote flags: paused ignores wakes for 72 hours at most, and nothing but wakes")
@@ -30,22 +30,22 @@ extension BehaviourTests {
                 #expect(try await client.register(Self.pushToken()) == .registered)
                 try world.feed.publish([Self.secret])
                 for _ in 0..<70 {
-                    #expect(try await Self.looksAfterWake(world, client) == 0)
+                    #expect(try await Self.fetchesAfterWake(world, client) == 0)
                     #expect(try await client.synchronize(.push) == .ignored)
                     await world.time.sleep(.seconds(3590))
                 }
                 // Polled all the while.
                 #expect(world.handler.matches.count == 1)
-                #expect(world.looks.count > 40)
+                #expect(world.headFetches.count > 40)
                 // From when it was signed last: the publication signed it again.
                 await world.time.sleep(.seconds(5 * 3600))
-                #expect(try await Self.looksAfterWake(world, client) >= 1)
+                #expect(try await Self.fetchesAfterWake(world, client) >= 1)
                 // Signed again, it holds again.
                 try world.feed.resign(Self.settings(.paused, pause: 7200, poll: 3600))
                 await world.time.sleep(.seconds(5401))
-                #expect(try await Self.looksAfterWake(world, client) == 0)
+                #expect(try await Self.fetchesAfterWake(world, client) == 0)
                 await world.time.sleep(.seconds(7200))
-                #expect(try await Self.looksAfterWake(world, client) >= 1)
+                #expect(try await Self.fetchesAfterWake(world, client) >= 1)
             }
         }
     }
@@ -65,12 +65,12 @@ extension BehaviourTests {
                 #expect(try await client.register(Self.pushToken(Self.other)) == .suspended)
                 await world.time.sleep(.seconds(5 * 86_400))
                 #expect(world.service.puts == puts, "not renewed either")
-                #expect(try await Self.looksAfterWake(world, client) >= 1)
+                #expect(try await Self.fetchesAfterWake(world, client) >= 1)
                 #expect(try await client.unregister() == .none)
                 #expect(world.service.rows.isEmpty)
                 #expect(try await client.register(Self.pushToken(Self.other)) == .suspended)
                 try world.feed.resign(Self.settings())
-                #expect(try await Self.looksAfterWake(world, client) >= 1)
+                #expect(try await Self.fetchesAfterWake(world, client) >= 1)
                 #expect(world.service.rows == [Self.other])
             }
         }
@@ -85,7 +85,7 @@ extension BehaviourTests {
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(60))
             #expect(try await client.register(Self.pushToken()) == .registered)
-            // Published and retired between two looks, and the network drops the first fetch.
+            // Published and retired between two cycles, and the network drops the first fetch.
             try world.feed.publish([Self.secret])
             try world.feed.resign(Self.settings(.retired))
             world.feed.tamper { path, bytes in
@@ -179,7 +179,7 @@ extension BehaviourTests {
                         #expect(await client.status.isRetired == false)
                         let state = try await client.register(Self.pushToken())
                         #expect(state == .registered)
-                        #expect(try await Self.looksAfterWake(world, client) >= 1)
+                        #expect(try await Self.fetchesAfterWake(world, client) >= 1)
                         #expect(try await client.unregister() == .none)
                     }
                 }

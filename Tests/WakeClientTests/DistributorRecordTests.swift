@@ -82,11 +82,11 @@ struct DistributorRecordTests {
         try world.time.run {
             let client = try world.client()
             let record = try await client.distributor(named: Self.name)
-            let visit = try ProfileAccess(world.configuration(), environment: world.environment)
-            #expect(try visit.distributor() == record && (try visit.pushService()) == nil)
+            let access = try ProfileAccess(world.configuration(), environment: world.environment)
+            #expect(try access.distributor() == record && (try access.pushService()) == nil)
             #expect(try await client.adopt(try Self.endpoint(1), from: record) == .new)
-            #expect(try visit.pushService() == .webPush)
-            try visit.setDesired(nil)
+            #expect(try access.pushService() == .webPush)
+            try access.setDesired(nil)
             #expect(try await client.adopt(try Self.endpoint(1), from: record) == .unwanted)
         }
     }

@@ -77,7 +77,7 @@ struct HandedWakeTests {
     }
 
     @Test("a push that finds nothing new runs one more cycle, when the caches have let go")
-    func looksAgain() throws {
+    func fetchesAgain() throws {
         let world = try world()
         try world.time.run {
             let client = try world.client()

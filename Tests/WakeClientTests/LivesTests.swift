@@ -15,7 +15,7 @@ struct LivesTests {
         for seed in LongForm.seeds(40, long: 5000) {
             let life = try ClientLife(seed: seed)
             for _ in 0..<4 { try life.process() }
-            try life.settle()
+            try life.runUntilStable()
             #expect(life.world.service.mostRows <= 1, "seed \(seed)")
             let rows = life.world.service.rows
             let isAsDesired = life.desiredTokens.contains(rows.first)
@@ -142,7 +142,7 @@ private final class ClientLife: Sendable {
     }
 
     /// No fault from here on: as long as a renewal takes at most.
-    func settle() throws {
+    func runUntilStable() throws {
         world.service.answerTruly()
         world.network.failEverything(with: nil)
         if !isRetired { try order([]) }

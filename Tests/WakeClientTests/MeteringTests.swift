@@ -56,9 +56,9 @@ struct MeteringTests {
                         == .metered(batches: 0, matches: 0, waiting: 2, until: midnight))
             }
             #expect(batches(world).count == requests)
-            let visit = try ProfileAccess(
+            let access = try ProfileAccess(
                 metered(world, 360_000), environment: world.environment)
-            #expect(try visit.status().batchesWaiting == 2)
+            #expect(try access.status().batchesWaiting == 2)
             world.time.setWall(by: Self.day)
             let rest = try await client.synchronize()
             #expect(rest == .checked(batches: 2, matches: 1), "\(rest)")

@@ -28,6 +28,9 @@ struct StateMachineTests {
         #expect(PollSchedule.interval(pollSeconds: .max, random: 0.1) == .seconds(86_400))
     }
 
+    private static let checked = Result<SyncOutcome, ClientError>.success(
+        .checked(batches: 1, matches: 0))
+
     @Test("a schedule never runs two cycles, and serves every wake with a cycle begun after it")
     func schedule() {
         let time = SimulatedTime(seed: 5)
@@ -56,7 +59,7 @@ struct StateMachineTests {
                 default:
                     if let served = running {
                         schedule.end(
-                            .advanced, served: served, at: now, cache: .zero, spread: .zero,
+                            Self.checked, served: served, at: now, cache: .zero, spread: .zero,
                             random: 0)
                         running = nil
                     }
@@ -64,7 +67,7 @@ struct StateMachineTests {
             }
             if let served = running {
                 schedule.end(
-                    .advanced, served: served, at: now, cache: .zero, spread: .zero, random: 0)
+                    Self.checked, served: served, at: now, cache: .zero, spread: .zero, random: 0)
             }
             // Whatever came after the last beginning is still asked for.
             if let lastWake, lastWake > (lastBegin ?? .zero) {
@@ -80,18 +83,18 @@ struct StateMachineTests {
     func scheduleBehind() {
         var schedule = CycleSchedule()
         schedule.request(.init(hint: 9), at: .zero)
-        var looks = 0
+        var cycles = 0
         var now = Duration.zero
         while let start = schedule.nextStart {
             now = start
             guard let request = schedule.begin(at: now) else { break }
             #expect(request.hint == 9)
-            looks += 1
+            cycles += 1
             schedule.end(
-                .behind, served: request, at: now, cache: .seconds(30), spread: .seconds(60),
-                random: 0.5)
+                .success(.behind), served: request, at: now, cache: .seconds(30),
+                spread: .seconds(60), random: 0.5)
         }
-        #expect(looks == 5)
+        #expect(cycles == 5)
         #expect(now == .seconds(240))
     }
 
@@ -116,17 +119,17 @@ struct StateMachineTests {
     @Test("a pause is counted from when it was first seen, and holds 72 hours at most")
     func pause() {
         let settings = FeedSettings(flags: .paused, pauseSeconds: .max)
-        let orders = FeedDirectives(settings: settings, seen: 1000)
+        let directives = FeedDirectives(settings: settings, seen: 1000)
         let end: Int64 = 1000 + 72 * 3600
-        #expect(orders.pausedUntil(now: 1000) == end)
-        #expect(orders.pausedUntil(now: end) == nil)
-        #expect(orders.pausedUntil(now: 999) == nil)
+        #expect(directives.pausedUntil(now: 1000) == end)
+        #expect(directives.pausedUntil(now: end) == nil)
+        #expect(directives.pausedUntil(now: 999) == nil)
         #expect(FeedDirectives().pausedUntil(now: 5) == nil)
     }
 
     @Test("silence is a warning at two and at seven days, each once, and a head ends it")
     func silence() {
-        var watch = FeedHealth(start: 0)
+        var watch = FeedHealth(verified: 0)
         let day: Int64 = 86_400
         #expect(watch.silence(now: 2 * day - 1) == nil)
         #expect(watch.silence(now: 2 * day) == .silence(days: 2))

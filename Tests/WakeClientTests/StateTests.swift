@@ -147,19 +147,19 @@ struct StateTests {
             let client = try world.client()
             try await world.live(client, for: .seconds(7200)) {
                 await world.time.sleep(.seconds(10))
-                let visit = try ProfileAccess(
+                let access = try ProfileAccess(
                     world.configuration(), environment: world.environment)
-                #expect(try visit.registration() == .none)
-                try visit.setDesired(try .init(.fcm, text: token))
-                #expect(try visit.registration() == .registering(failure: nil))
+                #expect(try access.registration() == .none)
+                try access.setDesired(try .init(.fcm, text: token))
+                #expect(try access.registration() == .registering(failure: nil))
                 // The bell rings outside of simulated time; what it does is done here.
                 try await client.reconcile()
-                #expect(try visit.registration() == .registered)
-                #expect(try await visit.storedRegistration().row?.token.text() == token)
-                #expect(try visit.status().registration == .registered)
-                try visit.setDesired(nil)
+                #expect(try access.registration() == .registered)
+                #expect(try await access.storedRegistration().row?.token.text() == token)
+                #expect(try access.status().registration == .registered)
+                try access.setDesired(nil)
                 try await client.reconcile()
-                #expect(try visit.registration() == .none)
+                #expect(try access.registration() == .none)
             }
         }
         #expect(world.service.rows.isEmpty)

@@ -30,7 +30,7 @@ extension BehaviourTests {
         try beside(world) { client in
             await world.time.sleep(.seconds(1000))
             let sequence = try world.feed.publish([Self.secret])
-            let before = world.looks.count
+            let before = world.headFetches.count
             if isOffline { world.network.fail(.feed, with: .network(code: 7)) }
             world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(20)) }
             let pushes = Task(executorPreference: world.time.tasks) {
@@ -47,7 +47,7 @@ extension BehaviourTests {
             }
             await pushes.value
             // Failures back off; what they ask for by themselves comes later.
-            #expect((1...(isOffline ? 4 : 2)).contains(world.looks.count - before))
+            #expect((1...(isOffline ? 4 : 2)).contains(world.headFetches.count - before))
             world.network.fail(.feed, with: nil)
             await world.time.sleep(.seconds(7200))
         }
@@ -61,7 +61,7 @@ extension BehaviourTests {
         try beside(world) { client in
             await world.time.sleep(.seconds(1000))
             world.feed.tamper { _, bytes in .init(body: bytes, delay: .seconds(4)) }
-            let before = world.looks.count
+            let before = world.headFetches.count
             var sequence: UInt64 = 0
             var published = Duration.zero
             for tick in 0..<6000 {
@@ -73,7 +73,7 @@ extension BehaviourTests {
                 await world.time.sleep(.milliseconds(10))
             }
             // One after the other, all the time, and none cut short.
-            #expect((13...16).contains(world.looks.count - before))
+            #expect((13...16).contains(world.headFetches.count - before))
             let told = try #require(world.handler.times.first)
             // What runs does not know it yet; the next one does: two heads and the batch.
             #expect(told - published <= .seconds(12) + .milliseconds(200))
@@ -89,11 +89,11 @@ extension BehaviourTests {
         try beside(world) { client in
             await world.time.sleep(.seconds(1000))
             let sequence = try world.feed.publish([Self.secret])
-            let before = world.looks.count
+            let before = world.headFetches.count
             world.network.broadcast(World.event(sequence))
             _ = try await client.synchronize(.push)
             await world.time.sleep(.seconds(200))
-            #expect(world.looks.count - before == 1)
+            #expect(world.headFetches.count - before == 1)
         }
     }
 
@@ -123,26 +123,26 @@ extension BehaviourTests {
         let alone = try World(settings: FeedSettings(pollSeconds: 86_400, spreadSeconds: 0))
         try beside(alone, .poll) { _ in
             await alone.time.sleep(.seconds(1))
-            #expect(alone.looks.count == 1)
+            #expect(alone.headFetches.count == 1)
         }
         let world = try World(settings: FeedSettings(pollSeconds: 86_400, spreadSeconds: 0))
         try world.feed.publishCover()
         try beside(world) { _ in
             await world.time.sleep(.seconds(5))
             // One for the start; the stream's first event came before it had ended.
-            #expect((1...2).contains(world.looks.count))
-            #expect(world.looks.first.map { $0 < .milliseconds(100) } == true)
-            let start = world.looks.count
+            #expect((1...2).contains(world.headFetches.count))
+            #expect(world.headFetches.first.map { $0 < .milliseconds(100) } == true)
+            let start = world.headFetches.count
             await world.time.sleep(.seconds(1000))
-            #expect(world.looks.count == start)
+            #expect(world.headFetches.count == start)
             world.time.suspend(for: .seconds(3 * 3600))
             // Noticed when the nap is over that the machine fell asleep in.
             await world.time.sleep(.seconds(301))
-            #expect(world.looks.count == start + 1)
+            #expect(world.headFetches.count == start + 1)
             await world.time.sleep(.seconds(1000))
             world.network.dropStreams()
             await world.time.sleep(.seconds(60))
-            #expect(world.looks.count == start + 2)
+            #expect(world.headFetches.count == start + 2)
         }
     }
 
@@ -155,12 +155,12 @@ extension BehaviourTests {
             let world = try World(seed: UInt64(asked), settings: settings)
             try world.feed.publishCover()
             try beside(world) { _ in
-                for _ in 0..<720 where world.looks.count < 500 {
+                for _ in 0..<720 where world.headFetches.count < 500 {
                     await world.time.sleep(.seconds(3600))
                 }
             }
-            let looks = world.looks.drop { $0 < .seconds(10) }
-            let gaps = zip(looks, looks.dropFirst()).map { $1 - $0 }
+            let headFetches = world.headFetches.drop { $0 < .seconds(10) }
+            let gaps = zip(headFetches, headFetches.dropFirst()).map { $1 - $0 }
             #expect(gaps.count >= 28)
             for gap in gaps {
                 #expect(gap > .seconds(shortest - 1) && gap < .seconds(longest + 2), "\(asked)")
@@ -177,17 +177,17 @@ extension BehaviourTests {
             await world.time.sleep(.seconds(100))
             for (asked, kept) in [(3000, 3000), (20_000, 20_000), (999_999, 21_600)] {
                 world.feed.tamper { _, _ in .init(status: 503, retryAfter: asked) }
-                let before = world.looks.count
+                let before = world.headFetches.count
                 var refused = Duration.zero
                 for _ in 0..<300 {
                     world.network.broadcast(World.event(9))
                     await world.time.sleep(.seconds(100))
-                    guard world.looks.count > before else { continue }
-                    if refused == .zero { refused = try #require(world.looks.last) }
+                    guard world.headFetches.count > before else { continue }
+                    if refused == .zero { refused = try #require(world.headFetches.last) }
                     world.feed.tamper(nil)
-                    if world.looks.count > before + 1 { break }
+                    if world.headFetches.count > before + 1 { break }
                 }
-                let next = world.looks[before + 1]
+                let next = world.headFetches[before + 1]
                 #expect(next - refused >= .seconds(kept))
                 #expect(next - refused <= .seconds(kept + 200))
             }
@@ -211,7 +211,7 @@ extension BehaviourTests {
                     await world.time.sleep(.seconds(601))
                 }
             }
-            waits.append(try #require(world.looks.last) - .seconds(1000))
+            waits.append(try #require(world.headFetches.last) - .seconds(1000))
         }
         #expect(waits.allSatisfy { $0 >= .zero && $0 <= .seconds(601) })
         // Evenly: a quarter of them in each quarter, give or take.

@@ -84,10 +84,10 @@ struct WakeTests {
             await world.time.sleep(.seconds(100))
             #expect(world.handler.matches.count == 1)
             world.feed.tamper { path, _ in path == "head" ? .init(body: old) : nil }
-            let looks = heads(world).count
+            let headFetches = heads(world).count
             world.network.broadcast(World.event(sequence + 5))
             await world.time.sleep(.seconds(3000))
-            #expect(heads(world).count - looks <= 12)
+            #expect(heads(world).count - headFetches <= 12)
             running.cancel()
             _ = await running.result
         }

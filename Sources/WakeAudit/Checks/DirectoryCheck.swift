@@ -50,16 +50,12 @@ struct DirectoryCheck {
         if sibling == name + "-journal" { return findings.note(.journal) }
         if sibling == name + "-wal" {
             findings.note(.logNotEmpty, if: status.size > 0)
-        } else if !isDeclared(sibling) {
+        } else if !policy.siblings.contains(where: { sibling == $0 || sibling == $0 + ".tmp" }) {
+            // Neither a file of the service's state nor one that awaits its rename.
             return findings.note(.strayFile)
         }
         guard status.isRegular else { return findings.note(.siblingKind) }
         findings.note(.siblingMode, if: status.mode != policy.fileMode)
         findings.note(.siblingOwner, if: status.owner != directory.owner)
-    }
-
-    /// A file of the service's state, also under the name that it has until its rename.
-    private func isDeclared(_ sibling: String) -> Bool {
-        policy.siblings.contains { sibling == $0 || sibling == $0 + ".tmp" }
     }
 }

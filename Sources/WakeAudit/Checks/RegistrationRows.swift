@@ -20,7 +20,8 @@ struct RegistrationRows: RecordReader {
 
     mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {
         count += 1
-        guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload)
+        guard isWhole, payload.count == form.payloadCount,
+            payload.extracting(0..<form.header.count).equals(form.header)
         else { return noteForm(payload, isWhole, &findings) }
         var start = form.header.count
         for index in columns.indices {
@@ -37,10 +38,6 @@ struct RegistrationRows: RecordReader {
         // Not the first eight bytes: what is hidden in a nonce is looked for elsewhere.
         if last.count >= 16 { nonces.append(last.number64(at: 8)) }
         opening?.check(id: id, sealed: last, &findings)
-    }
-
-    private func hasDeclaredHeader(_ payload: Span<UInt8>) -> Bool {
-        payload.extracting(0..<form.header.count).equals(form.header.span)
     }
 
     /// memcmp order (sqlite.org/fileformat2.html §2.3)

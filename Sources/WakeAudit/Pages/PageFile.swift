@@ -28,8 +28,7 @@ struct PageFile {
         try mapError(AuditFailure.file, file.read(at: offset, count: count))
     }
 
-    /// SHA-256 of the whole file.
-    /// - Parameter progress: called with the share done, in thousandths.
+    /// SHA-256 of the whole file; `progress` is called with the share done, in thousandths.
     func hash(_ progress: (Int) -> Void) throws(AuditFailure) -> [UInt8] {
         var hash = SHA256()
         var offset = 0

@@ -18,8 +18,7 @@ struct PageSlack {
     let form: RecordLayout
     let pageCount: UInt32
 
-    /// Counts what does not belong there.
-    /// - Parameter bytes: a page of a tree without rowids.
+    /// Counts what does not belong there, in a page of a tree without rowids.
     func check(
         _ page: BTreePage, _ bytes: Span<UInt8>, isRoot: Bool, _ findings: inout AuditFindings
     ) {
@@ -69,18 +68,14 @@ struct PageSlack {
         let places = (1...capacity).map { form.pageSize - size * $0 }
         let pointersEnd = (isLeaf ? 8 : 12) + 2 * capacity
         for place in stride(from: gap.lowerBound, to: min(pointersEnd, gap.upperBound), by: 2)
-        where places.contains(bytes.span.number16(at: place)) { clear(&bytes, place, 2) }
+        where places.contains(bytes.span.number16(at: place)) { bytes.wipe(place..<place + 2) }
         for place in places where gap.contains(place) {
             let next = bytes.span.number16(at: place)
             let count = bytes.span.number16(at: place + 2)
             let isLink = next == 0 || next > place && places.contains(next)
             if isLink, count > 0, count % size == 0, count / size <= capacity {
-                clear(&bytes, place, 4)
+                bytes.wipe(place..<place + 4)
             }
         }
-    }
-
-    private func clear(_ bytes: inout [UInt8], _ place: Int, _ count: Int) {
-        for index in place..<place + count { bytes[index] = 0 }
     }
 }

@@ -15,7 +15,7 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
         case webPush = "webpush"
     }
 
-    /// A refusal of bytes that are no push token.
+    /// A fault of a text that is no push token.
     public enum Fault: Error, Sendable, Equatable {
         /// Longer than the service stores.
         case tooLong
@@ -25,12 +25,10 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
 
     let wire: PushToken
 
-    /// The token as text: hexadecimal for Apple, the characters themselves for Google, the
-    /// endpoint's https URL for Web Push.
+    /// The token as text: hexadecimal for Apple, as it is for Google, an https URL for Web Push.
     public init(_ service: Service, text: [UInt8]) throws(Fault) {
-        guard let kind = PushService(word: Array(service.rawValue.utf8).span) else {
-            throw .malformed
-        }
+        let word = Array(service.rawValue.utf8)
+        guard let kind = PushService(word: word.span) else { throw .malformed }
         do {
             wire = try PushToken(service: kind, text: text.span)
         } catch {
@@ -48,9 +46,7 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
         }
     }
 
-    init(_ wire: PushToken) {
-        self.wire = wire
-    }
+    init(_ wire: PushToken) { self.wire = wire }
 
     /// The text as given, for showing to the person it belongs to.
     public func text() -> [UInt8] { wire.text().copy() }

@@ -1,7 +1,7 @@
 public import WakeSystem
 
-/// The addresses of the feed and the service, and the directories of one profile. Profiles share
-/// nothing: give each its own directories.
+/// The addresses of the feed and the service, and the directories of one profile. Each profile
+/// needs its own directories.
 public struct ClientConfiguration: Sendable, Redacted {
     /// The way wakes arrive.
     public enum Channel: Sendable, Equatable {
@@ -12,7 +12,7 @@ public struct ClientConfiguration: Sendable, Redacted {
     }
 
     /// A SOCKS5 proxy that also resolves names, such as Tor. Registration, feed and stream use
-    /// credentials of their own, hence circuits of their own.
+    /// separate credentials, hence separate circuits.
     public struct Proxy: Sendable, Equatable {
         /// Host name or address.
         public var host: String
@@ -42,7 +42,7 @@ public struct ClientConfiguration: Sendable, Redacted {
     public var proxy: Proxy?
     /// The limit of bytes of heads and batches for each day (UTC), at least 262,144; nil for none.
     /// The head is always fetched; a batch that does not fit is continued another day. Not counted
-    /// are the overhead of TLS and HTTP, the event stream and registrations, which are small.
+    /// are the overhead of TLS and HTTP, the event stream and registrations.
     public var dailyByteBudget: Int?
     /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
     public var cacheCapacity: Int
@@ -51,8 +51,7 @@ public struct ClientConfiguration: Sendable, Redacted {
     public init(
         feed: String, feedKey: String, service: String? = nil, channel: Channel = .poll,
         stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
-        dailyByteBudget: Int? = nil,
-        cacheCapacity: Int = 64 << 20
+        dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20
     ) {
         self.feed = feed
         self.feedKey = feedKey
@@ -64,18 +63,13 @@ public struct ClientConfiguration: Sendable, Redacted {
         self.dailyByteBudget = dailyByteBudget
         self.cacheCapacity = cacheCapacity
     }
-}
 
-extension ClientConfiguration {
     /// Checks it as a client does, without making anything.
     /// - Throws: `configuration`.
-    public func check() throws(ClientError) {
-        _ = try ServiceAddresses(self)
-    }
+    public func check() throws(ClientError) { _ = try ServiceAddresses(self) }
 }
 
-/// The configuration of a client with a `DataSource` of the app's own. Profiles share nothing: give
-/// each its own directory.
+/// The configuration of a client with a `DataSource`. Each profile needs its own directory.
 public struct SourceConfiguration: Sendable, Redacted {
     /// A directory for this profile alone; made with mode 0700 when it is not there.
     public var stateDirectory: String
@@ -87,11 +81,9 @@ public struct SourceConfiguration: Sendable, Redacted {
     public var proxy: ClientConfiguration.Proxy?
     /// The mean time between two polls, clamped to 15 minutes to 24 hours.
     public var pollInterval: Duration
-    /// The upper bound of the random wait after a wake that comes to all clients at once; up to an
-    /// hour.
+    /// The upper bound of the random wait after a wake that comes to all clients; up to an hour.
     public var spread: Duration
-    /// The time for which a delivered match is remembered after the source last brought it. Brought
-    /// later than that, it is delivered again.
+    /// The time for which a delivered match is remembered after the source last brought it.
     public var retention: Duration
     /// The time limit of one call of the source.
     public var timeLimit: Duration

@@ -36,9 +36,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case protocolViolation
     /// There is no instance token: nothing was ever registered, or it is all unregistered.
     case notRegistered
-    /// The service has no way to wake this push token: it does not serve this push service, or not
-    /// the host of this endpoint. Only its operator can change that; the registration stays desired
-    /// and is tried again after hours. Event stream and polling work all the same.
+    /// The service does not serve this push service, or not the host of this endpoint. The
+    /// registration stays desired and is tried again after hours; stream and polling go on.
     case notServed
     /// The service may still hold a registration: unregister first.
     case stillRegistered
@@ -59,8 +58,7 @@ public enum ClientError: Error, Sendable, Equatable {
         case unusable(Int32)
     }
 
-    /// A fault of the app's own source. Matches found before are stored, and the cursor stands
-    /// where it was checked.
+    /// A fault of the app's own source. Matches found before are stored.
     public enum SourceFault: Sendable, Equatable {
         /// It threw.
         case failed
@@ -70,8 +68,7 @@ public enum ClientError: Error, Sendable, Equatable {
         case cursorTooLarge
         /// It said that there is more, and the cursor did not move.
         case stuck
-        /// There was no end to its pages within one cycle (4,096). The next cycle goes on after
-        /// the last one.
+        /// More than 4,096 pages in one cycle. The next one goes on after the last of them.
         case endless
     }
 
@@ -154,6 +151,11 @@ extension ClientError {
         case .cancelled: self = .cancelled
         case .stopped, .protocolViolation: self = .protocolViolation
         }
+    }
+
+    /// The wait that the server asked for.
+    var retryAfter: Duration? {
+        if case .httpStatus(_, let seconds?) = self { .seconds(Int64(seconds)) } else { nil }
     }
 
     /// An answer that captive portals give to a request for a head.

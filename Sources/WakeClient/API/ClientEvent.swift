@@ -1,5 +1,4 @@
-/// An event that the client logs: a closed list. No token, address, digest or secret can be in it,
-/// because no case has a place for one.
+/// An event that the client logs: a closed list, without tokens, addresses, digests or secrets.
 ///
 /// ```swift
 /// var environment = ClientEnvironment.live
@@ -20,8 +19,7 @@ public enum ClientEvent: Sendable, Equatable {
     case cycleEnded(batches: Int)
     /// A cycle failed and is tried again after this many seconds.
     case cycleFailed(ClientError, retrySeconds: Int)
-    /// This many kept batches could not be searched for a secret that was added later: they were
-    /// damaged, and are dropped.
+    /// This many kept batches were damaged and dropped: they are not checked for a later secret.
     case keptBatchesDamaged(Int)
     /// The service acknowledged the registration.
     case registered

@@ -50,8 +50,7 @@ public enum RegistrationState: Sendable, Equatable {
     case none
     /// The service acknowledged the push token.
     case registered
-    /// The push token is on its way; the client keeps trying, across restarts. `failure` is of the
-    /// last attempt.
+    /// The push token is on its way; the client keeps trying. `failure` is of the last attempt.
     case registering(failure: ClientError?)
     /// The erasure is on its way; the client keeps trying, across restarts.
     case unregistering(failure: ClientError?)
@@ -79,8 +78,8 @@ public enum SyncOutcome: Sendable, Equatable {
     case upToDate
     /// New batches were checked. `matches` are those that were not known before.
     case checked(batches: Int, matches: Int)
-    /// As `checked`, and then the day's quota was used up: `waiting` batches are fetched from
-    /// `until` on, seconds since 1970. Nothing is skipped.
+    /// As `checked`, until the day's quota was used up: `waiting` batches are fetched from `until`
+    /// on, seconds since 1970.
     case metered(batches: Int, matches: Int, waiting: Int, until: Int64)
     /// The head is older than the wake said: an edge of a CDN lags behind. Checked again later.
     case behind

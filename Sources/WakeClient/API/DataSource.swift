@@ -2,12 +2,11 @@ public import WakeSystem
 
 /// Data that an app publishes already, in a format of its own, and checks in its own way.
 ///
-/// `WakeClient` does the rest as it does for the signed feed: it wakes and polls, waits at random,
-/// runs one cycle at a time, backs off, stores cursor and matches in one step, delivers every
-/// match until its handler took it, and warns of silence. The source checks what the signed feed
-/// checks by itself: who published the data, and that nothing was taken away or brought back.
+/// `WakeClient` does the rest as it does for the signed feed: wakes, polls, random waits, back-off,
+/// delivery, warnings of silence. The source must check who published the data, and that nothing
+/// was removed or replayed.
 ///
-/// The calls come one at a time, from no particular thread. One that takes longer than
+/// The calls come one at a time, on any thread. One that takes longer than
 /// `SourceConfiguration.timeLimit` is cancelled and fails as `ClientError.source(_:)` `.slow`; one
 /// that ignores cancellation holds up further cycles until it returns, and nothing else.
 ///
@@ -17,34 +16,29 @@ public protocol DataSource: Sendable {
     /// The unit of a check: a file, a part of one, some records.
     associatedtype Batch: Sendable
 
-    /// Fetches what was published after `cursor`, and nothing when nothing was.
-    ///
-    /// The cursor is stored together with the matches of the page: after a crash the same page is
-    /// fetched again.
+    /// Fetches what was published after `cursor`. After a crash the same page is fetched again.
     /// - Parameter cursor: of the last page that was checked; nil the first time.
     /// - Throws: anything; the cycle is then tried again with growing pauses. Of `ClientError`,
     ///   `network`, `tls`, `httpStatus` (whose `retryAfter` is honoured), `truncated`, `tooLarge`
-    ///   and `protocolViolation` are taken as they are; everything else is reported as
+    ///   and `protocolViolation` stay as they are; everything else is reported as
     ///   `ClientError.source(_:)` `.failed`.
     func fetch(after cursor: DataCursor?) async throws -> DataPage<Batch>
 
     /// Checks one batch against what the device knows, without any request.
-    /// - Returns: the matches to deliver. One whose `id` was delivered before is not delivered
-    ///   again.
+    /// - Returns: the matches. One whose `id` was delivered before is not delivered again.
     /// - Throws: as `fetch(after:)`; nothing of the page is stored then.
     func check(_ batch: Batch) async throws -> [Match]
 
-    /// Changes whenever the device has more to search for. When it differs from the value of the
-    /// last time, `recheck()` is called before the next fetch. Keep it across restarts.
-    /// By default it is 0.
+    /// A number that changes whenever the device has more to search for: `recheck()` is then called
+    /// before the next fetch. Keep it across restarts. By default it is 0.
     func generation() async throws -> UInt64
 
-    /// Checks data of the past against what the device knows now. Not called before there is a
-    /// past: while no page was ever checked. A cycle in which it throws goes no further.
+    /// Checks data of the past against what the device knows now. Not called before a page was
+    /// checked. A cycle in which it throws goes no further.
     ///
-    /// By default it finds nothing: old data is never checked against what is added later. Keep
-    /// fetched data for as long as it matters, and check it here. Do not fetch here: the request
-    /// would show that this device has just found something to search for.
+    /// By default it finds nothing. Keep fetched data for as long as it matters, and check it here.
+    /// Do not fetch here: the request would show that this device has just found something to
+    /// search for.
     func recheck() async throws -> [Match]
 }
 
@@ -60,8 +54,8 @@ extension DataSource {
 public struct DataPage<Batch: Sendable>: Sendable {
     /// The new batches in the order in which they are to be checked; may be empty.
     public var batches: [Batch]
-    /// The start of the next fetch. The cursor that was handed in when nothing is new; an empty
-    /// one from a source that always brings everything.
+    /// The start of the next fetch: the same as before when nothing is new, an empty one from a
+    /// source that always brings everything.
     public var cursor: DataCursor
     /// More is there already, and is fetched in the same cycle. The cursor must have moved then.
     public var hasMore: Bool
@@ -83,9 +77,6 @@ public struct DataCursor: Sendable, Hashable, Redacted {
     /// As the app wrote them.
     public let bytes: [UInt8]
 
-    /// A cursor of the app's own making.
     /// - Parameter bytes: at most `maximumByteCount`.
-    public init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
 }

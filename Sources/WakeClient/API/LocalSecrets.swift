@@ -4,8 +4,8 @@ import WakeSystem
 
 /// The secrets that the feed is checked against. They stay with the app and are lent one at a time.
 public protocol LocalSecrets: Sendable {
-    /// Changes whenever a secret is added. When it differs from the value of the last check, the
-    /// retained batches are checked again, without any request. Keep it across restarts.
+    /// A number that changes whenever a secret is added: the retained batches are then checked
+    /// again, without any request. Keep it across restarts.
     func generation() async throws -> UInt64
 
     /// Calls `body` once for every secret: a name of the app's choosing that comes back with a
@@ -17,15 +17,13 @@ public protocol LocalSecrets: Sendable {
 public struct SecretDirectory: LocalSecrets {
     /// A failure to read or change secrets.
     public enum Fault: Error, Sendable, Equatable {
-        /// A name is 1 to 64 letters, digits, dots, hyphens and underscores, and begins with none
-        /// of the last three.
+        /// A name is 1 to 64 of a-z, A-Z, 0-9, `.`, `-`, `_`, and begins with a letter or digit.
         case name
         /// A secret has 16 to 1024 bytes.
         case size
         /// There is one of this name already.
         case exists
-        /// The same bytes are there already, under this name. A match is of the secret and not of
-        /// its name: it would be delivered once, under one of the two.
+        /// The same bytes are there already, under this name: a match is delivered only once.
         case same(as: String)
         /// There is none of this name.
         case missing
@@ -40,9 +38,7 @@ public struct SecretDirectory: LocalSecrets {
     private let path: String
 
     /// The secrets of a profile; they lie in `secrets` below its state directory.
-    public init(stateDirectory: String) {
-        path = stateDirectory + "/secrets"
-    }
+    public init(stateDirectory: String) { path = stateDirectory + "/secrets" }
 
     /// The names, sorted.
     public func names() throws(Fault) -> [String] {
@@ -81,7 +77,11 @@ public struct SecretDirectory: LocalSecrets {
             if !Files.exists(path) { try Files.makeDirectory(path) }
         }
         try check()
-        try refuseSame(secrets)
+        var known: [[UInt8]: String] = [:]
+        try lend { name, bytes in known[Array(copying: bytes)] = name }
+        for (name, secret) in secrets {
+            if let other = known.updateValue(name, forKey: secret) { throw .same(as: other) }
+        }
         var made: [String] = []
         do throws(FileError) {
             // First the files, then the number: a crash in between is secrets found later.
@@ -96,15 +96,6 @@ public struct SecretDirectory: LocalSecrets {
             throw .unusable
         }
         ChangeNotifier.notify(String(path.dropLast("/secrets".count)))
-    }
-
-    /// One secret under two names would be one match of either.
-    private func refuseSame(_ secrets: [(name: String, secret: [UInt8])]) throws(Fault) {
-        var known: [[UInt8]: String] = [:]
-        try lend { name, bytes in known[Array(copying: bytes)] = name }
-        for (name, secret) in secrets {
-            if let other = known.updateValue(name, forKey: secret) { throw .same(as: other) }
-        }
     }
 
     /// Removes a secret; its bytes are overwritten first.

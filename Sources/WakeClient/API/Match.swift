@@ -4,8 +4,7 @@ public import WakeSystem
 
 /// One published item that belongs to one of the local secrets.
 public struct Match: Sendable, Equatable, Redacted {
-    /// Stays the same however often the item is published or the match is delivered: a second
-    /// delivery can be recognised.
+    /// The same for every publication of the item and every delivery of the match.
     public let id: MatchID
     /// The name under which `LocalSecrets` lent the secret.
     public let secretID: String
@@ -21,6 +20,10 @@ public struct Match: Sendable, Equatable, Redacted {
         self.sequence = sequence
     }
 
+    func with(sequence: UInt64) -> Match {
+        Match(id: id, secretID: secretID, note: note, sequence: sequence)
+    }
+
     /// A match that a `DataSource` found.
     /// - Parameters:
     ///   - id: the same for the same item, whenever it is found.
@@ -30,11 +33,11 @@ public struct Match: Sendable, Equatable, Redacted {
         self.init(id: id, secretID: secretID, note: note, sequence: 0)
     }
 
-    /// A match that a `DataSource` found, named after the item: equal items have one id, and are
-    /// delivered once.
+    /// A match that a `DataSource` found. Its id is a hash of the item: equal items are delivered
+    /// once.
     /// - Parameters:
-    ///   - item: the published bytes, or others that tell this item from all others. They cannot be
-    ///     found from the id unless they can be guessed.
+    ///   - item: the published bytes, or others that only this item has. They cannot be found from
+    ///     the id unless they can be guessed.
     ///   - secretID: the app's own name for what matched.
     ///   - note: more for the handler, in a form of the app's own.
     public init(item: [UInt8], secretID: String, note: [UInt8] = []) {
@@ -49,13 +52,13 @@ public struct Match: Sendable, Equatable, Redacted {
     private static let itemDomain = Array("wake-client-match-item/1".utf8)
 }
 
-/// The app's receiver of matches and warnings, which tells the local user.
+/// The app's receiver of matches and warnings, which notifies the local user.
 public protocol MatchHandler: Sendable {
-    /// Takes a match. Returning means that the user was told; after throwing it is delivered again
-    /// in 1 minute to 6 hours. Called at least once for every match, one at a time.
+    /// Handles a match. Returning means that the user was notified; after throwing it is delivered
+    /// again in 1 minute to 6 hours. Called at least once for every match, one at a time.
     func handle(_ match: Match) async throws
 
-    /// Takes a warning that the user should see. Called once for each occasion.
+    /// Handles a warning that the user should see. Called once for each occasion.
     func handle(_ warning: Warning) async
 }
 
@@ -63,35 +66,31 @@ public protocol MatchHandler: Sendable {
 public enum Warning: Sendable, Equatable {
     /// No verified head, and no page of a `DataSource`, for this many days (2, then 7).
     case silence(days: Int)
-    /// Two different histories under one sequence number: a server that shows people different
-    /// feeds, or a stolen key. Nothing newer is checked.
+    /// Two histories under one sequence number: a split view or a stolen key. Nothing newer is
+    /// checked.
     case fork(sequence: UInt64)
-    /// These batches were published and dropped while the client was away: not checked, and never
-    /// will be.
+    /// Batches that were dropped before the client came: they are never checked.
     case gap(first: UInt64, last: UInt64)
     /// The head has expired: the publisher is silent, or newer heads are held back.
     case stale
-    /// The device's clock and the feed's differ by this many seconds (positive: the head is
-    /// from the future). Checking goes on.
+    /// The head is this many seconds ahead of the device's clock. Checking goes on.
     case clockSkew(seconds: Int64)
     /// For a day nothing but heads without a valid signature.
     case badFeed
     /// For a day nothing but heads older than one seen before.
     case rollback
-    /// The state database was damaged and put aside; everything is checked from the oldest
-    /// retained batch, so matches may be delivered again, and a registration must be made again.
+    /// The state database was damaged and put aside: everything retained is checked again, matches
+    /// may be delivered again, and a registration must be made again.
     case stateReset
     /// No room on the disk for the state.
     case diskFull
-    /// No room on the disk for fetched batches: they are checked as they come and not kept, so
-    /// that a secret added later is not checked against them.
+    /// No room on the disk for fetched batches: they are not kept for secrets added later.
     case cacheFull
     /// The feed is retired: nothing will ever be published again. The client unregisters.
     case retired
     /// The service refuses the registration with this status.
     case registrationRefused(status: Int)
-    /// No pushes come from the UnifiedPush distributor until a person acts; event stream
-    /// and polling go on.
+    /// No pushes come from the UnifiedPush distributor until a person acts; stream and polls go on.
     case distributorFails(DistributorTrouble)
 
     /// A stable name for scripts.

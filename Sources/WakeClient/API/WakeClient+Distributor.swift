@@ -3,10 +3,9 @@
 extension WakeClient {
     // MARK: UnifiedPush
 
-    /// The profile's distributor. Another name than the one before gets a new connection token:
-    /// two distributors, or two profiles, can never be joined by it.
+    /// The profile's distributor. Another name than the one before gets a new connection token.
     package func distributor(named name: String) throws(ClientError) -> DistributorRecord {
-        try registration.distributor(named: name)
+        try profile.database.distributor(named: name, random: environment.randomBytes)
     }
 
     /// The distributor that `distributor(named:)` would replace.
@@ -17,28 +16,31 @@ extension WakeClient {
 
     /// True while the profile has this distributor: another process may have given it up.
     package func has(_ distributor: DistributorRecord) throws(ClientError) -> Bool {
-        try registration.has(distributor)
+        try profile.database.distributor() == distributor
     }
 
     /// Registers this endpoint, unless that is desired already. No request is made here.
     package func adopt(
         _ endpoint: AppPushToken, from distributor: DistributorRecord
     ) throws(ClientError) -> EndpointUse {
-        try registration.adopt(endpoint, from: distributor)
+        guard registration.canRegister else { throw .configuration(.serviceMissing) }
+        guard try has(distributor), !profile.record.directives.isRetired else { return .unwanted }
+        if try desiredToken() == endpoint { return .known }
+        try registration.register(endpoint)
+        return .new
     }
 
-    /// Unregisters an endpoint that the distributor has ended for good. Any other registration
-    /// stays.
+    /// Unregisters an endpoint that the distributor has ended. Any other registration stays.
     package func withdraw(
         _ endpoint: AppPushToken, from distributor: DistributorRecord
     ) throws(ClientError) {
-        try registration.withdraw(endpoint, from: distributor)
+        guard try desiredToken() == endpoint, try has(distributor) else { return }
+        try registration.setDesired(.absent)
     }
 
     /// The desired push token; nil when nothing is to be registered.
     package func desiredToken() throws(ClientError) -> AppPushToken? {
-        guard case .registered(let token) = try registration.desired()?.kind else { return nil }
-        return AppPushToken(token)
+        try registration.desired()?.token
     }
 
     /// Warns once that no pushes come, until they come again.
@@ -55,8 +57,7 @@ extension WakeClient {
         try await registration.reconcile()
     }
 
-    /// Takes the step that is due, and delivers a warning about it at once: for a program that runs
-    /// one cycle and ends.
+    /// Takes the step that is due, and delivers a warning about it at once.
     package func reconcileAndDeliver() async throws(ClientError) {
         try await registration.reconcile()
         try await outbox.deliver()

@@ -3,30 +3,14 @@ import WakeSystem
 
 /// A cycle over a source of the app's own: page after page, each stored with its matches in one
 /// transaction. Every call of the app has a time limit.
-final class AppSourceCycle: CycleSource {
-    /// Pages of one cycle. A source that has more goes on with the next cycle; one whose cursors
-    /// run in a circle does no harm.
+struct AppSourceCycle: CycleSource {
+    /// Pages of one cycle, in case that cursors run in a circle. The next cycle goes on.
     static let pagesPerCycle = 4096
 
-    private let source: any DataSource
-    private let timeLimit: Duration
-    /// Delivered matches are remembered for this many seconds after the source last brought them.
-    private let retentionSeconds: Int64
-    private let settings: FeedSettings
-    private let profile: ProfileState
-    private let environment: ClientEnvironment
-
-    init(
-        _ source: any DataSource, _ configuration: SourceConfiguration, profile: ProfileState,
-        in environment: ClientEnvironment
-    ) {
-        self.source = source
-        self.profile = profile
-        self.environment = environment
-        timeLimit = max(configuration.timeLimit, .seconds(1))
-        retentionSeconds = max(configuration.retention.wholeSeconds, 0)
-        settings = Self.settings(of: configuration)
-    }
+    let source: any DataSource
+    let configuration: SourceConfiguration
+    let profile: ProfileState
+    let environment: ClientEnvironment
 
     /// The app's settings in the form of a feed's head.
     static func settings(of configuration: SourceConfiguration) -> FeedSettings {
@@ -62,13 +46,12 @@ final class AppSourceCycle: CycleSource {
         return cursor
     }
 
-    /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
     private func commit(_ page: DataPage<[Match]>) throws(ClientError) -> Int {
         let now = environment.wallSeconds()
         var next = profile.record
-        next.position = .app(page.cursor, settings)
+        next.position = .app(page.cursor, Self.settings(of: configuration))
         next.health.headVerified(now: now)
-        let oldest = now - retentionSeconds
+        let oldest = now - max(configuration.retention.wholeSeconds, 0)
         return try profile.save(
             next, matches: Self.stamped(page.batches.flatMap(\.self), at: now),
             dropBefore: (UInt64(clamping: oldest), oldest), as: .batch)
@@ -91,52 +74,44 @@ final class AppSourceCycle: CycleSource {
     }
 
     /// A source has no numbers of batches: in their place is the time at which it last brought the
-    /// match, so that one which is published again and again is remembered for as long.
+    /// match, so that one which is published again is remembered for longer.
     private static func stamped(_ matches: [Match], at now: Int64) -> [Match] {
-        matches.map {
-            Match(
-                id: $0.id, secretID: $0.secretID, note: $0.note, sequence: UInt64(clamping: now))
-        }
+        matches.map { $0.with(sequence: UInt64(clamping: now)) }
     }
 
     var quota: DailyQuota? { nil }
 
     func eraseCache() {}
 
-    private enum End<Value: Sendable>: Sendable {
-        case returned(Value)
-        case threw(any Error)
-        case timeIsUp
-    }
-
-    /// Runs on the concurrent pool and not on the client's queue: a source that blocks keeps
-    /// nothing else waiting.
+    /// Runs `body` on the concurrent pool: a source that blocks keeps nothing else waiting.
     private func limited<Value: Sendable>(
         _ onLate: () -> Void, _ body: @escaping @Sendable () async throws -> Value
     ) async throws(ClientError) -> Value {
-        let (timeLimit, environment) = (timeLimit, environment)
-        let end = await withTaskGroup(of: End<Value>.self) { group in
+        let timeLimit = max(configuration.timeLimit, .seconds(1))
+        let environment = environment
+        // nil when the time is up.
+        let end = await withTaskGroup(of: Result<Value, any Error>?.self) { group in
             group.addTask {
                 do {
-                    return .returned(try await body())
+                    return .success(try await body())
                 } catch {
-                    return .threw(error)
+                    return .failure(error)
                 }
             }
             group.addTask {
                 await environment.sleep(timeLimit)
-                return .timeIsUp
+                return nil
             }
-            let first = await group.next()
-            if case .timeIsUp = first, !Task.isCancelled { onLate() }
+            let first = await group.next() ?? nil
+            if first == nil, !Task.isCancelled { onLate() }
             group.cancelAll()
             return first
         }
         guard !Task.isCancelled else { throw .cancelled }
         switch end {
-        case .returned(let value): return value
-        case .threw(let error): throw ClientError(thrownBySource: error)
-        case .timeIsUp, nil: throw .source(.slow)
+        case .success(let value): return value
+        case .failure(let error): throw ClientError(thrownBySource: error)
+        case nil: throw .source(.slow)
         }
     }
 }
@@ -155,17 +130,11 @@ extension DataSource {
 }
 
 extension ClientError {
-    /// Failures that a source has in common with the feed keep their names; no other can be
-    /// distinguished from a fault of the client's own.
+    /// Failures that a source has in common with the feed keep their names.
     fileprivate init(thrownBySource error: any Error) {
-        switch error as? ClientError {
-        case .network: self = .network
-        case .tls: self = .tls
-        case .httpStatus(let status, let retryAfter):
-            self = .httpStatus(status, retryAfter: retryAfter)
-        case .truncated: self = .truncated
-        case .tooLarge: self = .tooLarge
-        case .protocolViolation: self = .protocolViolation
+        let error = error as? ClientError ?? .source(.failed)
+        switch error {
+        case .network, .tls, .httpStatus, .truncated, .tooLarge, .protocolViolation: self = error
         default: self = .source(.failed)
         }
     }

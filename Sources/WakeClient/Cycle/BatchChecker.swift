@@ -4,31 +4,15 @@ import WakeSystem
 
 /// The check of one batch: fetched or found in the cache, verified and searched in one pass,
 /// committed in one transaction.
-final class BatchChecker {
-    private let addresses: FeedAddresses
-    private let cache: FeedCache
-    private let meter: TrafficMeter?
-    private let profile: ProfileState
-    private let transport: any ClientTransport
-    private let environment: ClientEnvironment
-    /// The last batch that was fetched could not be kept.
-    private var isCacheFull = false
+struct BatchChecker {
+    let addresses: FeedAddresses
+    let cache: FeedCache
+    let meter: TrafficMeter?
+    let profile: ProfileState
+    let transport: any ClientTransport
+    let environment: ClientEnvironment
 
-    init(
-        _ addresses: FeedAddresses, cache: FeedCache, meter: TrafficMeter?,
-        profile: ProfileState, through transport: any ClientTransport,
-        in environment: ClientEnvironment
-    ) {
-        self.addresses = addresses
-        self.cache = cache
-        self.meter = meter
-        self.profile = profile
-        self.transport = transport
-        self.environment = environment
-    }
-
-    /// - Returns: the number of matches that are new; nil when the batch waits for another day's
-    ///   quota.
+    /// - Returns: the number of matches that are new; nil when the day's quota is used up.
     func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
         against secrets: LocalSecretSet
@@ -49,16 +33,14 @@ final class BatchChecker {
         return try commit(checked, head: verified.head)
     }
 
-    /// Matches, cursor and outbox in one transaction: a crash loses none and repeats none.
     private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
         var next = profile.record
         next.cursor = batch.cursor
         // Checked all the same, but a secret that is added later will not be checked against it.
-        let isNews = isCacheFull && !next.warned.contains(.cacheFull)
-        if isCacheFull { next.warned.insert(.cacheFull) } else { next.warned.remove(.cacheFull) }
+        let warnings = next.mark(.cacheFull, cache.isFull ? .cacheFull : nil)
         let oldest = environment.wallSeconds() - FeedLimits.retainedSeconds
         let new = try profile.save(
-            next, matches: batch.matches.map(Match.init), warnings: isNews ? [.cacheFull] : [],
+            next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, oldest), as: .batch)
         // Now and not at the end of the cycle: the bound holds while a hundred batches come.
         cache.trim(head: head)
@@ -98,25 +80,21 @@ final class BatchChecker {
             fields: bypassingCaches ? [FetchField("Cache-Control", "no-cache")] : [],
             range: download.resumeAt > 0 ? download.resumeAt : nil,
             limit: BatchDownload.mostBytes, purpose: .feed)
-        let ended: Result<Void, FetchError>
+        var fetchError: FetchError?
         do throws(FetchError) {
             _ = try await transport.fetch(
                 request, onHead: { download.begin($0) }, sink: { download.append($0) })
-            ended = .success(())
         } catch {
-            ended = .failure(error)
+            fetchError = error
         }
-        if let reserved { try meter?.settle(download, reserved: reserved) }
-        if download.isCut, download.failure == nil { return nil }
-        do throws(FetchError) {
-            try ended.get()
-        } catch {
-            throw try failure(error, of: download, name)
-        }
+        if let reserved { try meter?.charge(download, reserved: reserved) }
+        let progress = download.progress
+        if progress.isCut, progress.failure == nil { return nil }
+        if let fetchError { throw try failure(fetchError, of: download, name) }
         do throws(FeedError) {
             let checked = try download.finish()
             if download.synchronize() { cache.keep(name) } else { cache.drop(name) }
-            isCacheFull = download.isFull
+            cache.isFull = download.progress.isFull
             return checked
         } catch {
             throw try refuse(name, error)
@@ -127,8 +105,9 @@ final class BatchChecker {
     private func failure(
         _ error: FetchError, of download: BatchDownload, _ name: String
     ) throws(ClientError) -> ClientError {
-        if let refusal = download.failure { return try refuse(name, refusal) }
-        if error == .stopped, let response = download.response {
+        let progress = download.progress
+        if let refusal = progress.failure { return try refuse(name, refusal) }
+        if error == .stopped, let response = progress.response {
             // RFC 9110 §15.5.17: what is kept is longer than what the server has.
             if response.status == 416 || response.status == 206 { cache.dropPart(name) }
             return .httpStatus(response.status, retryAfter: response.retryAfter)

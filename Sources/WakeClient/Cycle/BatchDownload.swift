@@ -5,26 +5,34 @@ import WakeFetch
 import WakeSystem
 
 /// The download of one batch, on the fetch thread: verified and searched in one pass as it arrives,
-/// and kept for later in a `.part` file that a broken fetch leaves behind.
-///
-/// Memory is bounded by one chunk of at most 64 KiB and the reader's tables.
+/// and kept for later in a `.part` file that a broken fetch leaves behind. Memory is bounded by one
+/// chunk of at most 64 KiB and the reader's tables.
 final class BatchDownload: Sendable {
     /// Fetches are continued from multiples of this many bytes.
     static let markBytes = 65_536
     /// Bytes that a batch can have.
     static let mostBytes = FeedLimits.headerBytes + FeedLimits.payloadBytes
 
+    struct Progress: Sendable {
+        /// The refusal of the batch, if it was refused.
+        var failure: FeedError?
+        /// The disk was full, and the batch is not kept.
+        var isFull = false
+        var response: FetchResponse?
+        /// Bytes of the body that were received.
+        var received = 0
+        /// The share was used up, or was known to be too small, before the batch came to its end.
+        var isCut = false
+        /// It was cut before anything came: nothing is there for another day.
+        var isFruitless = false
+    }
+
     fileprivate struct State: ~Copyable {
+        var progress: Progress
         var reader: BatchReader?
         /// nil once caching failed: matching goes on without.
         var part: OpenFile?
-        var failure: FeedError?
-        var isFull = false
-        var response: FetchResponse?
         var share: DailyQuota.Share?
-        var received = 0
-        var isCut = false
-        var isFruitless = false
     }
 
     private let search: BatchSearch
@@ -45,32 +53,20 @@ final class BatchDownload: Sendable {
             if mark == 0 { reader = search.begin() }
         }
         resumeAt = UInt64(mark)
-        state = Mutex(State(reader: reader, part: part, isFull: isFull))
+        state = Mutex(State(progress: Progress(isFull: isFull), reader: reader, part: part))
     }
+
+    var progress: Progress { state.withLock { $0.progress } }
 
     /// Received bytes are kept for another day.
     var isKept: Bool { state.withLock { $0.part != nil } }
 
     /// Bounds the fetch, before it begins.
-    func limit(to share: DailyQuota.Share) {
-        state.withLock { $0.share = share }
-    }
-
-    /// Bytes of the body that were received.
-    var received: Int { state.withLock { $0.received } }
-
-    /// The share was used up, or was known to be too small, before the batch came to its end.
-    var isCut: Bool { state.withLock { $0.isCut } }
-
-    /// It was cut, and the received bytes are of no use another day.
-    var isFruitless: Bool { state.withLock { $0.isCut && ($0.isFruitless || $0.part == nil) } }
-
-    /// The head of the response; nil when none came.
-    var response: FetchResponse? { state.withLock { $0.response } }
+    func limit(to share: DailyQuota.Share) { state.withLock { $0.share = share } }
 
     /// Decides on the head of the response.
     func begin(_ response: FetchResponse) -> FetchVerdict {
-        state.withLock { $0.response = response }
+        state.withLock { $0.progress.response = response }
         let isRestart = response.status == 200 && resumeAt > 0
         if response.isSuccess {
             let length = response.contentLength
@@ -99,7 +95,7 @@ final class BatchDownload: Sendable {
         }
     }
 
-    /// Takes the next bytes of the body.
+    /// Checks the next bytes of the body.
     func append(_ bytes: Span<UInt8>) -> FetchVerdict {
         // A closure cannot capture a span.
         let bytes = Array(copying: bytes)
@@ -108,24 +104,18 @@ final class BatchDownload: Sendable {
             do throws(FeedError) {
                 try state.reader?.feed(bytes.span)
             } catch {
-                state.failure = error
+                state.progress.failure = error
                 return .stop
             }
             do throws(FileError) {
                 try state.part?.write(bytes.span)
             } catch {
                 state.part = nil
-                state.isFull = error.isFull
+                state.progress.isFull = error.isFull
             }
-            return state.isCut ? .stop : .proceed
+            return state.progress.isCut ? .stop : .proceed
         }
     }
-
-    /// The refusal of the batch, if it was refused.
-    var failure: FeedError? { state.withLock { $0.failure } }
-
-    /// The disk was full, and the batch is not kept.
-    var isFull: Bool { state.withLock { $0.isFull } }
 
     /// Ends the batch; called once, after the fetch.
     func finish() throws(FeedError) -> CommittedBatch {
@@ -143,7 +133,7 @@ final class BatchDownload: Sendable {
                 try part.synchronize()
                 return true
             } catch {
-                state.isFull = error.isFull
+                state.progress.isFull = error.isFull
                 return false
             }
         }
@@ -154,17 +144,19 @@ extension BatchDownload.State {
     fileprivate mutating func admits(_ length: UInt64?, isRestart: Bool) -> Bool {
         let isKept = part != nil
         if share?.admits(length, isRestart: isRestart, isKept: isKept) ?? true { return true }
-        isCut = true
-        isFruitless = true
+        progress.isCut = true
+        progress.isFruitless = true
         return false
     }
 
     /// - Returns: the bytes that are within the share.
     fileprivate mutating func count(_ bytes: [UInt8]) -> [UInt8] {
-        let before = received
-        received += bytes.count
-        guard let share, !share.isWholeAllowed, received > share.bytes else { return bytes }
-        isCut = true
+        let before = progress.received
+        progress.received += bytes.count
+        guard let share, !share.isWholeAllowed, progress.received > share.bytes else {
+            return bytes
+        }
+        progress.isCut = true
         return Array(bytes.prefix(max(0, share.bytes - before)))
     }
 }
@@ -183,8 +175,7 @@ struct BatchSearch: Sendable {
 /// The file with the bytes of a batch that did not arrive whole.
 private enum PartFile {
     /// Opens the file, or makes it, feeds its whole marks to `reader`, and cuts off the rest.
-    /// - Returns: the file to append to, nil when nothing can be kept; the number of bytes fed; and
-    ///   true when the disk is full.
+    /// - Returns: the file to append to, nil when nothing can be kept, and the number of bytes fed.
     static func resume(
         _ path: String, feeding reader: inout BatchReader
     ) -> (file: OpenFile?, mark: Int, isFull: Bool) {

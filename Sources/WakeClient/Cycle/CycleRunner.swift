@@ -1,9 +1,7 @@
 import WakeSystem
 
-/// The published data that a cycle checks: the signed feed, or a source of the app's own. Wakes,
-/// schedule, back-off, outbox and registration do not depend on which.
-///
-/// `onLate` is called when the app takes too long, before its call is waited for.
+/// The published data that a cycle checks: the signed feed, or a source of the app's own. `onLate`
+/// is called when the app takes too long, before its call is waited for.
 protocol CycleSource {
     /// A number that changes whenever the device has more to search for.
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64
@@ -36,12 +34,9 @@ final class CycleRunner {
     private var wantedHint: UInt64 = 0
     /// The end of the newest cycle; nil while it runs, or when its caller went away.
     private var lastEnd: Result<SyncOutcome, ClientError>?
-    /// The failure of the newest cycle.
     private(set) var failure: ClientError?
 
-    init(
-        _ source: any CycleSource, _ profile: ProfileState, in environment: ClientEnvironment
-    ) {
+    init(_ source: any CycleSource, _ profile: ProfileState, in environment: ClientEnvironment) {
         self.source = source
         self.profile = profile
         self.environment = environment
@@ -88,7 +83,6 @@ final class CycleRunner {
     }
 
     /// Checks retained data again if the app has more to search for since the last time.
-    /// - Returns: the number of matches that are new.
     @discardableResult
     func recheckRetained() async throws(ClientError) -> Int {
         try await exclusively { () async throws(ClientError) in try await recheck() }
@@ -108,8 +102,7 @@ final class CycleRunner {
 
     private func setLate() { failure = .source(.slow) }
 
-    /// Waits until no other cycle or re-check runs, and keeps others waiting while `body` does:
-    /// first come, first served.
+    /// Waits until no other cycle or re-check runs, and keeps others waiting while `body` does.
     func exclusively<Result>(
         _ body: () async throws(ClientError) -> Result
     ) async throws(ClientError) -> Result {

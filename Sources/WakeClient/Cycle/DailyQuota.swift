@@ -1,33 +1,31 @@
 import WakeFeed
 import WakeSystem
 
-/// A limit of bytes for each day (UTC), for devices on a metered connection: a value that takes the
-/// time.
+/// A limit of bytes for each day (UTC), for devices on a metered connection.
 ///
-/// Counted are the bodies of heads and batches, before they are fetched: after a crash too much is
+/// The bodies of heads and batches are counted before they are fetched: after a crash too much is
 /// counted and never too little. The unused rest of a share is given back.
 ///
-/// Heads are always fetched, and take no more than half of a day away from the batches; that half
-/// is at least two marks from which a fetch can be continued. So every batch arrives after enough
-/// days, however much larger than the limit it is.
-package struct DailyQuota: Sendable, Equatable {
+/// Heads are always fetched, and use no more than half of a day's bytes; the other half is at least
+/// two marks from which a fetch can be continued. So every batch arrives after enough days, however
+/// much larger than the limit it is.
+struct DailyQuota: Sendable, Equatable {
     /// The smallest limit, bytes a day.
-    package static let least = 4 * BatchDownload.markBytes
+    static let least = 4 * BatchDownload.markBytes
     private static let secondsADay: Int64 = 86_400
-    /// Days by which the newest head may be older than the counted day. A publisher signs a new
-    /// head at least this often.
+    /// A publisher signs a new head at least this often, in days.
     private static let trustedDays: Int64 = 14
 
     /// Bytes a day.
-    package let limit: Int
+    let limit: Int
     /// The day that is counted, in days since 1970.
-    package private(set) var day: Int64
+    private(set) var day: Int64
     /// Bytes that were fetched on that day or are reserved.
-    package private(set) var bytes: Int
+    private(set) var bytes: Int
     /// Batches that wait for another day.
-    package var waiting: Int
+    var waiting: Int
 
-    package init(limit: Int, day: Int64 = 0, bytes: Int = 0, waiting: Int = 0) {
+    init(limit: Int, day: Int64 = 0, bytes: Int = 0, waiting: Int = 0) {
         precondition(limit >= Self.least)
         self.limit = limit
         self.day = day
@@ -36,19 +34,18 @@ package struct DailyQuota: Sendable, Equatable {
     }
 
     /// The part of a day that one fetch may use.
-    package struct Share: Sendable, Equatable {
+    struct Share: Sendable, Equatable {
         /// The bytes after which it is cut: a multiple of 64 KiB when it can be continued there.
-        package var bytes: Int
+        var bytes: Int
         /// A batch that is known to fit into this much is not cut.
-        package var most: Int
+        var most: Int
         /// A fetch of which nothing is kept would start over every day: it may go on to its end.
-        package var isWholeAllowed: Bool
+        var isWholeAllowed: Bool
         /// The same for one whose server sends everything though only the rest was asked for.
-        package var isRestartAllowed = false
+        var isRestartAllowed = false
 
-        /// Decides on a response of this length.
-        /// - Returns: false when the fetch would leave nothing for another day, and is not known to
-        ///   fit.
+        /// - Returns: false when a response of this length is not known to fit and would leave
+        ///   nothing for another day.
         mutating func admits(_ length: UInt64?, isRestart: Bool, isKept: Bool) -> Bool {
             if isRestart, isRestartAllowed { isWholeAllowed = true }
             guard !isWholeAllowed else { return true }
@@ -61,43 +58,37 @@ package struct DailyQuota: Sendable, Equatable {
     }
 
     /// The time at which waiting batches are fetched, seconds since 1970.
-    package var nextDay: Int64 { (day + 1) * Self.secondsADay }
+    var nextDay: Int64 { (day + 1) * Self.secondsADay }
 
     private var rest: Int { max(0, limit - bytes) }
     /// Nothing but heads came today.
     private var isFresh: Bool { bytes <= limit / 2 }
 
     /// Starts another day if it is one.
-    /// - Parameters:
-    ///   - now: seconds since 1970.
-    ///   - signed: when the newest head was signed: it shows which of two clocks was wrong.
-    package mutating func advance(to now: Int64, signed: Int64?) {
+    /// - Parameter signed: when the newest head was signed: it shows which of two clocks was wrong.
+    mutating func advance(to now: Int64, signed: Int64?) {
         let today = Self.day(now)
         if today > day {
             (day, bytes) = (today, 0)
             return
         }
-        // A clock that was set back refills nothing. But one that was a year ahead when the bytes
-        // were counted must not keep us waiting for a year: today goes on with the bytes counted.
+        // A clock that was set back refills nothing. One that was a year ahead when the bytes were
+        // counted delays nothing for a year: today goes on with the bytes counted.
         guard today < day, let signed else { return }
         let published = Self.day(signed)
         if day - published > Self.trustedDays, today >= published { day = today }
     }
 
     /// Counts a head before it is fetched. Never refused; see above for its bound.
-    package mutating func countHead(_ count: Int) {
-        bytes = max(bytes, min(bytes + count, limit / 2))
-    }
+    mutating func countHead(_ count: Int) { bytes = max(bytes, min(bytes + count, limit / 2)) }
 
     /// The share of the next batch; nil for nothing today.
     /// - Parameters:
     ///   - isKept: the fetch can be continued another day.
-    ///   - isSecond: the batch came damaged and is fetched once more. A cache on the way that
-    ///     damages it would use up every day for ever, so this fetch goes on to its end.
     ///   - isResumed: a part of it is there.
-    package func share(
-        isKept: Bool, isResumed: Bool = false, isSecond: Bool = false
-    ) -> Share? {
+    ///   - isSecond: the batch came damaged and is fetched once more, to its end: a cache that
+    ///     damages it would otherwise use up every day.
+    func share(isKept: Bool, isResumed: Bool = false, isSecond: Bool = false) -> Share? {
         if isSecond { return Share(bytes: rest, most: rest, isWholeAllowed: true) }
         if isKept {
             let marks = rest / BatchDownload.markBytes
@@ -111,9 +102,9 @@ package struct DailyQuota: Sendable, Equatable {
     }
 
     /// Counts a share before it is used.
-    /// - Parameter most: bytes that a batch can have at most.
-    /// - Returns: the bytes counted, for `settle`.
-    package mutating func reserve(_ share: Share, most: Int) -> Int {
+    /// - Parameter most: bytes that a batch can have.
+    /// - Returns: the bytes counted, for `charge`.
+    mutating func reserve(_ share: Share, most: Int) -> Int {
         let isWhole = share.isWholeAllowed || share.isRestartAllowed
         let count = isWhole ? most : min(share.most, most)
         bytes += count
@@ -121,9 +112,8 @@ package struct DailyQuota: Sendable, Equatable {
     }
 
     /// Replaces the reserved bytes by the received ones.
-    /// - Parameter isFruitless: nothing of it can be used another day, and it does not fit into
-    ///   this one.
-    package mutating func settle(
+    /// - Parameter isFruitless: cut, and nothing of it can be used another day.
+    mutating func charge(
         reserved: Int, received: Int, isFruitless: Bool, at now: Int64, signed: Int64?
     ) {
         let before = day
@@ -141,15 +131,13 @@ package struct DailyQuota: Sendable, Equatable {
 }
 
 /// The stored daily quota: each fetch of the feed is counted before it begins, and batches that do
-/// not fit wait for another day, the cursor before them. Nothing here depends on a match.
+/// not fit wait for another day. Nothing here depends on a match.
 struct TrafficMeter {
     let limit: Int
     let profile: ProfileState
     let environment: ClientEnvironment
 
-    func stored() throws(ClientError) -> DailyQuota {
-        try profile.database.quota(limit: limit)
-    }
+    func stored() throws(ClientError) -> DailyQuota { try profile.database.quota(limit: limit) }
 
     private func today() throws(ClientError) -> DailyQuota {
         var quota = try stored()
@@ -165,7 +153,6 @@ struct TrafficMeter {
     }
 
     /// Gives a fetch its share of the day, and counts it.
-    /// - Parameter isSecond: the batch came damaged before.
     /// - Returns: the bytes counted; nil when nothing is left today.
     func reserve(
         for download: BatchDownload, in cache: FeedCache, isSecond: Bool
@@ -174,9 +161,8 @@ struct TrafficMeter {
         let most = BatchDownload.mostBytes
         // Bytes that a full disk cannot keep would come again tomorrow.
         let isKept = download.isKept && cache.hasRoom(for: most)
-        guard
-            let share = quota.share(
-                isKept: isKept, isResumed: download.resumeAt > 0, isSecond: isSecond)
+        let isResumed = download.resumeAt > 0
+        guard let share = quota.share(isKept: isKept, isResumed: isResumed, isSecond: isSecond)
         else { return nil }
         download.limit(to: share)
         let reserved = quota.reserve(share, most: most)
@@ -185,10 +171,12 @@ struct TrafficMeter {
     }
 
     /// Replaces the reserved bytes by the received ones.
-    func settle(_ download: BatchDownload, reserved: Int) throws(ClientError) {
+    func charge(_ download: BatchDownload, reserved: Int) throws(ClientError) {
         var quota = try today()
-        quota.settle(
-            reserved: reserved, received: download.received, isFruitless: download.isFruitless,
+        let progress = download.progress
+        let isFruitless = progress.isFruitless || (progress.isCut && !download.isKept)
+        quota.charge(
+            reserved: reserved, received: progress.received, isFruitless: isFruitless,
             at: environment.wallSeconds(), signed: profile.record.cursor.newestIssued)
         try profile.database.save(quota)
     }

@@ -4,11 +4,13 @@ import WakeSystem
 
 /// The fetched batches, one file each under its published name. May be lost at any time; every use
 /// verifies its bytes.
-struct FeedCache: Sendable {
+final class FeedCache {
     private let directory: String
     /// Bytes of all batches together.
     private let capacity: Int
     private let isUsable: Bool
+    /// The disk had no room for the last batch that was fetched.
+    var isFull = false
 
     /// Nothing fails here: without a cache, batches are checked as they arrive and not kept.
     init(_ parent: String, feed: FeedID, capacity: Int) {
@@ -22,9 +24,7 @@ struct FeedCache: Sendable {
     func path(_ name: String) -> String { directory + "/" + name }
 
     /// nil when nothing is to be kept.
-    func partPath(_ name: String) -> String? {
-        isUsable ? directory + "/" + name + ".part" : nil
-    }
+    func partPath(_ name: String) -> String? { isUsable ? directory + "/" + name + ".part" : nil }
 
     /// The disk has room for this many bytes more.
     func hasRoom(for bytes: Int) -> Bool {
@@ -32,7 +32,6 @@ struct FeedCache: Sendable {
         return free >= bytes
     }
 
-    /// Opens a batch that was kept; nil when it is not there.
     func open(_ name: String) -> OpenFile? {
         guard isUsable else { return nil }
         return try? OpenFile(path(name), flags: O_RDONLY)
@@ -50,8 +49,7 @@ struct FeedCache: Sendable {
     /// Keeps a batch that was verified to its end.
     func keep(_ name: String) {
         guard let part = partPath(name) else { return }
-        // A power cut may take the name back: a batch less in the cache is not worth a flush of the
-        // directory for each batch.
+        // A power cut may undo this: a flush of the directory for each batch costs more.
         try? Files.renameForNow(part, to: path(name))
     }
 
@@ -61,8 +59,7 @@ struct FeedCache: Sendable {
     }
 
     func dropPart(_ name: String) {
-        guard let part = partPath(name) else { return }
-        try? Files.remove(part)
+        if let part = partPath(name) { try? Files.remove(part) }
     }
 
     /// The batches that are kept, oldest first.
@@ -107,9 +104,7 @@ struct FeedCache: Sendable {
     }
 
     /// The newest head that was accepted: one half of the proof, should another one turn up.
-    func keepHead(_ bytes: [UInt8]) {
-        try? Files.replace(path("head"), with: bytes.span)
-    }
+    func keepHead(_ bytes: [UInt8]) { try? Files.replace(path("head"), with: bytes.span) }
 
     /// Copies both halves where no trimming reaches them.
     func keepEvidence(of sequence: UInt64, other: [UInt8], in stateDirectory: String) {

@@ -32,21 +32,33 @@ final class FeedCycle: CycleSource {
             TrafficMeter(limit: $0, profile: profile, environment: environment)
         }
         batches = BatchChecker(
-            addresses, cache: cache, meter: meter, profile: profile, through: transport,
-            in: environment)
+            addresses: addresses, cache: cache, meter: meter, profile: profile,
+            transport: transport, environment: environment)
     }
 
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
         let verified = try await newHead(hint: hint)
-        guard !verified.plan.isEmpty else {
-            if profile.record.directives.isRetired {
-                try registration.retire()
-                return .retired
-            }
-            _ = try meter?.setWaiting(0)
-            cache.trim(head: verified.head)
-            return verified.freshness == .edgeIsStale ? .behind : .upToDate
+        let plan = verified.plan
+        let (checked, matches) = plan.isEmpty ? (0, 0) : try await checkBatches(of: verified)
+        let waiting = plan.count - checked
+        let nextDay = try meter?.setWaiting(waiting)
+        cache.trim(head: verified.head)
+        if !plan.isEmpty { environment.log(.cycleEnded(batches: checked)) }
+        if let nextDay {
+            return .metered(batches: checked, matches: matches, waiting: waiting, until: nextDay)
         }
+        if profile.record.directives.isRetired {
+            try registration.retire()
+            return .retired
+        }
+        if verified.freshness == .edgeIsStale { return .behind }
+        return plan.isEmpty ? .upToDate : .checked(batches: checked, matches: matches)
+    }
+
+    /// Checks the planned batches in order, until the day's quota is used up.
+    private func checkBatches(
+        of verified: VerifiedHead
+    ) async throws(ClientError) -> (checked: Int, matches: Int) {
         let secrets = LocalSecretSet(try await lentSecrets())
         var (checked, matches) = (0, 0)
         for planned in verified.plan {
@@ -64,26 +76,12 @@ final class FeedCycle: CycleSource {
             checked += 1
             matches += new
         }
-        let waiting = verified.plan.count - checked
-        let nextDay = try meter?.setWaiting(waiting)
-        cache.trim(head: verified.head)
-        environment.log(.cycleEnded(batches: checked))
-        if let nextDay {
-            return .metered(
-                batches: checked, matches: matches, waiting: waiting, until: nextDay)
-        }
-        if profile.record.directives.isRetired {
-            try registration.retire()
-            return .retired
-        }
-        if verified.freshness == .edgeIsStale { return .behind }
-        return .checked(batches: checked, matches: matches)
+        return (checked, matches)
     }
 
     private func newHead(hint: UInt64?) async throws(ClientError) -> VerifiedHead {
         try meter?.countHead()
-        let request = FetchRequest(
-            addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
+        let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
         let bytes: [UInt8]
         do throws(ClientError) {
             bytes = try await transport.body(of: request).bytes
@@ -111,25 +109,17 @@ final class FeedCycle: CycleSource {
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
         var next = record
-        var warnings: [Warning] = []
-        next.warned.subtract([.stale, .clockSkew])
+        var (stale, skew, gaps): (Warning?, Warning?, [Warning]) = (nil, nil, [])
         for warning in verified.warnings {
             switch warning {
             case .gap(let missing):
-                warnings.append(.gap(first: missing.lowerBound, last: missing.upperBound))
-            case .stale:
-                next.warned.insert(.stale)
-                if !record.warned.contains(.stale) { warnings.append(.stale) }
-            case .clockSkew(let issued):
-                next.warned.insert(.clockSkew)
-                if !record.warned.contains(.clockSkew) {
-                    warnings.append(.clockSkew(seconds: issued - now))
-                }
+                gaps.append(.gap(first: missing.lowerBound, last: missing.upperBound))
+            case .stale: stale = .stale
+            case .clockSkew(let issued): skew = .clockSkew(seconds: issued - now)
             }
         }
-        if verified.cursor.newestIssued != record.cursor.newestIssued {
-            next.directivesSeen = now
-        }
+        let warnings = next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
+        if verified.cursor.newestIssued != record.cursor.newestIssued { next.directivesSeen = now }
         next.cursor = verified.cursor
         next.health.headVerified(now: now)
         try profile.save(next, warnings: warnings, as: .head)
@@ -137,8 +127,7 @@ final class FeedCycle: CycleSource {
 
     private func refuse(_ bytes: [UInt8], _ error: FeedError) throws(ClientError) {
         switch error {
-        // Truncated: whole, as far as the server says, and yet no head: a short page of a captive
-        // portal.
+        // Truncated: too short for a head, such as the page of a captive portal.
         case .badSignature, .wrongFeed, .malformedHead, .truncated: try recordRefusal(.badFeed)
         case .rollback: try recordRefusal(.rollback)
         case .fork(let sequence):
@@ -155,11 +144,7 @@ final class FeedCycle: CycleSource {
     }
 
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64 {
-        do {
-            return try await secrets.generation()
-        } catch {
-            throw .secrets
-        }
+        do { return try await secrets.generation() } catch { throw .secrets }
     }
 
     private func lentSecrets() async throws(ClientError) -> [LocalSecret] {
@@ -189,8 +174,8 @@ final class FeedCycle: CycleSource {
                 continue
             }
             if !found.isEmpty {
-                new += try profile.save(
-                    profile.record, matches: found.map(Match.init), as: .recheck)
+                let matches = found.map(Match.init)
+                new += try profile.save(profile.record, matches: matches, as: .recheck)
             }
             await Task.yield()
         }

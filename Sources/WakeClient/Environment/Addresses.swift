@@ -1,5 +1,6 @@
 import WakeFeed
 import WakeFetch
+import WakeSystem
 
 /// The service's URLs, checked; all nil when there is no service.
 struct ServiceAddresses: Sendable {
@@ -8,17 +9,13 @@ struct ServiceAddresses: Sendable {
     /// One operator sees who registers and who fetches.
     let sharesOrigin: Bool
 
-    /// - Parameters:
-    ///   - text: the service's URL.
-    ///   - feed: the feed's URL; nil for a source of the app's own.
+    /// - Parameter feed: nil for a source of the app's own.
     init(
         _ text: String?, channel: ClientConfiguration.Channel, feed: FetchURL?
     ) throws(ClientError) {
         guard let text else {
             guard channel == .poll else { throw .configuration(.serviceMissing) }
-            registration = nil
-            wakes = nil
-            sharesOrigin = false
+            (registration, wakes, sharesOrigin) = (nil, nil, false)
             return
         }
         do {
@@ -44,9 +41,7 @@ struct FeedAddresses: Sendable {
     let head: FetchURL
 
     init(_ configuration: ClientConfiguration) throws(ClientError) {
-        guard let key = FeedKey(text: configuration.feedKey) else {
-            throw .configuration(.feedKey)
-        }
+        guard let key = FeedKey(text: configuration.feedKey) else { throw .configuration(.feedKey) }
         self.key = key
         if let budget = configuration.dailyByteBudget, budget < DailyQuota.least {
             throw .configuration(.dailyByteBudget)
@@ -61,10 +56,6 @@ struct FeedAddresses: Sendable {
     }
 
     func batch(_ name: String) throws(ClientError) -> FetchURL {
-        do {
-            return try base.appending("b/" + name)
-        } catch {
-            throw ClientError(error)
-        }
+        try mapError(ClientError.init) { () throws(FetchError) in try base.appending("b/" + name) }
     }
 }

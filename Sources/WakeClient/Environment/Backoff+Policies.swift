@@ -18,8 +18,8 @@ extension Backoff {
     /// The longest wait that a server may ask for (`Retry-After`, RFC 9110 §10.2.3).
     static let longestFloor = Duration.seconds(6 * 3600)
 
-    /// The wait after a number of failures in a row that is stored elsewhere. At least a second:
-    /// an unlucky draw must not ask a dead server in a loop.
+    /// The wait after a number of failures in a row, at least a second: an unlucky draw must not
+    /// ask a dead server in a loop.
     /// - Parameters:
     ///   - failures: at least 1.
     ///   - random: in [0, 1).

@@ -5,8 +5,7 @@ import WakeModel
 private import WakeSodium
 import WakeSystem
 
-/// The client's way to the outside: a network, two clocks, sleep and randomness. Tests replace it
-/// and simulate weeks in milliseconds.
+/// The client's way to the outside: a network, two clocks, sleep and randomness.
 public struct ClientEnvironment: Sendable {
     /// Makes the carrier of requests.
     package var transport: @Sendable (FetchConfiguration) throws(FetchError) -> any ClientTransport
@@ -20,36 +19,11 @@ public struct ClientEnvironment: Sendable {
     package var randomUnit: @Sendable () -> Double
     /// Fit for secrets.
     package var randomBytes: @Sendable (Int) -> [UInt8]
-    /// The executor of the client.
     package var executor: @Sendable () -> any SerialExecutor
     /// Lets the process die in tests; nil outside them.
-    package var faultPoint: (@Sendable (StatePoint) throws(InjectedFault) -> Void)?
+    var faultPoint: StateDatabase.FaultPoint?
     /// Receives everything that is logged.
-    public var log: @Sendable (ClientEvent) -> Void
-
-    package init(
-        transport:
-            @escaping @Sendable (FetchConfiguration) throws(FetchError)
-            -> any ClientTransport,
-        wallSeconds: @escaping @Sendable () -> Int64,
-        uptime: @escaping @Sendable () -> Duration,
-        sleep: @escaping @Sendable (Duration) async -> Void,
-        randomUnit: @escaping @Sendable () -> Double,
-        randomBytes: @escaping @Sendable (Int) -> [UInt8],
-        executor: @escaping @Sendable () -> any SerialExecutor,
-        faultPoint: (@Sendable (StatePoint) throws(InjectedFault) -> Void)? = nil,
-        log: @escaping @Sendable (ClientEvent) -> Void = { _ in }
-    ) {
-        self.transport = transport
-        self.wallSeconds = wallSeconds
-        self.uptime = uptime
-        self.sleep = sleep
-        self.randomUnit = randomUnit
-        self.randomBytes = randomBytes
-        self.executor = executor
-        self.faultPoint = faultPoint
-        self.log = log
-    }
+    public var log: @Sendable (ClientEvent) -> Void = { _ in }
 
     /// The system: libcurl, the kernel's clocks and randomness. Logs nothing.
     public static let live = ClientEnvironment(
@@ -114,7 +88,7 @@ extension ClientTransport {
     ) async throws(ClientError) -> (bytes: [UInt8], response: FetchResponse) {
         let body = BoundedBody(limit: request.limit)
         let response: FetchResponse
-        do throws(FetchError) {
+        do {
             response = try await fetch(
                 request, onHead: { _ in .proceed }, sink: { body.append($0) })
         } catch {
@@ -132,9 +106,7 @@ private final class BoundedBody: Sendable {
     private let limit: Int
     private let collected = Mutex<[UInt8]>([])
 
-    init(limit: Int) {
-        self.limit = limit
-    }
+    init(limit: Int) { self.limit = limit }
 
     func append(_ bytes: Span<UInt8>) -> FetchVerdict {
         // A closure cannot capture a span.
@@ -149,14 +121,10 @@ private final class BoundedBody: Sendable {
     var bytes: [UInt8] { collected.withLock { $0 } }
 }
 
-/// A serial queue that an actor runs on, so that SQLite and fsync never block the cooperative
-/// pool.
 private final class QueueExecutor: SerialExecutor {
     private let queue: DispatchQueue
 
-    init(label: String) {
-        queue = DispatchQueue(label: label)
-    }
+    init(label: String) { queue = DispatchQueue(label: label) }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -165,7 +133,7 @@ private final class QueueExecutor: SerialExecutor {
 }
 
 extension WakeClient {
-    /// The client's own serial queue: nothing that blocks runs on the cooperative pool.
+    /// The client's own serial queue: SQLite and fsync never block the cooperative pool.
     public nonisolated var unownedExecutor: UnownedSerialExecutor {
         unsafe executor.asUnownedSerialExecutor()
     }

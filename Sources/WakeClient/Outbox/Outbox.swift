@@ -63,11 +63,7 @@ final class Outbox {
                 try postpone(pending)
                 continue
             }
-            if unconfirmed != nil {
-                unconfirmed?.append(id)
-            } else {
-                try record(id)
-            }
+            if unconfirmed == nil { try record(id) } else { unconfirmed?.append(id) }
         }
     }
 
@@ -77,10 +73,7 @@ final class Outbox {
         let pending = try profile.database.nextMatch(
             now: environment.wallSeconds(), skipping: unconfirmed?.count ?? 0)
         guard let pending, hidesSequence else { return pending }
-        let match = pending.match
-        return PendingMatch(
-            match: Match(id: match.id, secretID: match.secretID, note: match.note),
-            failures: pending.failures)
+        return (pending.match.with(sequence: 0), pending.failures)
     }
 
     private func record(_ id: MatchID) throws(ClientError) {
@@ -98,8 +91,7 @@ final class Outbox {
         environment.log(.deliveryFailed(retrySeconds: Int(delay.wholeSeconds)))
     }
 
-    /// From now on a delivery is recorded only by `confirm`: for a handler that collects, and whose
-    /// collection a crash can take with it.
+    /// From now on a delivery is recorded only by `confirm`: for a handler that collects.
     func deferConfirmation() { unconfirmed = unconfirmed ?? [] }
 
     /// Records what the handler collected: the user has it.
@@ -119,19 +111,15 @@ final class Outbox {
     /// Warns when no head was verified for days.
     func warnOfSilence() async {
         var next = profile.record
-        guard let warning = next.health.silence(now: environment.wallSeconds()) else {
-            // Stored, or every start would begin to count again.
-            if next != profile.record, (try? profile.save(next, as: .feed)) == nil {
-                profile.keepUnsaved(next)
-            }
-            return
-        }
+        let warning = next.health.silence(now: environment.wallSeconds())
+        // Also without a warning, or every start would begin to count again.
+        guard next != profile.record else { return }
         do throws(ClientError) {
-            try profile.save(next, warnings: [warning], as: .feed)
+            try profile.save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
         } catch {
             // The state cannot be written: warn all the same, and again after a restart.
             profile.keepUnsaved(next)
-            await handler.handle(warning)
+            if let warning { await handler.handle(warning) }
         }
     }
 

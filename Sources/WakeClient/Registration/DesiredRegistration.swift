@@ -1,8 +1,7 @@
 import WakeModel
 import WakeSystem
 
-/// The registration that the service should hold, and its progress: the durable side of the
-/// reconciliation. Times are in seconds since 1970, because they outlive the process.
+/// The registration that the service should hold, and its progress. Times: seconds since 1970.
 struct DesiredRegistration: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         /// One row with this push token.
@@ -11,8 +10,7 @@ struct DesiredRegistration: Sendable, Equatable {
         case absent
     }
 
-    /// The same for every attempt until an erasure is acknowledged: a lost answer can then leave
-    /// one row at most.
+    /// The same until an erasure is acknowledged: a lost answer can then leave one row at most.
     let instanceToken: InstanceToken
     var kind: Kind
     /// Counts changes of `kind`, so that a late answer to an older one changes nothing.
@@ -28,16 +26,17 @@ struct DesiredRegistration: Sendable, Equatable {
 
     /// The service said when to come again: that holds across restarts.
     static let askedToWait = -1
+
+    var token: AppPushToken? {
+        if case .registered(let token) = kind { AppPushToken(token) } else { nil }
+    }
 }
 
 /// The rules of reconciliation, as pure functions.
 enum Reconciler {
-    /// The step to take now.
     enum Step: Sendable, Equatable {
-        case put
-        case delete
+        case put, delete, rest
         case wait(until: Int64)
-        case rest
     }
 
     /// The end of an attempt.
@@ -50,12 +49,10 @@ enum Reconciler {
         case refused(status: Int)
     }
 
-    /// Renewals come at random in this range: a third of the service's shortest generation at
-    /// most, so that a service that forgot everything is healed early enough.
+    /// Seconds to a renewal, at random: a third of the service's shortest generation at most.
     static let renewal = 86_400.0..<201_600.0
     private static let ceiling: Int64 = 6 * 3600
-    /// A restarted program tries again at random within this many seconds, once, whatever the wait
-    /// had grown to. One that is started over and over asks no more often, on average.
+    /// A restarted program tries again at random within this many seconds, once, whatever the wait.
     static let restart = 300.0
 
     /// - Parameters:
@@ -74,8 +71,7 @@ enum Reconciler {
         }
     }
 
-    /// True when the wait is for a broken connection and may be cut: not one that the server asked
-    /// for, nor one after a refusal.
+    /// True when the wait may be cut: not one that the server asked for, nor one after a refusal.
     static func shortensWait(of desired: DesiredRegistration) -> Bool {
         !desired.isAcknowledged && desired.refusedStatus == 0
     }
@@ -87,8 +83,7 @@ enum Reconciler {
         return desired.notBefore > now + bound + 60 ? now : desired.notBefore
     }
 
-    /// The registration after an answer; nil when an erasure was acknowledged and everything is to
-    /// be wiped.
+    /// The registration after an answer; nil to wipe everything, once an erasure was acknowledged.
     /// - Parameter random: in [0, 1).
     static func apply(
         _ answer: Answer, to desired: DesiredRegistration, now: Int64, random: Double

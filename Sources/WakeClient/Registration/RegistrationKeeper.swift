@@ -40,9 +40,12 @@ final class RegistrationKeeper {
 
     /// Registers under the instance token of this client. Brought about by `reconcile`.
     func register(_ token: AppPushToken) throws(ClientError) {
-        guard service.registration != nil else { throw .configuration(.serviceMissing) }
+        guard canRegister else { throw .configuration(.serviceMissing) }
         try setDesired(.registered(token.wire))
     }
+
+    /// There is a service.
+    var canRegister: Bool { service.registration != nil }
 
     func unregister() throws(ClientError) {
         // First: an endpoint that comes meanwhile is not registered again.
@@ -60,13 +63,12 @@ final class RegistrationKeeper {
         try profile.warnOnce(.retired, .retired)
     }
 
-    private func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
+    func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
         try profile.database.replaceRegistration(kind, newToken: environment.newInstanceToken())
         failure = nil
         event.signal()
     }
 
-    /// Asks the service for everything it holds about this client.
     func held() async throws(ClientError) -> HeldRegistration {
         guard let url = service.registration else { throw .configuration(.serviceMissing) }
         guard let desired = try desired() else { throw .notRegistered }
@@ -138,11 +140,10 @@ final class RegistrationKeeper {
         do throws(FetchError) {
             let response = try await transport.fetch(
                 request, onHead: { _ in .proceed }, sink: { _ in .proceed })
-            answer = Reconciler.answer(
-                status: response.status, retryAfter: response.retryAfter)
+            let (status, retryAfter) = (response.status, response.retryAfter)
+            answer = Reconciler.answer(status: status, retryAfter: retryAfter)
             if answer != .acknowledged {
-                failure = ClientError(
-                    registrationStatus: response.status, retryAfter: response.retryAfter)
+                failure = ClientError(registrationStatus: status, retryAfter: retryAfter)
             }
         } catch {
             // The service may have got it or not; the next attempt carries the same token.
@@ -157,8 +158,7 @@ final class RegistrationKeeper {
         _ answer: Reconciler.Answer, _ failure: ClientError?, for desired: DesiredRegistration
     ) throws(ClientError) {
         let now = environment.wallSeconds()
-        let next = Reconciler.apply(
-            answer, to: desired, now: now, random: environment.randomUnit())
+        let next = Reconciler.apply(answer, to: desired, now: now, random: environment.randomUnit())
         let isCurrent = try profile.database.store(next, ifRevision: desired.revision)
         restart = nil
         guard isCurrent else { return }
@@ -177,33 +177,6 @@ final class RegistrationKeeper {
         }
     }
 
-    func distributor(named name: String) throws(ClientError) -> DistributorRecord {
-        try profile.database.distributor(named: name, random: environment.randomBytes)
-    }
-
-    /// True while the profile has this distributor: another process may have given it up.
-    func has(_ distributor: DistributorRecord) throws(ClientError) -> Bool {
-        try profile.database.distributor() == distributor
-    }
-
-    func adopt(
-        _ endpoint: AppPushToken, from distributor: DistributorRecord
-    ) throws(ClientError) -> EndpointUse {
-        guard service.registration != nil else { throw .configuration(.serviceMissing) }
-        guard try has(distributor), !profile.record.directives.isRetired else { return .unwanted }
-        if try desired()?.kind == .registered(endpoint.wire) { return .known }
-        try setDesired(.registered(endpoint.wire))
-        return .new
-    }
-
-    func withdraw(
-        _ endpoint: AppPushToken, from distributor: DistributorRecord
-    ) throws(ClientError) {
-        guard try desired()?.kind == .registered(endpoint.wire), try has(distributor) else {
-            return
-        }
-        try setDesired(.absent)
-    }
 }
 
 extension RegistrationState {
@@ -212,10 +185,10 @@ extension RegistrationState {
             self = .none
             return
         }
-        let failure =
-            failure
-            ?? (desired.refusedStatus <= 0
-                ? nil : ClientError(registrationStatus: desired.refusedStatus, retryAfter: nil))
+        let refusal =
+            desired.refusedStatus <= 0
+            ? nil : ClientError(registrationStatus: desired.refusedStatus, retryAfter: nil)
+        let failure = failure ?? refusal
         self =
             switch desired.kind {
             case .absent: .unregistering(failure: failure)

@@ -7,11 +7,9 @@ enum RegistrationRequest {
     static func put(
         _ token: PushToken, by instance: InstanceToken, at url: FetchURL
     ) -> FetchRequest {
-        FetchRequest(
-            url, method: .put,
-            fields: [
-                authorization(instance), FetchField("Content-Type", "application/json"),
-            ],
+        let type = FetchField("Content-Type", "application/json")
+        return FetchRequest(
+            url, method: .put, fields: [authorization(instance), type],
             body: RegistrationBody.encode(token), limit: 4096, purpose: .registration)
     }
 
@@ -49,7 +47,6 @@ enum RegistrationRequest {
 }
 
 extension HeldRegistration {
-    /// Asks the service.
     /// - Throws: `protocolViolation` for an answer that cannot be decoded.
     init(
         of instance: InstanceToken, at url: FetchURL, through transport: any ClientTransport

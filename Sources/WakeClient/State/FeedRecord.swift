@@ -61,10 +61,8 @@ struct FeedRecord: Sendable, Equatable {
 
     /// Seconds between two polls, as the newest head or the app asks; 0 when neither did.
     var pollSeconds: UInt32 {
-        switch position {
-        case .feed(let cursor): cursor.newestIssued == nil ? 0 : cursor.settings.pollSeconds
-        case .app(_, let settings): settings.pollSeconds
-        }
+        if case .feed(let cursor) = position, cursor.newestIssued == nil { return 0 }
+        return directives.settings.pollSeconds
     }
 
     var directives: FeedDirectives {
@@ -73,11 +71,21 @@ struct FeedRecord: Sendable, Equatable {
         case .app(_, let settings): FeedDirectives(settings: settings, seen: directivesSeen)
         }
     }
+
+    /// Records that an occasion lasts, or is over.
+    /// - Parameter warning: nil when it is over.
+    /// - Returns: the warning, unless it was given before.
+    mutating func mark(_ occasion: Warned, _ warning: Warning?) -> [Warning] {
+        guard let warning else {
+            warned.remove(occasion)
+            return []
+        }
+        return warned.insert(occasion).inserted ? [warning] : []
+    }
 }
 
-/// The publisher's settings for all clients, clamped by the client: no feed can switch a client
-/// off for ever or make it ask more often. They come from the head with the highest `issued` ever
-/// verified.
+/// The publisher's settings for all clients, from the head with the highest `issued` ever verified.
+/// Clamped: no feed can switch a client off for ever or make it ask more often.
 struct FeedDirectives: Sendable, Equatable {
     var settings = FeedSettings()
     /// The time at which that head was first seen, by this device's clock: seconds since 1970.
@@ -98,5 +106,52 @@ struct FeedDirectives: Sendable, Equatable {
         guard settings.flags.contains(.paused), now >= seen else { return nil }
         let end = seen + min(Int64(settings.pauseSeconds), Self.longestPause)
         return now < end ? end : nil
+    }
+}
+
+/// The rule of when to warn of silence and of lasting trouble, counted from the last verified head
+/// and never from the last wake: a service that wakes and a feed that is dead look alike otherwise.
+struct FeedHealth: Sendable, Equatable {
+    /// Days without a verified head, each warned of once.
+    static let silenceDays = [2, 7]
+    /// Seconds of nothing but trouble before a warning.
+    static let patience: Int64 = 24 * 3600
+
+    /// A refusal of heads that lasts.
+    enum Trouble: Int64, Sendable, Equatable {
+        case badFeed = 1
+        case rollback = 2
+    }
+
+    /// Seconds since 1970: the last verified head, or the first start.
+    private(set) var verified: Int64
+    /// `verified` is of a head.
+    private(set) var hasVerified = false
+    /// Days of silence already warned of.
+    private(set) var warnedDays = 0
+    private(set) var trouble: Trouble?
+    private(set) var troubleSince: Int64 = 0
+    private(set) var hasWarnedOfTrouble = false
+
+    mutating func headVerified(now: Int64) { self = FeedHealth(verified: now, hasVerified: true) }
+
+    /// A head was refused. A change of its kind does not restart the day.
+    mutating func headRefused(_ kind: Trouble, now: Int64) -> Warning? {
+        // A clock that was set back restarts the day; it would last for as long as it was set.
+        if trouble == nil || now < troubleSince { troubleSince = now }
+        trouble = kind
+        guard !hasWarnedOfTrouble, now - troubleSince >= Self.patience else { return nil }
+        hasWarnedOfTrouble = true
+        return kind == .badFeed ? .badFeed : .rollback
+    }
+
+    /// The warning that is due, once.
+    mutating func silence(now: Int64) -> Warning? {
+        // The clock was set back: count from here, or no warning comes until it is there again.
+        if now < verified { verified = now }
+        let days = Self.silenceDays.last { now - verified >= Int64($0) * 86_400 } ?? 0
+        guard days > warnedDays else { return nil }
+        warnedDays = days
+        return .silence(days: days)
     }
 }

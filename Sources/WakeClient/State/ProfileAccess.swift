@@ -3,8 +3,8 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// A profile beside the process that holds it: its state is read, and a desired registration left
-/// for the other process to bring about.
+/// Access to a profile that another process may hold: reads its state, and leaves a desired
+/// registration for that process to bring about.
 package struct ProfileAccess {
     private let configuration: ClientConfiguration
     private let feed: FeedAddresses
@@ -25,9 +25,8 @@ package struct ProfileAccess {
 
     /// The status of the other process, as far as it is stored.
     package func status() throws(ClientError) -> ClientStatus {
-        let record = try record()
-        return ClientStatus(
-            record: record, registration: try registration(record),
+        ClientStatus(
+            record: try record(), registration: try registration(),
             matchesToDeliver: try database.undeliveredCount(), now: environment.wallSeconds(),
             sharesOrigin: service.sharesOrigin, isStreaming: false, failure: nil,
             quota: try configuration.dailyByteBudget.map { (limit) throws(ClientError) in
@@ -52,12 +51,13 @@ package struct ProfileAccess {
 
     /// The push service of the desired registration; nil for none.
     package func pushService() throws(ClientError) -> AppPushToken.Service? {
-        guard case .registered(let token) = try database.registration()?.kind else { return nil }
-        return AppPushToken(token).service
+        try database.registration()?.token?.service
     }
 
     package func registration() throws(ClientError) -> RegistrationState {
-        try registration(try record())
+        let mayRegister = try record().directives.mayRegister
+        return RegistrationState(
+            try database.registration(), mayRegister: mayRegister, failure: nil)
     }
 
     /// Asks the service for everything it holds about this client.
@@ -72,11 +72,7 @@ package struct ProfileAccess {
         try database.feed()
             ?? FeedRecord(
                 position: .feed(FeedCursor(key: feed.key)),
-                health: FeedHealth(start: environment.wallSeconds()))
+                health: FeedHealth(verified: environment.wallSeconds()))
     }
 
-    private func registration(_ record: FeedRecord) throws(ClientError) -> RegistrationState {
-        RegistrationState(
-            try database.registration(), mayRegister: record.directives.mayRegister, failure: nil)
-    }
 }

@@ -3,35 +3,20 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// Read-only checks of everything that a profile needs. It holds nothing that a running client
-/// needs; its requests are those of every client, and carry nothing of anybody.
+/// Read-only checks of a profile, beside a running client. The requests are those of every client.
 package struct ProfileDiagnostics {
     private let configuration: ClientConfiguration
-    private let environment: ClientEnvironment
-    private let key: FeedKey
-    private let head: FetchURL
+    private let environment = ClientEnvironment.live
+    private let addresses: FeedAddresses
     private let wakes: FetchURL?
     /// nil before the first start of the client.
     private let database: StateDatabase?
 
     /// - Throws: `configuration` or `state`.
-    package init(
-        _ configuration: ClientConfiguration, environment: ClientEnvironment = .live
-    ) throws(ClientError) {
+    package init(_ configuration: ClientConfiguration) throws(ClientError) {
         self.configuration = configuration
-        self.environment = environment
-        guard let key = FeedKey(text: configuration.feedKey) else {
-            throw .configuration(.feedKey)
-        }
-        self.key = key
-        do throws(FetchError) {
-            head = try FetchURL(configuration.feed).appending("head")
-            wakes = try configuration.service.map { (text) throws(FetchError) in
-                try FetchURL(text).appending("v1/wakes")
-            }
-        } catch {
-            throw .configuration(.feedURL)
-        }
+        addresses = try FeedAddresses(configuration)
+        wakes = try ServiceAddresses(configuration).wakes
         let path = try StateDirectory.checkedDatabase(in: configuration.stateDirectory)
         database =
             Files.exists(path) ? try StateDatabase(inspecting: configuration.stateDirectory) : nil
@@ -40,22 +25,14 @@ package struct ProfileDiagnostics {
     /// Version of the state's schema; nil before the first start.
     package var stateVersion: Int64? { database == nil ? nil : StateDatabase.version }
 
-    /// The way to the network.
-    package struct Transport {
-        fileprivate let transport: any ClientTransport
-    }
-
     /// - Throws: `configuration(.libraryMissing)` naming the package, or `configuration(.proxy)`.
-    package func transport() throws(ClientError) -> Transport {
-        Transport(transport: try environment.makeTransport(through: configuration.proxy))
+    package func transport() throws(ClientError) -> any ClientTransport {
+        try environment.makeTransport(through: configuration.proxy)
     }
 
-    /// Checks that requests can be made at all, by any profile.
-    /// - Throws: `configuration(.libraryMissing)` naming the package.
-    package static func checkLibrary(
-        _ environment: ClientEnvironment = .live
-    ) throws(ClientError) {
-        _ = try environment.makeTransport(through: nil)
+    /// - Throws: `configuration(.libraryMissing)`, naming the package, when no request can be made.
+    package static func checkLibrary() throws(ClientError) {
+        _ = try ClientEnvironment.live.makeTransport(through: nil)
     }
 
     /// The feed's head, checked against what this profile knows.
@@ -73,9 +50,9 @@ package struct ProfileDiagnostics {
     }
 
     /// Fetches the head as every cycle does, and keeps nothing of it.
-    package func feed(by transport: Transport) async throws(ClientError) -> Feed {
-        let request = FetchRequest(head, limit: FeedLimits.headBytes, purpose: .feed)
-        let (bytes, response) = try await transport.transport.body(of: request)
+    package func feed(by transport: any ClientTransport) async throws(ClientError) -> Feed {
+        let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
+        let (bytes, response) = try await transport.body(of: request)
         let now = environment.wallSeconds()
         let verified = try mapError(ClientError.init) { () throws(FeedError) in
             try HeadVerifier(cursor: try cursor()).verify(bytes.span, now: now)
@@ -91,8 +68,8 @@ package struct ProfileDiagnostics {
 
     private func cursor() throws(FeedError) -> FeedCursor {
         let known = try? database?.feed()?.cursor
-        let cursor = known ?? FeedCursor(key: key)
-        guard cursor.feedID == key.feedID else { throw .wrongFeed }
+        let cursor = known ?? FeedCursor(key: addresses.key)
+        guard cursor.feedID == addresses.key.feedID else { throw .wrongFeed }
         return cursor
     }
 
@@ -105,9 +82,8 @@ package struct ProfileDiagnostics {
         case silent
     }
 
-    /// Opens the event stream as every client does, and closes it after the first event, which
-    /// comes at once. nil when there is no service.
-    package func stream(by transport: Transport) async throws(ClientError) -> Stream? {
+    /// Opens the event stream, and closes it after the first event; nil when there is no service.
+    package func stream(by transport: any ClientTransport) async throws(ClientError) -> Stream? {
         guard let wakes else { return nil }
         let time = Duration.seconds(30)
         let request = FetchRequest(
@@ -116,7 +92,7 @@ package struct ProfileDiagnostics {
         let inbox = StreamInbox()
         var failure: FetchError?
         do throws(FetchError) {
-            _ = try await transport.transport.fetch(
+            _ = try await transport.fetch(
                 request, onHead: { inbox.begin($0) },
                 sink: { inbox.append($0) == .stop || inbox.hasEvent ? .stop : .proceed })
         } catch {
@@ -133,10 +109,8 @@ package struct ProfileDiagnostics {
 
     /// Batches that are kept for secrets added later, and their bytes.
     package func cached() -> (batches: Int, bytes: Int) {
-        let directory = configuration.cacheDirectory + "/" + key.feedID.text
-        let names = ((try? Files.names(in: directory)) ?? [])
-            // Sequence, hyphen, hash; not the head, nor a part file.
-            .filter { $0.utf8.count == 37 }
+        let directory = configuration.cacheDirectory + "/" + addresses.key.feedID.text
+        let names = ((try? Files.names(in: directory)) ?? []).filter(FeedHead.isBatchName)
         let sizes = names.map { (try? FileStatus(of: directory + "/" + $0))?.size ?? 0 }
         return (names.count, sizes.reduce(0, +))
     }
@@ -151,13 +125,11 @@ package struct ProfileDiagnostics {
         // the lock itself could take it from a client that starts at this moment.
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
             let fields = line.split(separator: " ")
-            guard fields.count > 4, fields[1] == "FLOCK", let process = Int32(fields[4]) else {
-                continue
-            }
-            let files = "/proc/\(process)/fd"
+            guard fields.count > 4, fields[1] == "FLOCK" else { continue }
+            let files = "/proc/\(fields[4])/fd"
             let names = (try? Files.names(in: files)) ?? []
             if names.contains(where: { (try? Files.resolve("\(files)/\($0)")) == target }) {
-                return process
+                return Int32(fields[4])
             }
         }
         return nil

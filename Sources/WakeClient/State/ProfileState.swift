@@ -1,7 +1,7 @@
 import WakeSystem
 
 /// The profile that this process holds: its directory, its database, and the feed's row as it was
-/// saved last. The one place where that row changes.
+/// saved last, which changes here alone.
 final class ProfileState {
     let directory: StateDirectory
     let database: StateDatabase
@@ -9,7 +9,7 @@ final class ProfileState {
     /// Signalled when a save left something to deliver.
     let outboxEvent = AsyncEvent()
     /// A full disk was reported, and nothing was saved since.
-    private(set) var hasReportedFullDisk = false
+    private var hasReportedFullDisk = false
 
     /// Opens the profile, or makes it.
     /// - Parameter start: the position of a client that has seen nothing yet.
@@ -22,25 +22,23 @@ final class ProfileState {
             in: path, faultPoint: environment.faultPoint, now: now)
         self.database = database
         var record =
-            try database.feed() ?? FeedRecord(position: start, health: FeedHealth(start: now))
-        if wasReset { try database.save(record, warnings: [.stateReset], as: .feed) }
+            try database.feed() ?? FeedRecord(position: start, health: FeedHealth(verified: now))
         guard let position = start.resumed(at: record.position) else {
             throw .configuration(.otherFeed)
         }
         record.position = position
         self.record = record
+        if wasReset { try save(record, warnings: [.stateReset], as: .feed) }
     }
 
-    /// A damaged database is put aside and a new one made: checking everything again is harmless,
-    /// not checking is not.
+    /// Puts a damaged database aside and makes a new one: everything is then checked again.
     private static func openDatabase(
         in directory: String, faultPoint: StateDatabase.FaultPoint?, now: Int64
     ) throws(ClientError) -> (StateDatabase, wasReset: Bool) {
         let path = try StateDirectory.checkedDatabase(in: directory)
         do throws(StateDatabase.OpenError) {
             let database = try StateDatabase(path: path, faultPoint: faultPoint)
-            // A process that died between dropping something secret and scrubbing left that to us.
-            // Without room it is left to the next start.
+            // The process before may have died first. Without room it is left to the next start.
             try? database.scrub()
             return (database, false)
         } catch {
@@ -49,14 +47,13 @@ final class ProfileState {
         for suffix in ["", "-wal", "-shm"] where Files.exists(path + suffix) {
             try? Files.rename(path + suffix, to: path + ".damaged-\(now)" + suffix)
         }
-        do throws(StateDatabase.OpenError) {
-            return (try StateDatabase(path: path, faultPoint: faultPoint), true)
-        } catch {
-            throw error.clientError
+        return try mapError(\.clientError) { () throws(StateDatabase.OpenError) in
+            (try StateDatabase(path: path, faultPoint: faultPoint), true)
         }
     }
 
-    /// Stores the row with what follows from it in one transaction; `record` moves only then.
+    /// Stores the row with what follows from it in one transaction, so that a crash loses no match
+    /// and repeats none; `record` moves only then.
     /// - Parameter dropBefore: tombstones of older matches are dropped.
     /// - Returns: the number of matches that are new.
     @discardableResult
@@ -64,8 +61,16 @@ final class ProfileState {
         _ next: FeedRecord, matches: [Match] = [], warnings: [Warning] = [],
         dropBefore: (sequence: UInt64, time: Int64)? = nil, as name: StatePoint.Write
     ) throws(ClientError) -> Int {
-        let new = try database.save(
-            next, matches: matches, warnings: warnings, dropBefore: dropBefore, as: name)
+        let new = try database.write(name) { () throws(ClientError) in
+            try database.update(next)
+            let new = try database.insert(matches)
+            try database.insert(warnings)
+            if let dropBefore {
+                try database.dropTombstones(
+                    before: dropBefore.sequence, deliveredBefore: dropBefore.time)
+            }
+            return new
+        }
         record = next
         hasReportedFullDisk = false
         if new > 0 || !warnings.isEmpty { outboxEvent.signal() }
@@ -74,27 +79,18 @@ final class ProfileState {
 
     /// Warns once of an occasion, until it is over.
     /// - Parameter warning: nil when the occasion is over.
-    func warnOnce(
-        _ occasion: FeedRecord.Warned, _ warning: Warning?
-    ) throws(ClientError) {
-        guard record.warned.contains(occasion) != (warning != nil) else { return }
+    func warnOnce(_ occasion: FeedRecord.Warned, _ warning: Warning?) throws(ClientError) {
         var next = record
-        if let warning {
-            next.warned.insert(occasion)
-            try save(next, warnings: [warning], as: .feed)
-        } else {
-            next.warned.remove(occasion)
-            try save(next, as: .feed)
-        }
+        let warnings = next.mark(occasion, warning)
+        if next != record { try save(next, warnings: warnings, as: .feed) }
     }
 
     /// Stops the cursor for good, and warns once.
     func recordFork(at sequence: UInt64) throws(ClientError) {
         var next = record
         next.isForked = true
-        next.warned.insert(.fork)
-        let isNew = !record.warned.contains(.fork)
-        try save(next, warnings: isNew ? [.fork(sequence: sequence)] : [], as: .feed)
+        let warnings = next.mark(.fork, .fork(sequence: sequence))
+        try save(next, warnings: warnings, as: .feed)
     }
 
     /// Keeps a row that the disk has no room for, until the process ends.
@@ -113,6 +109,6 @@ final class ProfileState {
         where name.hasPrefix("evidence-") || name.contains(".damaged-") {
             try? Files.remove(directory.path + "/" + name)
         }
-        record = FeedRecord(position: start, health: FeedHealth(start: now))
+        record = FeedRecord(position: start, health: FeedHealth(verified: now))
     }
 }

@@ -1,52 +1,30 @@
 import WakeFeed
 import WakeSQLite
-import WakeSystem
 
 /// The feed's row, the cursor of an app's own source, and the bytes of the counted day.
 extension StateDatabase {
     /// - Returns: nil before the first `save`.
     func feed() throws(ClientError) -> FeedRecord? {
-        try read { () throws(SQLiteError) in
-            try first(
-                """
-                SELECT cursor, directives_seen, verified, has_verified, warned_days, trouble,
-                  trouble_since, trouble_warned, forked, warned, generation FROM feed
-                """
-            ) { row throws(SQLiteError) in
-                let health = FeedHealth(
-                    verified: row.integer(2), hasVerified: row.integer(3) != 0,
-                    warnedDays: Int(row.integer(4)),
-                    trouble: FeedHealth.Trouble(rawValue: row.integer(5)),
-                    troubleSince: row.integer(6), hasWarnedOfTrouble: row.integer(7) != 0)
-                return FeedRecord(
-                    position: try position(row.blob(0)), directivesSeen: row.integer(1),
-                    health: health, isForked: row.integer(8) != 0,
-                    warned: FeedRecord.Warned(rawValue: row.integer(9)),
-                    generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)))
-            }
+        try first(
+            """
+            SELECT cursor, directives_seen, verified, has_verified, warned_days, trouble,
+              trouble_since, trouble_warned, forked, warned, generation FROM feed
+            """
+        ) { row throws(ClientError) in
+            let health = FeedHealth(
+                verified: row.integer(2), hasVerified: row.integer(3) != 0,
+                warnedDays: Int(row.integer(4)),
+                trouble: FeedHealth.Trouble(rawValue: row.integer(5)),
+                troubleSince: row.integer(6), hasWarnedOfTrouble: row.integer(7) != 0)
+            return FeedRecord(
+                position: try position(row.blob(0)), directivesSeen: row.integer(1),
+                health: health, isForked: row.integer(8) != 0,
+                warned: FeedRecord.Warned(rawValue: row.integer(9)),
+                generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)))
         }
     }
 
-    /// Stores the record with what follows from it in one transaction: a crash leaves all or
-    /// nothing.
-    /// - Returns: the number of matches that are new.
-    @discardableResult
-    func save(
-        _ record: FeedRecord, matches: [Match] = [], warnings: [Warning] = [],
-        dropBefore: (sequence: UInt64, time: Int64)? = nil, as name: StatePoint.Write
-    ) throws(ClientError) -> Int {
-        try write(name) { () throws(SQLiteError) in
-            try update(record)
-            let new = try insert(matches)
-            for warning in warnings { try insert(warning) }
-            if let dropBefore {
-                try dropTombstones(before: dropBefore.sequence, deliveredBefore: dropBefore.time)
-            }
-            return new
-        }
-    }
-
-    private func update(_ record: FeedRecord) throws(SQLiteError) {
+    func update(_ record: FeedRecord) throws(ClientError) {
         var position: [UInt8] = []
         switch record.position {
         case .feed(let cursor): position = cursor.encode()
@@ -58,15 +36,15 @@ extension StateDatabase {
         try execute(
             "INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             .blob(position), .integer(record.directivesSeen), .integer(health.verified),
-            .integer(health.hasVerified ? 1 : 0), .integer(Int64(health.warnedDays)),
+            .flag(health.hasVerified), .integer(Int64(health.warnedDays)),
             .integer(health.trouble?.rawValue ?? 0), .integer(health.troubleSince),
-            .integer(health.hasWarnedOfTrouble ? 1 : 0), .integer(record.isForked ? 1 : 0),
+            .flag(health.hasWarnedOfTrouble), .flag(record.isForked),
             .integer(record.warned.rawValue),
             record.generation.map { .integer(Int64(bitPattern: $0)) } ?? .null)
     }
 
     /// The cursor of a feed is never empty: no bytes stand for a source of the app's own.
-    private func position(_ bytes: [UInt8]) throws(SQLiteError) -> FeedRecord.Position {
+    private func position(_ bytes: [UInt8]) throws(ClientError) -> FeedRecord.Position {
         if bytes.isEmpty {
             let cursor = try first("SELECT cursor FROM source") { DataCursor($0.blob(0)) }
             return .app(cursor, FeedSettings())
@@ -79,20 +57,16 @@ extension StateDatabase {
 
     /// The bytes fetched on the counted day; an unused quota before the first `save`.
     func quota(limit: Int) throws(ClientError) -> DailyQuota {
-        try read { () throws(SQLiteError) in
-            try first("SELECT day, bytes, waiting FROM traffic") { row in
-                DailyQuota(
-                    limit: limit, day: row.integer(0), bytes: Int(row.integer(1)),
-                    waiting: Int(row.integer(2)))
-            } ?? DailyQuota(limit: limit)
-        }
+        try first("SELECT day, bytes, waiting FROM traffic") { row in
+            DailyQuota(
+                limit: limit, day: row.integer(0), bytes: Int(row.integer(1)),
+                waiting: Int(row.integer(2)))
+        } ?? DailyQuota(limit: limit)
     }
 
     func save(_ quota: DailyQuota) throws(ClientError) {
-        try write(.traffic) { () throws(SQLiteError) in
-            try execute(
-                "INSERT OR REPLACE INTO traffic VALUES(1, ?, ?, ?)", .integer(quota.day),
-                .integer(Int64(quota.bytes)), .integer(Int64(quota.waiting)))
-        }
+        try write(
+            .traffic, "INSERT OR REPLACE INTO traffic VALUES(1, ?, ?, ?)", .integer(quota.day),
+            .integer(Int64(quota.bytes)), .integer(Int64(quota.waiting)))
     }
 }

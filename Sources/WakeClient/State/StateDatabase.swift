@@ -1,13 +1,13 @@
 private import Glibc
+import WakeModel
 import WakeSQLite
 import WakeSystem
 
 /// The client's durable state in one SQLite file: the desired registration, the position in the
 /// feed, and the outbox. One owner, one thread.
 ///
-/// `synchronous=FULL`: what was committed outlives a power cut. `secure_delete` and, after
-/// something secret was dropped, VACUUM and a truncating checkpoint: no file holds a wiped instance
-/// token (sqlite.org/pragma.html#pragma_secure_delete).
+/// `synchronous=FULL`: what was committed outlives a power cut. `secure_delete` and `scrub`: no
+/// file holds a wiped instance token (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
     static let version: Int64 = 3
@@ -30,17 +30,17 @@ final class StateDatabase {
         }
     }
 
-    let database: Database
+    private let database: Database
     private let faultPoint: FaultPoint?
 
     /// Opens the file, or makes it.
     init(path: String, faultPoint: FaultPoint? = nil) throws(OpenError) {
         self.faultPoint = faultPoint
-        // Made here and not by SQLite: for its owner alone from the first moment, whatever the
-        // umask. SQLite gives its log files the same mode (sqlite.org/src, `findCreateFileMode`).
+        // Made here and not by SQLite: for its owner alone, whatever the umask. SQLite gives its
+        // log files the same mode (sqlite.org/src, `findCreateFileMode`).
         if let status = try? FileStatus(of: path) {
             // Less than the smallest page (sqlite.org/fileformat.html §1.3.2): SQLite would take
-            // it for a new file, and everything would be forgotten in silence.
+            // it for a new file and forget everything.
             guard status.size >= 512 else { throw .damaged }
         } else {
             do throws(FileError) {
@@ -58,8 +58,8 @@ final class StateDatabase {
                 try Self.createSchema(database)
             }
         } catch {
-            // On a full disk SQLite cannot even make the files beside the database, and reports an
-            // error of any kind (sqlite.org/rescode.html#ioerr_shmsize).
+            // On a full disk SQLite cannot make the files beside the database, and reports any
+            // error (sqlite.org/rescode.html#ioerr_shmsize).
             let free = try? Files.freeBytes(at: path)
             let isFull = !error.isCorrupt && (free ?? .max) < 65_536
             throw isFull ? .failed(.diskFull) : OpenError(error)
@@ -98,8 +98,7 @@ final class StateDatabase {
         try database.execute("PRAGMA trusted_schema=OFF")
     }
 
-    /// `source`: the cursor of an app's own `DataSource`. `traffic`: bytes fetched on the counted
-    /// day, and batches that wait for another. `distributor`: the UnifiedPush distributor.
+    /// `source` is the cursor of a `DataSource`; `traffic` is the `DailyQuota`.
     private static func createSchema(_ database: Database) throws(SQLiteError) {
         try database.transaction { () throws(SQLiteError) in
             try database.execute(
@@ -141,63 +140,73 @@ final class StateDatabase {
 
     // MARK: Reading and writing
 
-    func read<Result>(_ body: () throws(SQLiteError) -> Result) throws(ClientError) -> Result {
-        try mapError(ClientError.init, body)
-    }
-
     /// Runs `body` in one durable transaction.
     func write<Result>(
-        _ name: StatePoint.Write, _ body: () throws(SQLiteError) -> Result
+        _ name: StatePoint.Write, _ body: () throws(ClientError) -> Result
     ) throws(ClientError) -> Result {
-        try mapError(ClientError.init) { () throws(SQLiteError) in
-            try reach(.before(name))
-            let result = try database.transaction { () throws(SQLiteError) in
-                let result = try body()
-                try reach(.inside(name))
-                return result
-            } failure: {
-                $0
-            }
-            try reach(.after(name))
+        try reach(.before(name))
+        let result = try database.transaction { () throws(ClientError) in
+            let result = try body()
+            try reach(.inside(name))
             return result
+        } failure: {
+            ClientError($0)
         }
+        try reach(.after(name))
+        return result
     }
 
-    /// A parameter of a statement.
     enum Value {
         case integer(Int64)
         case text(String)
         case blob([UInt8])
+        case secret(SecretBytes)
         case null
+
+        static func flag(_ flag: Bool) -> Value { .integer(flag ? 1 : 0) }
+    }
+
+    /// Runs one statement in a durable transaction of its own.
+    func write(_ name: StatePoint.Write, _ sql: String, _ values: Value...) throws(ClientError) {
+        try write(name) { () throws(ClientError) in try execute(sql, rows: [values]) }
     }
 
     /// Runs one statement; for use inside a transaction.
-    func execute(_ sql: String, _ values: Value...) throws(SQLiteError) {
-        let statement = try database.prepare(sql)
-        for (index, value) in values.enumerated() {
-            let position = Int32(index + 1)
-            switch value {
-            case .integer(let number): try statement.bind(position, integer: number)
-            case .text(let text): try statement.bind(position, text: text)
-            case .blob(let bytes): try statement.bind(position, blob: bytes.span)
-            case .null: try statement.bindNull(position)
+    func execute(_ sql: String, _ values: Value...) throws(ClientError) {
+        try execute(sql, rows: [values])
+    }
+
+    /// Runs one statement for each row of values.
+    func execute(_ sql: String, rows: [[Value]]) throws(ClientError) {
+        try mapError(ClientError.init) { () throws(SQLiteError) in
+            let statement = try database.prepare(sql)
+            for row in rows {
+                for (index, value) in row.enumerated() {
+                    try statement.bind(Int32(index + 1), value)
+                }
+                try statement.run()
             }
         }
-        try statement.run()
     }
 
     /// The first row of a query; nil when there is none.
     func first<Result>(
-        _ sql: String, _ integers: Int64..., row: (Statement) throws(SQLiteError) -> Result
-    ) throws(SQLiteError) -> Result? {
-        let statement = try database.prepare(sql)
-        for (index, number) in integers.enumerated() {
-            try statement.bind(Int32(index + 1), integer: number)
+        _ sql: String, _ integers: Int64..., row: (Statement) throws(ClientError) -> Result
+    ) throws(ClientError) -> Result? {
+        let found = try mapError(ClientError.init) { () throws(SQLiteError) -> Statement? in
+            let statement = try database.prepare(sql)
+            for (index, number) in integers.enumerated() {
+                try statement.bind(Int32(index + 1), integer: number)
+            }
+            return try statement.step() ? statement : nil
         }
-        guard try statement.step() else { return nil }
-        defer { statement.reset() }
-        return try row(statement)
+        guard let found else { return nil }
+        defer { found.reset() }
+        return try row(found)
     }
+
+    /// The first column of the first row; nil when there is none.
+    func integer(_ sql: String) throws(ClientError) -> Int64? { try first(sql) { $0.integer(0) } }
 
     /// Something secret was dropped and may still lie in free space or in the log.
     private(set) var needsScrub = false
@@ -205,8 +214,8 @@ final class StateDatabase {
     /// Leaves no byte of dropped rows in any file. A failed attempt stays to be repeated.
     func scrub() throws(ClientError) {
         needsScrub = true
+        try reach(.before(.scrub))
         try mapError(ClientError.init) { () throws(SQLiteError) in
-            try reach(.before(.scrub))
             // A full disk has no room for a copy, but emptying the log needs none.
             let copied = Result { () throws(SQLiteError) in try database.execute("VACUUM") }
             try database.checkpointTruncate()
@@ -217,18 +226,18 @@ final class StateDatabase {
 
     /// Leaves an empty database.
     func eraseAll() throws(ClientError) {
-        try write(.feed) { () throws(SQLiteError) in
+        try write(.feed) { () throws(ClientError) in
             let tables = [
                 "feed", "registration", "match", "warning", "source", "traffic", "distributor",
             ]
-            for table in tables { try database.execute("DELETE FROM \(table)") }
+            for table in tables { try execute("DELETE FROM \(table)") }
         }
         try scrub()
     }
 
-    private func reach(_ point: StatePoint) throws(SQLiteError) {
+    private func reach(_ point: StatePoint) throws(ClientError) {
         guard let faultPoint else { return }
-        try mapError({ SQLiteError(code: $0.code) }) { () throws(InjectedFault) in
+        try mapError({ ClientError(SQLiteError(code: $0.code)) }) { () throws(InjectedFault) in
             try faultPoint(point)
         }
     }
@@ -237,16 +246,27 @@ final class StateDatabase {
 extension ClientError {
     /// A failed read or write of the state.
     init(_ error: SQLiteError) { self = error.isFull ? .diskFull : .state(.unusable(0)) }
+
+    /// A row that this library cannot have written.
+    static let corruptRow = ClientError.state(.unusable(0))
 }
 
-extension SQLiteError {
-    /// SQLITE_CORRUPT: a row that this library cannot have written.
-    static let corruptRow = SQLiteError(code: 11)
+extension Statement {
+    fileprivate func bind(_ index: Int32, _ value: StateDatabase.Value) throws(SQLiteError) {
+        switch value {
+        case .integer(let number): try bind(index, integer: number)
+        case .text(let text): try bind(index, text: text)
+        case .blob(let bytes): try bind(index, blob: bytes.span)
+        case .secret(let secret):
+            try secret.withSpan { (bytes) throws(SQLiteError) in try bind(index, blob: bytes) }
+        case .null: try bindNull(index)
+        }
+    }
 }
 
 /// The progress of a write to the state.
-package enum StatePoint: Sendable, Equatable {
-    package enum Write: Sendable, Equatable {
+enum StatePoint: Sendable, Equatable {
+    enum Write: Sendable, Equatable {
         case feed, head, batch, recheck, registration, acknowledgement, postponement, delivery
         case warning, scrub, traffic, distributor
     }
@@ -260,10 +280,6 @@ package enum StatePoint: Sendable, Equatable {
 }
 
 /// A failure that tests throw at a `StatePoint`: a result code of SQLite.
-package struct InjectedFault: Error {
-    package let code: Int32
-
-    package init(code: Int32) {
-        self.code = code
-    }
+struct InjectedFault: Error {
+    let code: Int32
 }

@@ -7,8 +7,7 @@ struct StateDirectory: Sendable {
     /// Held for as long as this value lives.
     private let lock: OpenFile
 
-    /// - Throws: `.locked` when another process holds it, `.state(.exposed)` when others could
-    ///   read or change it.
+    /// - Throws: `.locked` by another process, `.state(.exposed)` when others could reach it.
     init(_ path: String) throws(ClientError) {
         try Self.prepare(path)
         self.path = path
@@ -52,16 +51,12 @@ struct StateDirectory: Sendable {
 extension ClientError {
     /// A failed call on a file of the profile.
     fileprivate init(_ error: FileError) {
-        self =
-            if error.isLocked {
-                .locked
-            } else if error.isFull {
-                .diskFull
-            } else if error.number == EPERM || error.number == ELOOP {
-                // ELOOP: open(2) with O_NOFOLLOW met a symbolic link.
-                .state(.exposed)
-            } else {
-                .state(.unusable(error.number))
-            }
+        switch error.number {
+        case _ where error.isLocked: self = .locked
+        case _ where error.isFull: self = .diskFull
+        // ELOOP: open(2) with O_NOFOLLOW met a symbolic link.
+        case EPERM, ELOOP: self = .state(.exposed)
+        case let number: self = .state(.unusable(number))
+        }
     }
 }

@@ -2,14 +2,13 @@ internal import Dispatch
 private import Glibc
 import WakeSystem
 
-/// A notification between processes of the same user that the profile's state was changed: one byte
-/// into a FIFO in the state directory. The byte means nothing; the change is in the state.
+/// The signal between processes of one user that the profile's state was changed: a byte, which
+/// means nothing, into a FIFO in the state directory.
 final class ChangeNotifier {
     private let file: OpenFile
     private let source: any DispatchSourceRead
 
-    /// Listens.
-    /// - Parameter onChange: called on some thread; may be called without cause.
+    /// - Parameter onChange: called on some thread, perhaps without cause.
     /// - Returns: nil when the FIFO cannot be made; then changes are noticed later.
     init?(_ directory: String, onChange: @escaping @Sendable () -> Void) {
         let path = Self.path(directory)

@@ -1,17 +1,14 @@
 import WakeFeed
 import WakeSystem
 
-/// The rule of when a cycle begins, as a value: one running, and one more requested.
-///
-/// A wake during a cycle requests exactly one more, because the running one may have fetched its
-/// head before the publication that the wake stands for. Wakes never end a running cycle.
+/// The rule of when a cycle begins, as a value: one running, and one more requested. A wake during
+/// a cycle requests one more, because the running one may have fetched its head before the
+/// publication that the wake stands for. Wakes never end a running cycle.
 struct CycleSchedule: Sendable {
-    /// The reason of a cycle.
     struct Request: Sendable, Equatable {
         /// The newest sequence that a wake named; 0 for none.
         var hint: UInt64 = 0
-        /// A wake without hint that finds nothing new is followed by one more cycle (stale edges
-        /// of a CDN).
+        /// A wake without hint: when nothing is new, one more cycle follows (stale edges of a CDN).
         var isBlindWake = false
 
         /// Adds a request that the same cycle serves.
@@ -35,8 +32,8 @@ struct CycleSchedule: Sendable {
     var nextStart: Duration? { isRunning ? nil : due.map { max($0, notBefore) } }
 
     /// Requests a cycle at `time` or sooner.
-    /// - Parameter isJittered: `time` was drawn from the spread of a wake. Further wakes share the
-    ///   first one's time: the earliest of many draws would bring all clients at once.
+    /// - Parameter isJittered: `time` is random within the spread of a wake. Further wakes share
+    ///   it: the earliest of many draws would bring all clients at once.
     mutating func request(_ request: Request, at time: Duration, isJittered: Bool = false) {
         if !(isJittered && self.isJittered) { due = min(due ?? time, time) }
         self.isJittered = self.isJittered || isJittered
@@ -53,40 +50,27 @@ struct CycleSchedule: Sendable {
         return pending
     }
 
-    /// The end of a cycle, as far as the next one depends on it.
-    enum End: Sendable, Equatable {
-        case upToDate
-        case advanced
-        /// The head was older than the hint.
-        case behind
-        case failed(retryAfter: Duration?)
-        case cancelled
-    }
-
-    /// - Parameters:
-    ///   - served: the result of `begin`.
-    ///   - cache: how long caches may serve an old head.
-    ///   - spread: the upper bound of the random part of a wait.
-    ///   - random: in [0, 1).
+    /// Ends the cycle that served `served`.
+    /// - Parameter random: in [0, 1).
     /// - Returns: the wait before the cycle that the client itself requests, if any.
     @discardableResult
     mutating func end(
-        _ end: End, served: Request, at now: Duration, cache: Duration, spread: Duration,
-        random: Double
+        _ end: Result<SyncOutcome, ClientError>, served: Request, at now: Duration,
+        cache: Duration, spread: Duration, random: Double
     ) -> Duration? {
         precondition(isRunning)
         isRunning = false
         var delay: Duration?
         var again = Request()
         switch end {
-        case .advanced:
+        case .success(.checked), .success(.metered):
             (behind, failures) = (0, 0)
             // A wake during the cycle needs one more, but no third.
             pending.isBlindWake = false
-        case .upToDate:
+        case .success(.upToDate), .success(.retired), .success(.ignored):
             (behind, failures) = (0, 0)
             if served.isBlindWake { delay = cache + spread * random }
-        case .behind:
+        case .success(.behind):
             failures = 0
             behind += 1
             if behind < FeedLimits.staleEdgeAttempts {
@@ -95,30 +79,28 @@ struct CycleSchedule: Sendable {
             } else {
                 behind = 0
             }
-        case .failed(let retryAfter):
-            failures += 1
-            delay = Backoff.cycle.delay(
-                failures: failures, random: random, floor: retryAfter ?? .zero)
-            if let retryAfter { notBefore = now + min(retryAfter, Backoff.longestFloor) }
-            again = served
-        case .cancelled:
+        case .failure(.cancelled):
             // Its caller went away; another that waits begins one of its own.
             pending.hint = max(pending.hint, served.hint)
             return nil
+        case .failure(let error):
+            failures += 1
+            let floor = error.retryAfter.map { min(max($0, .zero), Backoff.longestFloor) }
+            delay = Backoff.cycle.delay(failures: failures, random: random, floor: floor ?? .zero)
+            if let floor { notBefore = now + floor }
+            again = served
         }
         if let delay { request(again, at: now + delay) }
         return delay
     }
 }
 
-/// The rule of when to poll. Nothing in a feed makes a client poll more than four times an hour or
-/// less than once a day.
+/// The rule of when to poll: between four times an hour and once a day, whatever a feed asks for.
 enum PollSchedule {
     static let standardSeconds: UInt32 = 4 * 3600
     static let shortest = Duration.seconds(15 * 60)
     static let longest = Duration.seconds(24 * 3600)
 
-    /// The time to the next poll.
     /// - Parameters:
     ///   - pollSeconds: from the newest head; 0 for the standard.
     ///   - random: in [0, 1).

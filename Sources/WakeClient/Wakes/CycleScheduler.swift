@@ -30,21 +30,22 @@ final class CycleScheduler {
     }
 
     private func request(_ request: CycleSchedule.Request, after delay: Duration = .zero) {
-        schedule.request(request, at: environment.uptime() + delay)
-        cyclesAtRequest = runner.cyclesBegun
-        wakes.event.signal()
+        self.request(request, at: environment.uptime() + delay, isJittered: false)
     }
 
     /// Requests a cycle that all clients have at the same time, each at a random start.
     private func requestJittered(_ request: CycleSchedule.Request) {
-        schedule.request(request, at: jitteredStart(), isJittered: true)
+        self.request(request, at: jitteredStart(), isJittered: true)
+    }
+
+    private func request(_ request: CycleSchedule.Request, at time: Duration, isJittered: Bool) {
+        schedule.request(request, at: time, isJittered: isJittered)
         cyclesAtRequest = runner.cyclesBegun
         wakes.event.signal()
     }
 
     /// The start of a cycle after a wake: at random within the spread, so that not all clients of a
-    /// broadcast come at once. All wakes until then share it, and the next one is a second later at
-    /// least: a thousand wakes in a second are two cycles.
+    /// broadcast come at once. All wakes until then share it; the next one is at least 1 s later.
     private func jitteredStart() -> Duration {
         let now = environment.uptime()
         guard lastStart <= now else { return lastStart }
@@ -64,16 +65,14 @@ final class CycleScheduler {
         }
     }
 
-    private func takePendingWakes() throws(ClientError) {
-        let wakes = wakes.take()
+    private func requestPendingWakes() throws(ClientError) {
+        let wakes = wakes.removeAll()
         if wakes.isUrgent { request(.init()) }
         if let request = wakes.shared, try isListening(to: .push) { requestJittered(request) }
     }
 
-    /// Takes an event of the service's stream.
-    /// - Parameters:
-    ///   - isFirst: sent to every client that connects.
-    ///   - isOfFeed: the client follows the service's feed, and not a source of the app's own.
+    /// Handles an event of the service's stream.
+    /// - Parameter isFirst: sent to every client that connects.
     func receive(_ event: WakeEvent, isFirst: Bool, isOfFeed: Bool) {
         let record = profile.record
         let now = environment.wallSeconds()
@@ -93,18 +92,15 @@ final class CycleScheduler {
     func runCycle(for reason: SyncReason) async throws(ClientError) -> SyncOutcome {
         let before = (cycles: runner.cyclesBegun, sequence: profile.record.sequence)
         var hint: UInt64?
-        switch reason {
-        case .push, .wake:
-            if case .wake(let sequence) = reason { hint = sequence }
+        if case .wake(let sequence) = reason { hint = sequence }
+        if reason == .push || hint != nil {
             await environment.sleep(jitteredStart() - environment.uptime())
             guard !Task.isCancelled else { throw .cancelled }
-        case .manual, .poll, .resumed: break
         }
         let outcome = try await runner.sharedCycle(hint: hint, since: before.cycles)
         let isBlind = reason == .push && profile.record.sequence == before.sequence
         if outcome == .behind || (outcome == .upToDate && isBlind) {
-            // An edge that lags behind; a push carries no hint, so it would go unnoticed. `run`
-            // runs another cycle.
+            // An edge that lags behind; a push has no hint to show it. `run` runs another cycle.
             let directives = profile.record.directives
             request(
                 .init(hint: hint ?? 0),
@@ -125,7 +121,7 @@ final class CycleScheduler {
             default: break
             }
         }
-        try takePendingWakes()
+        try requestPendingWakes()
         let now = environment.uptime()
         guard let start = schedule.nextStart else {
             await wakes.event.wait()
@@ -135,40 +131,27 @@ final class CycleScheduler {
             await wakes.event.wait(for: start - now, in: environment)
             return false
         }
-        var end = CycleSchedule.End.cancelled
-        defer { conclude(end, of: request) }
         do throws(ClientError) {
             let outcome = try await runner.sharedCycle(
                 hint: request.hint == 0 ? nil : request.hint, since: cyclesAtRequest)
-            switch outcome {
-            case .upToDate, .retired, .ignored: end = .upToDate
-            case .checked, .metered: end = .advanced
-            case .behind: end = .behind
-            }
+            conclude(.success(outcome), of: request)
         } catch {
-            switch error {
-            case .cancelled: break
-            case .state:
-                end = .failed(retryAfter: nil)
-                throw error
-            case .diskFull:
-                end = .failed(retryAfter: nil)
-                await outbox.reportFullDisk()
-            case .httpStatus(_, let retryAfter?):
-                end = .failed(retryAfter: .seconds(Int64(min(max(retryAfter, 0), 21_600))))
-            default: end = .failed(retryAfter: nil)
-            }
+            conclude(.failure(error), of: request)
+            if case .state = error { throw error }
+            if error == .diskFull { await outbox.reportFullDisk() }
         }
         return true
     }
 
-    private func conclude(_ end: CycleSchedule.End, of request: CycleSchedule.Request) {
+    private func conclude(
+        _ end: Result<SyncOutcome, ClientError>, of request: CycleSchedule.Request
+    ) {
         let directives = profile.record.directives
         let delay = schedule.end(
             end, served: request, at: environment.uptime(), cache: directives.cache,
             spread: directives.spread, random: environment.randomUnit())
         cyclesAtRequest = runner.cyclesBegun
-        if case .failed = end, let failure = runner.failure {
+        if case .failure(let error) = end, error != .cancelled, let failure = runner.failure {
             environment.log(.cycleFailed(failure, retrySeconds: Int(delay?.wholeSeconds ?? 0)))
         }
     }
@@ -196,9 +179,8 @@ final class CycleScheduler {
     }
 }
 
-/// Wakes from any thread that the client has not taken yet; any number of them is one.
+/// Wakes from any thread that the client has not handled yet; any number of them is one.
 final class PendingWakes: Sendable {
-    /// The wakes since the last `take`.
     struct Wakes: Sendable, Equatable {
         /// Of those that come to all clients at once; nil when none came.
         var shared: CycleSchedule.Request?
@@ -225,7 +207,7 @@ final class PendingWakes: Sendable {
         event.signal()
     }
 
-    func take() -> Wakes {
+    func removeAll() -> Wakes {
         wakes.withLock { wakes in
             defer { wakes = Wakes() }
             return wakes

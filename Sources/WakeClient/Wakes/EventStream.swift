@@ -30,7 +30,7 @@ final class EventStream {
     }
 
     /// Keeps the stream open until the task is cancelled.
-    /// - Parameter receive: takes each event, and whether it is the first of its connection.
+    /// - Parameter receive: called with each event.
     func listen(_ receive: (WakeEvent, _ isFirst: Bool) -> Void) async {
         var failures = 0
         while !Task.isCancelled {
@@ -50,8 +50,7 @@ final class EventStream {
         }
     }
 
-    /// Returns when the connection has ended.
-    /// - Returns: seconds that the server asked to wait.
+    /// - Returns: at the end of the connection, the seconds that the server asked to wait.
     private func connect(
         _ inbox: StreamInbox, _ receive: (WakeEvent, _ isFirst: Bool) -> Void
     ) async -> Int? {
@@ -61,13 +60,9 @@ final class EventStream {
         return await withTaskGroup(of: Int?.self) { group in
             group.addTask {
                 defer { inbox.close() }
-                do throws(FetchError) {
-                    let response = try await transport.fetch(
-                        request, onHead: { inbox.begin($0) }, sink: { inbox.append($0) })
-                    return response.retryAfter
-                } catch {
-                    return inbox.response?.retryAfter
-                }
+                let response = try? await transport.fetch(
+                    request, onHead: { inbox.begin($0) }, sink: { inbox.append($0) })
+                return (response ?? inbox.response)?.retryAfter
             }
             while let event = await inbox.next() {
                 let isFirst = !isConnected
@@ -89,9 +84,7 @@ final class StreamInbox: Sendable {
         var response: FetchResponse?
         var hasEvent = false
 
-        var isConnected: Bool {
-            response?.status == 200 && response?.contentType == .eventStream
-        }
+        var isConnected: Bool { response?.status == 200 && response?.contentType == .eventStream }
     }
 
     private let state = Mutex(State())
@@ -133,9 +126,7 @@ final class StreamInbox: Sendable {
 
     /// The server answered as the protocol says.
     var isConnected: Bool { state.withLock { $0.isConnected } }
-
     var response: FetchResponse? { state.withLock { $0.response } }
-
     var hasEvent: Bool { state.withLock { $0.hasEvent } }
 
     /// The wait before reconnecting that the server asks for.

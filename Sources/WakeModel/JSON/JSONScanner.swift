@@ -262,8 +262,7 @@ package enum JSONError: Error, Equatable {
     case missingMember
 }
 
-/// A parsed JSON value, for documents with few members in any order. Numbers are integers of up to
-/// 64 bits, and a sign.
+/// A parsed JSON value, for documents with few members. Numbers are integers of up to 64 bits.
 package enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)

@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The reason why a request is refused: status, stable code, constant title (RFC 9457); never a
-/// byte of the request.
+/// The status, stable code and constant title (RFC 9457) of a refusal; no byte of the request.
 package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing, instanceTokenMalformed
     case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing

@@ -68,8 +68,9 @@ package struct RegistrationResponse: Sendable, Equatable {
             let service = PushService(word: Array(decoded["service"].text.utf8).span),
             case .string(let text) = decoded[service.member.description]
         else { throw .missingMember }
-        let token = try mapError(
-            { (_: PushTokenError) in JSONError.malformed }, PushToken(service: service, text: text.span))
+        let token = try mapError({ (_: PushTokenError) in JSONError.malformed }) {
+            () throws(PushTokenError) in try PushToken(service: service, text: text.span)
+        }
         let stored = StoredRegistration(
             generation: generation, id: id, sealed: sealed, token: token)
         return RegistrationResponse(stored: stored, policyHash: policyHash)

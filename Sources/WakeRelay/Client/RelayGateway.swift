@@ -11,7 +11,6 @@ package struct RelayGateway: Gateway {
     private let client: RelayClient
     private let clock: TimeSource
 
-    /// - Parameter service: one of `RelayBatch.services`.
     /// - Throws: `libraryMissing` when libcurl cannot be loaded.
     package init(
         _ service: PushService, _ configuration: RelayConfiguration, key: RelayKey,

@@ -14,8 +14,7 @@ package struct MessageSignature: Sendable, Equatable {
         let authority: [UInt8]
         let contentDigest: [UInt8]
 
-        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant (§2.1,
-        /// §2.2).
+        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant.
         func base(_ parameters: SignatureParameters) -> [UInt8] {
             let values = [
                 [UInt8](text: "POST"), authority, RelayRequest.path.bytes,
@@ -133,8 +132,7 @@ package struct SignatureParameters: Sendable, Equatable {
         while true {
             let isSpaced = reader.skipSpaces()
             if reader.skip(UInt8(ascii: ")")) { break }
-            // RFC 8941 §4.2.1.2: spaces separate items. An item with a parameter is another
-            // component.
+            // RFC 8941 §4.2.1.2: spaces separate items. A parameter makes another component.
             guard names.isEmpty || isSpaced, names.count < components.count
             else { throw StructuredFieldReader.Malformed() }
             names.append(try reader.string())

@@ -100,8 +100,7 @@ package enum RelayLine: Sendable, Equatable {
     }
 }
 
-/// The reason why a gateway of a relay has stopped, as far as a client needs it: the cause on the
-/// wire.
+/// The reason why a gateway of a relay has stopped: the cause on the wire.
 package enum RelayStop: String, Sendable, CaseIterable {
     /// The relay has no such gateway.
     case serviceOff = "service-off"

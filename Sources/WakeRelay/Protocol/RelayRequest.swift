@@ -13,10 +13,9 @@ package struct RelayRequest: Sendable, Equatable {
     package let contentDigest: ContentDigest
     package let signature: MessageSignature
 
-    /// Signs.
-    /// - Parameters:
-    ///   - authority: of the relay: host, and port unless it is the scheme's own; lower case.
-    ///   - created: seconds since 1970.
+    /// Signs. `created`: seconds since 1970.
+    /// - Parameter authority: of the relay: host, and port unless it is the scheme's own; lower
+    ///   case.
     package init(
         body: Span<UInt8>, authority: [UInt8], key: SigningKey, created: Int, nonce: SignatureNonce
     ) {

@@ -26,8 +26,7 @@ final class RelayAuthenticator: Sendable {
         var clients: [[UInt8]: ClientState] = [:]
         /// The number of large bodies by installation.
         var bodies: [[UInt8]: Int] = [:]
-        /// Seconds since 1970: earlier requests may have reached the former program, or a dropped
-        /// client state.
+        /// Seconds since 1970: earlier requests may have been seen before, and forgotten.
         var start: Int
     }
 

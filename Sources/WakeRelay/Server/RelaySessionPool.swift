@@ -63,8 +63,7 @@ struct RelaySessionPool {
         lifetimes.first { $0 >= seconds } ?? lifetimes[lifetimes.count - 1]
     }
 
-    /// The session for wake-ups of a push service.
-    /// - Parameter lifetime: the requested seconds.
+    /// The session for wake-ups of a push service, for a lifetime in seconds.
     mutating func choose(_ service: PushService, lifetime: Int, now: UInt64) -> Choice {
         guard let gateway = gateways[service] else { return .off }
         let key = Key(service: service, lifetime: Self.sessionLifetime(for: lifetime))

@@ -13,8 +13,7 @@ package struct GenerationKeys: Sendable {
         sealing = master.derive(2, context: "rvllseal")
     }
 
-    /// The id column: BLAKE2b-256 of the instance token, keyed; not slow, as nobody guesses 256
-    /// random bits.
+    /// The id column: BLAKE2b-256 of the instance token, keyed; not slow, as the token is random.
     package func id(of token: InstanceToken) -> [UInt8] {
         token.bytes.withSpan { token in
             pepper.withSpan { pepper in Blake2b.hash(token, count: Limits.idBytes, key: pepper) }

@@ -80,11 +80,10 @@ extension KeyFile {
 
 extension KeyFile {
     static func read(_ configuration: StoreConfiguration) throws(StoreOpenError) -> KeyFile {
-        // A number that no other start uses: records about a generation of an earlier start must
-        // not be applied to one of this.
+        // A number of this start alone: records about an earlier generation must not apply to it.
         guard let path = configuration.keyFile
         else { return random(generation: .random(in: 1 << 32..<1 << 53)) }
-        try Part.keyFile.checkPrivate(at: path)
+        try StoreOpenError.Part.keyFile.checkPrivate(at: path)
         try checkDirectory(configuration)
         var bytes = try mapError({ StoreOpenError(.keyFile, $0) }, Files.read(path, limit: 4096))
         defer { bytes.wipe() }
@@ -159,6 +158,4 @@ extension KeyFile {
         defer { found.wipe() }
         return found == bytes
     }
-
-    private typealias Part = StoreOpenError.Part
 }

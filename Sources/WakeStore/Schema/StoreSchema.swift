@@ -80,8 +80,7 @@ package enum StoreSchema {
 
 /// Every setting of the connection, set and then read back: SQLite ignores unknown ones.
 package enum StoreSetting: String, CaseIterable, Sendable {
-    // First: set before any read, it keeps the log's index in memory: no `-shm`
-    // (sqlite.org/wal.html §8).
+    // First: set before any read, it makes no `-shm` (sqlite.org/wal.html §8).
     case lockingMode = "locking_mode"
     case pageSize = "page_size"
     case autoVacuum = "auto_vacuum"

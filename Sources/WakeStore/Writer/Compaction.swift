@@ -128,9 +128,7 @@ struct Compaction {
 
 /// The outcome of a compaction.
 package enum CompactionOutcome: Sendable, Equatable {
-    /// - Parameters:
-    ///   - bytes: size of the new file.
-    ///   - milliseconds: in which nothing else was done.
+    /// `bytes`: size of the new file. `milliseconds`: the time in which nothing else was done.
     case done(bytes: Int, milliseconds: Int)
     /// Not enough room for a second file, in bytes.
     case noRoom(needed: Int, free: Int)

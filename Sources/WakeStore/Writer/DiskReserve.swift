@@ -16,8 +16,7 @@ final class DiskReserve {
         self.count = count
     }
 
-    /// Allocates what is missing, or as much of it as the disk has.
-    /// - Returns: whether the reserve is complete.
+    /// Allocates what is missing, or what the disk has; returns whether the reserve is complete.
     func fill() -> Bool {
         guard held < count else { return true }
         var wanted = count

@@ -25,8 +25,7 @@ final class OpenDatabase {
     }
 
     /// Refuses before it touches anything. The caller holds the `StoreLock`: closing a second
-    /// descriptor of the database would drop SQLite's own locks (sqlite.org/howtocorrupt.html
-    /// §2.2).
+    /// descriptor would drop SQLite's own locks (sqlite.org/howtocorrupt.html §2.2).
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
         let keys = try KeyFile.read(configuration)
         let database = try Self.open(configuration)
@@ -58,8 +57,7 @@ final class OpenDatabase {
         try StoreOpenError.Part.database.checkPrivate(at: path)
         let header: [UInt8]
         do throws(FileError) {
-            // For writing: SQLite would fall back to reading only and fail later, with less of a
-            // reason.
+            // For writing: SQLite would fall back to reading only and fail later.
             header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
         } catch {
             if error.number == EROFS { throw .readOnly }

@@ -63,8 +63,7 @@ final class Writer {
 
     // MARK: A batch
 
-    /// One attempt for all; when it fails, attempts in which no operation's failure affects
-    /// another.
+    /// One attempt for all; when it fails, one for each, so that no failure affects another.
     private func commit(_ batch: inout Batch) {
         let reserve = database.reserve
         // A long log at this point could not be copied for lack of room; it must not grow.

@@ -28,8 +28,7 @@ extension Array where Element == UInt8 {
     }
 }
 
-/// A value that must not reach a log, message or dump: it prints as its type's name, without
-/// children.
+/// A value that must not reach a log, message or dump: it prints as its type's name.
 public protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
 }
 

@@ -33,9 +33,8 @@ package final class Poller: Sendable {
     /// A descriptor that is not there is no error.
     package func remove(_ descriptor: Int32) { _ = linux_epoll_remove(epoll.number, descriptor) }
 
-    /// Waits until an event or `wake`, and writes the events to the front of `events`.
-    /// - Parameter milliseconds: the longest wait; -1 has no end.
-    /// - Returns: the number of events.
+    /// Waits until an event or `wake`; writes the events to the front of `events`.
+    /// - Parameter milliseconds: the longest wait; -1 has no end. Returns the number of events.
     package func wait(into events: inout [linux_event], milliseconds: Int32) -> Int {
         let count = unsafe events.withUnsafeMutableBufferPointer { buffer -> Int32 in
             guard let base = buffer.baseAddress else { return 0 }

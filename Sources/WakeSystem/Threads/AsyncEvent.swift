@@ -44,8 +44,7 @@ package final class AsyncEvent: Sendable {
         }
     }
 
-    /// Returns when the event is signalled, `sleep` returns, or the task is cancelled, which ends
-    /// `sleep`.
+    /// Returns when the event is signalled, `sleep` returns, or the task is cancelled.
     package func wait(orUntil sleep: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait() }

@@ -45,8 +45,7 @@ package struct ActivationFile: Sendable, Equatable {
         "'\(word.replacing("'", with: "'\\''"))'"
     }
 
-    /// Writes the file.
-    /// - Throws: `EEXIST` when another program's file is there.
+    /// Writes the file; throws `EEXIST` when another program's file is there.
     package func write(to path: String) throws(FileError) {
         guard let text else { throw FileError(.write, EINVAL) }
         guard Self.isOwn(path) ?? true else { throw FileError(.open, EEXIST) }

@@ -20,7 +20,7 @@ enum NetworkChecks {
     static func findings(
         _ diagnostics: ProfileDiagnostics, _ configuration: ClientConfiguration
     ) async -> [Finding] {
-        let transport: ProfileDiagnostics.Transport
+        let transport: any ClientTransport
         do throws(ClientError) {
             transport = try diagnostics.transport()
         } catch {

@@ -75,7 +75,7 @@ final class World: Sendable {
     }
 
     /// When heads were asked for.
-    var looks: [Duration] {
+    var headFetches: [Duration] {
         network.traces.filter { $0.path.hasSuffix("/feed/head") }.map(\.time)
     }
 

@@ -126,8 +126,7 @@ struct BusLoop: ~Copyable {
                 session.complete(message, .failure(.failed(failure)))
             case .signal:
                 if session.received.append(message, bytes: bytes) { return }
-                // Signals of other connections may be lost; the bus announces an owner of a name
-                // only once.
+                // Other signals may be lost; the bus announces an owner of a name only once.
                 if message.sender == BusCallTable<Int>.bus { throw .overflow }
             case .call: handle(call: message, bytes: bytes)
             }

@@ -11,8 +11,7 @@ struct BusSocket: ~Copyable {
 
     private let descriptor: Descriptor
 
-    /// Blocks for at most `milliseconds`.
-    /// - Parameter poller: reports every change of the socket.
+    /// Blocks for at most `milliseconds`; `poller` then reports every change.
     init(_ address: BusAddress, milliseconds: UInt32, poller: borrowing Poller) throws(BusError) {
         let name = address.socketName
         let result = unsafe linux_connect_unix(name, name.count, milliseconds)
