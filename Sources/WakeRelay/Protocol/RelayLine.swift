@@ -25,7 +25,7 @@ package enum RelayLine: Sendable, Equatable {
                 case .gone: line.member("delivery", string: "gone")
                 case .retry(let cause):
                     line.member("delivery", string: "retry")
-                    line.member("cause", string: cause.name)
+                    line.member("cause", string: cause.rawValue)
                 }
             }
         case .stopped(let service, let stop):
@@ -45,7 +45,7 @@ package enum RelayLine: Sendable, Equatable {
         _ service: PushService, isMisconfigured: Bool, cause: String
     ) -> [UInt8] {
         line { line in
-            line.member("service", string: service.word)
+            line.member("service", string: service.name)
             line.member("stopped", string: isMisconfigured ? "misconfigured" : "unavailable")
             line.member("cause", string: cause)
         }
@@ -77,7 +77,7 @@ package enum RelayLine: Sendable, Equatable {
             self = .delivery(wake: wake, delivery)
         case ["cause", "service", "stopped"]:
             guard case .string(let name) = line["service"], case .string = line["cause"],
-                let service = PushService(word: name.span)
+                let service = PushService(name: name.span)
             else { return nil }
             switch (line["stopped"].text, line["cause"].text) {
             case ("unavailable", _): self = .stopped(service, .unavailable)
@@ -94,7 +94,7 @@ package enum RelayLine: Sendable, Equatable {
         case ("accepted", nil): .accepted
         case ("gone", nil): .gone
         case ("retry", .string(let cause)):
-            .retry(RetryCause.allCases.first { cause.span.equals($0.name) } ?? .unknownRefusal)
+            .retry(RetryCause(rawValue: String(decoding: cause, as: UTF8.self)) ?? .unknownRefusal)
         default: nil
         }
     }
