@@ -5,8 +5,7 @@ import WakeServer
 import WakeSodium
 import WakeSystem
 
-/// `reveille relay`: the self-hosted installations whose wake-ups are passed on. A running service
-/// applies a change from the next request on.
+/// `reveille relay`: the self-hosted installations whose wake-ups a running service passes on.
 enum RelayCommand {
     static let all = [allow, list, revoke]
 
@@ -23,10 +22,9 @@ enum RelayCommand {
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
             guard let key = VerifyingKey(text: invocation.operands[1]) else {
-                throw CommandFailure(
+                throw .usage(
                     "KEY is no public key",
-                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed",
-                    status: .usage)
+                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed")
             }
             try change(invocation) { list throws(InstallationChangeError) in
                 try list.allow(name, key)
@@ -41,9 +39,7 @@ enum RelayCommand {
         examples: ["reveille relay revoke village"],
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
-            try change(invocation) { list throws(InstallationChangeError) in
-                try list.revoke(name)
-            }
+            try change(invocation) { list throws(InstallationChangeError) in try list.revoke(name) }
             return .success
         })
 
@@ -62,7 +58,7 @@ enum RelayCommand {
 
     private static func name(_ invocation: Invocation) throws(CommandFailure) -> InstallationName {
         guard let name = InstallationName(invocation.operands[0]) else {
-            throw CommandFailure("NAME is 1 to 64 of a-z, 0-9 and -", status: .usage)
+            throw .usage("NAME is 1 to 64 of a-z, 0-9 and -")
         }
         return name
     }
@@ -101,8 +97,7 @@ enum RelayCommand {
                     status: .badData)
             }
         case .busy: CommandFailure("\(path): another command changes it", status: .transient)
-        case .change(.tooMany):
-            CommandFailure("the list of installations is full")
+        case .change(.tooMany): CommandFailure("the list of installations is full")
         case .change(.nameTaken):
             CommandFailure(
                 "an installation of this name is allowed already",
