@@ -1,11 +1,11 @@
 import WakeCommand
+import WakeModel
 import WakeRelay
 import WakeServer
 import WakeSodium
 import WakeSystem
 
-/// `reveille relay`: the self-hosted installations whose wake-ups are passed on. A running service
-/// applies a change from the next request on.
+/// `reveille relay`: the self-hosted installations whose wake-ups a running service passes on.
 enum RelayCommand {
     static let all = [allow, list, revoke]
 
@@ -22,10 +22,9 @@ enum RelayCommand {
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
             guard let key = VerifyingKey(text: invocation.operands[1]) else {
-                throw CommandFailure(
+                throw .usage(
                     "KEY is no public key",
-                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed",
-                    status: .usage)
+                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed")
             }
             try change(invocation) { list throws(InstallationChangeError) in
                 try list.allow(name, key)
@@ -40,9 +39,7 @@ enum RelayCommand {
         examples: ["reveille relay revoke village"],
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
-            try change(invocation) { list throws(InstallationChangeError) in
-                try list.revoke(name)
-            }
+            try change(invocation) { list throws(InstallationChangeError) in try list.revoke(name) }
             return .success
         })
 
@@ -52,15 +49,16 @@ enum RelayCommand {
         examples: ["reveille relay list"],
         run: { (invocation) async throws(CommandFailure) in
             let path = try path(invocation)
-            try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
-                _ = Console().out(bytes: try InstallationList(path: path).text)
-            }
+            let list = try mapError(
+                { failure(.file($0), path) }, StateFile.installations(path).installations())
+            let lines = list.entries.map { "\($0.name) \($0.keyText)\n" }
+            _ = Console().out(bytes: Array(lines.joined().utf8))
             return .success
         })
 
     private static func name(_ invocation: Invocation) throws(CommandFailure) -> InstallationName {
         guard let name = InstallationName(invocation.operands[0]) else {
-            throw CommandFailure("NAME is 1 to 64 of a-z, 0-9 and -", status: .usage)
+            throw .usage("NAME is 1 to 64 of a-z, 0-9 and -")
         }
         return name
     }
@@ -80,9 +78,7 @@ enum RelayCommand {
         _ body: (inout InstallationList) throws(InstallationChangeError) -> Void
     ) throws(CommandFailure) {
         let path = try path(invocation)
-        try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
-            try InstallationList.change(path: path, body)
-        }
+        try mapError({ failure($0, path) }, StateFile.installations(path).change(body))
     }
 
     private static func failure(_ error: InstallationFileError, _ path: String) -> CommandFailure {
@@ -92,14 +88,16 @@ enum RelayCommand {
                 "\(path): not this user's to change, or others can write it",
                 hint: "run this as the user that runs the service; the file has mode 0640",
                 status: .ioError)
-        case .file(let error): CommandFailure("\(path): \(error.reason)", status: .ioError)
+        case .file(let error):
+            switch error.fault {
+            case .file, .missing: CommandFailure(error.message, status: .ioError)
+            case .damaged, .newerVersion, .tooLarge:
+                CommandFailure(
+                    error.message, hint: "until it is right, nobody is let through",
+                    status: .badData)
+            }
         case .busy: CommandFailure("\(path): another command changes it", status: .transient)
-        case .list(let error):
-            CommandFailure(
-                "\(path): " + (error.message.split(separator: "\n").first ?? ""),
-                hint: "until it is right, nobody is let through", status: .badData)
-        case .change(.tooMany):
-            CommandFailure("the list of installations is full")
+        case .change(.tooMany): CommandFailure("the list of installations is full")
         case .change(.nameTaken):
             CommandFailure(
                 "an installation of this name is allowed already",
