@@ -197,13 +197,13 @@ package struct PushConnection: Sendable {
         case .reset(let stream, let code):
             guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
             // RFC 9113 §8.7: a refused stream was not processed.
-            giveUp(stream, isSafe: code == ErrorCode.refusedStream)
+            giveUp(stream, code == ErrorCode.refusedStream ? .refused : .unknown)
         case .settings(let range): receiveSettings(bytes.extracting(range))
         case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &output.bytes)
         case .goAway(let last, let code):
             goAwayCode = code
             // RFC 9113 §6.8: streams above `last` were not and will not be processed.
-            for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, isSafe: true) }
+            for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, .unsent) }
             endIfDrained()
         case .windowUpdate(let stream, let increment): receiveWindow(stream, Int(increment))
         case .pushPromise, .continuation: violate(ErrorCode.protocolError)
@@ -237,7 +237,7 @@ package struct PushConnection: Sendable {
             guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
             if let code = sendWindow.grow(stream, by: increment) {
                 sendReset(stream, code)
-                return giveUp(stream, isSafe: false)
+                return giveUp(stream, .unknown)
             }
         }
         sendBlocked()
@@ -283,13 +283,13 @@ package struct PushConnection: Sendable {
         case .malformed:
             // RFC 9113 §8.1.1: an error of its stream alone.
             sendReset(stream, ErrorCode.protocolError)
-            pushes.giveUp(stream, isSafe: false)
+            pushes.giveUp(stream, .unknown)
         }
         close(stream)
     }
 
-    private mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
-        pushes.giveUp(stream, isSafe: isSafe)
+    private mutating func giveUp(_ stream: UInt32, _ failure: AttemptFailure) {
+        pushes.giveUp(stream, failure)
         close(stream)
     }
 
@@ -319,7 +319,7 @@ package struct PushConnection: Sendable {
     private mutating func end(_ reason: ConnectionEnd) {
         guard end == nil else { return }
         end = reason
-        for stream in pushes.streams(where: { _ in true }) { giveUp(stream, isSafe: false) }
+        for stream in pushes.streams(where: { _ in true }) { giveUp(stream, .unknown) }
     }
 
     private mutating func endIfDrained() {
@@ -355,7 +355,7 @@ package struct PushConnection: Sendable {
         for stream in pushes.streams(where: { $0.age(now: time) >= limit }) {
             unanswered += 1
             sendReset(stream, ErrorCode.cancel)
-            giveUp(stream, isSafe: false)
+            giveUp(stream, .unknown)
         }
         if !isProven, unanswered >= ConnectionLimits.unansweredStreams { end(.stalled) }
     }

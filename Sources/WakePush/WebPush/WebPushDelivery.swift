@@ -185,12 +185,12 @@ struct WebPushDelivery: DeliveryState {
 
     private mutating func miss(
         _ attempt: Attempt, _ failure: GatewayFailure = .unavailable(.unreachable, .webPush),
-        cost: Int = RetryPolicy.cost(isRetrySafe: false)
+        cost: Int? = nil
     ) {
         let host = attempt.host
         let isOver = hosts[host].fail(at: attempt.moment)
         guard isOver || hosts[host].end != nil else {
-            return retry(attempt, .connectionFault, cost: cost)
+            return retry(attempt, .connectionFault, .unknown, cost: cost)
         }
         let cause = hosts[host].end ?? .connectionFault
         withholdOrComplete(attempt.entry, .retry(cause), failure)
@@ -198,14 +198,11 @@ struct WebPushDelivery: DeliveryState {
     }
 
     private mutating func retry(
-        _ attempt: Attempt, _ cause: RetryCause, cost: Int = RetryPolicy.cost(isRetrySafe: false),
-        retryAfter: Int = 0
+        _ attempt: Attempt, _ cause: RetryCause, _ failure: AttemptFailure = .refused,
+        cost: Int? = nil, retryAfter: Int = 0
     ) {
         var entry = attempt.entry
-        entry.spent += cost
-        let delay = RetryPolicy.delay(
-            spent: entry.spent, isRetrySafe: false, retryAfter: retryAfter,
-            jitter: attempt.moment.jitter)
+        let delay = entry.fail(failure, retryAfter: retryAfter, cost: cost, at: attempt.moment)
         let end = hosts[attempt.host].end
         guard let delay, end == nil else { return complete(entry, .retry(end ?? cause)) }
         hosts[attempt.host].retry(entry, after: delay, now: attempt.moment.now)
