@@ -175,7 +175,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] {
         guard isFlushing, queue.isEmpty, flights.count == 0 else { return [] }
         let (rest, suspicion) = refusals.giveUp()
-        if isFinal, let suspicion, refusals.count >= Service.suspiciousRefusals {
+        if isFinal, let suspicion, refusals.count >= service.suspiciousRefusals {
             throw .misconfigured(suspicion)
         }
         return rest.map { $0.result(.retry(.unknownRefusal)) }

@@ -18,12 +18,12 @@ protocol EngineService: Gateway {
     /// Seconds, at least, before a wake-up is tried again.
     static func leastWait(after cause: RetryCause) -> Int
     /// Refusals of push tokens alone that make the gateway suspicious at the end of a round.
-    static var suspiciousRefusals: Int { get }
+    var suspiciousRefusals: Int { get }
 }
 
 extension EngineService {
     static func leastWait(after cause: RetryCause) -> Int { 0 }
-    static var suspiciousRefusals: Int { 1 }
+    var suspiciousRefusals: Int { 1 }
 
     package var window: Int { 2 * connections * streams }
 

@@ -75,7 +75,7 @@ struct HTTP2FaultTests {
         let count = peer.fill(from: 1, atMost: 5)
         peer.write(violation.frames)
         #expect(peer.errorCode == violation.code)
-        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(isSafe: false), count: count))
+        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(.unknown), count: count))
         peer.read()
         #expect(peer.frames.last == .goAway(lastStream: 0, code: violation.code))
     }
@@ -127,7 +127,7 @@ struct HTTP2FaultTests {
         peer.read()
         #expect(peer.frames.contains(.reset(stream: 3, code: ErrorCode.cancel)))
         #expect(peer.connection.end == nil)
-        #expect(peer.take().map(\.outcome) == [answered(200), .retry(isSafe: false)])
+        #expect(peer.take().map(\.outcome) == [answered(200), .retry(.unknown)])
         peer.answer(3)
         #expect(peer.take().isEmpty)
     }
@@ -143,7 +143,7 @@ struct HTTP2FaultTests {
                 peer.write { FrameWriter.ping(1, acknowledges: true, into: &$0) }
                 peer.connection.tick(now: peer.now, isQueued: true)
             }
-            #expect(peer.take().map(\.outcome) == [.retry(isSafe: false)])
+            #expect(peer.take().map(\.outcome) == [.retry(.unknown)])
         }
         #expect(peer.connection.end == .stalled)
     }
