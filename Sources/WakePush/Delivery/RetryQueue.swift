@@ -22,7 +22,8 @@ package struct RetryQueue: Sendable {
         ///   - cost: of an attempt that costs more than others.
         /// - Returns: milliseconds until the next attempt; nil to give up for the round.
         package mutating func fail(
-            _ failure: AttemptFailure, retryAfter: Int = 0, cost: Int? = nil, at moment: DeliveryMoment
+            _ failure: AttemptFailure, retryAfter: Int = 0, cost: Int? = nil,
+            at moment: DeliveryMoment
         ) -> UInt64? {
             let deadline = deadline ?? moment.now + RetryPolicy.patience
             self.deadline = deadline
