@@ -23,7 +23,6 @@ final class Broadcaster: Sendable {
     private struct State {
         var report = BroadcastReport()
         var ended = RunCounters()
-        /// The last head that the schedule was given.
         var scheduled: UInt64?
     }
 

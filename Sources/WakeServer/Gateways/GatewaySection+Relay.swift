@@ -41,9 +41,7 @@ extension RelayConfiguration {
     }
 }
 
-/// The summary of the section `[relay]` that `check` prints.
 package struct RelaySummary: Sendable, Equatable {
-    /// One line, without secrets.
     package let description: String
     /// The reason why the relay refuses every installation.
     package let problem: String?

@@ -6,7 +6,6 @@ package enum Gateways {
     package struct State: Sendable, Equatable {
         package let service: PushService
         package let isOn: Bool
-        /// One line, without secrets.
         package let summary: String
     }
 

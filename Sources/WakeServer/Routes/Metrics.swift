@@ -16,14 +16,12 @@ struct Metrics: Sendable {
 
     private struct Sample {
         let name: StaticString
-        /// Name and value.
         var label: (StaticString, StaticString)?
         let isCounter: Bool
         let help: StaticString
         let value: Int
     }
 
-    /// OpenMetrics 1.0 text.
     func response() -> Response {
         var text = ""
         var last = ""

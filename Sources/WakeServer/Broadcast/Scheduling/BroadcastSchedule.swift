@@ -188,11 +188,8 @@ package struct BroadcastReasons: OptionSet, Sendable, Hashable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// It is due, whether or not anything was published.
     package static let heartbeat = BroadcastReasons(rawValue: 1)
-    /// The publisher or the operator asked for one.
     package static let asked = BroadcastReasons(rawValue: 2)
-    /// The watched head has a new sequence.
     package static let watched = BroadcastReasons(rawValue: 4)
 
     static let all: BroadcastReasons = [.heartbeat, .asked, .watched]

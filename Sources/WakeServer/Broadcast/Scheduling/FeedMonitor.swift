@@ -105,7 +105,6 @@ struct RemoteFeedHead: Sendable {
     }
 }
 
-/// Why a feed elsewhere cannot be watched.
 package enum WatchError: String, Error {
     case key = """
         [broadcast] watch-key is not a feed's public key
