@@ -81,7 +81,8 @@ final class BroadcastRun {
         while scan.isInRange || !inbox.isStopping {
             switch await scan.next() {
             case .rows(let rows, let generation):
-                let isWhole = await send(rows, generation)
+                var isWhole = true
+                for row in rows where isWhole { isWhole = await send(row, generation) }
                 sessions.flush()
                 await handleReports()
                 guard isWhole else { return scan.abandon() }
@@ -96,13 +97,6 @@ final class BroadcastRun {
                 return
             }
         }
-    }
-
-    private func send(_ rows: [StoreRow], _ generation: Generation) async -> Bool {
-        for row in rows {
-            guard await send(row, generation) else { return false }
-        }
-        return true
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async -> Bool {

@@ -155,9 +155,7 @@ extension Configuration {
 
             """
     }
-}
 
-extension Configuration {
     package var store: StoreConfiguration {
         var store = StoreConfiguration(dataDirectory: data, keyFile: keysInMemory ? nil : keys)
         store.maxPages = storeMegabytes * 256  // pages of 4 KiB

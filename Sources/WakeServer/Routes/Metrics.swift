@@ -111,7 +111,7 @@ struct Metrics: Sendable {
 
     private func pushes(_ totals: RunCounters) -> [Sample] {
         let report = broadcaster.report
-        let next = broadcaster.schedule.nextStart?.seconds ?? -1
+        let next = broadcaster.schedule.secondsToNextStart ?? -1
         let duplicates: StaticString = "registrations whose push token had its wake-up already"
         let unserved: StaticString = "registrations of a push service without a gateway"
         return [

@@ -55,12 +55,12 @@ package struct GatewayThroughput: Sendable, Equatable {
     /// Pushes a minute the push service allows; nil: no such rule.
     let quotaPerMinute: Int?
 
-    package init(
+    init(
         _ service: PushService, connections: Int, streams: Int = 1000,
         latencyMilliseconds: Int = 50, quotaPerMinute: Int? = nil
     ) {
         precondition(connections > 0 && streams > 0 && latencyMilliseconds > 0)
-        precondition(quotaPerMinute.map { $0 > 0 } ?? true)
+        precondition(quotaPerMinute ?? 1 > 0)
         self.service = service
         self.connections = connections
         self.streams = streams
