@@ -75,8 +75,6 @@ final class BroadcastRun {
         return report
     }
 
-    // MARK: Sending
-
     private func sendAll() async {
         while scan.isInRange || !inbox.isStopping {
             switch await scan.next() {
@@ -162,8 +160,6 @@ final class BroadcastRun {
         await handleReports()
     }
 
-    // MARK: Outcomes
-
     private func waitForReports() async {
         await inbox.wait()
         await handleReports()
@@ -218,8 +214,6 @@ final class BroadcastRun {
     private func deleteGone(isLast: Bool) async {
         report.counters.deleted += UInt64(await goneRegistrations.delete(isLast: isLast))
     }
-
-    // MARK: Progress
 
     /// As saved: what a stop leaves in flight is read, and counted, again.
     private var savedCounters: RunCounters {

@@ -55,7 +55,7 @@ package struct GatewayThroughput: Sendable, Equatable {
     /// Pushes a minute the push service allows; nil: no such rule.
     let quotaPerMinute: Int?
 
-    init(
+    package init(
         _ service: PushService, connections: Int, streams: Int = 1000,
         latencyMilliseconds: Int = 50, quotaPerMinute: Int? = nil
     ) {
