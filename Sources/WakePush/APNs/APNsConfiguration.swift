@@ -16,7 +16,7 @@ package struct APNsConfiguration: Sendable, Equatable {
         self.topic = topic
     }
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
+    /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] =
         [
             ("key", "the path of the .p8 file"),

@@ -11,7 +11,7 @@ package struct FCMConfiguration: Sendable, Equatable {
     /// The usual quota of a project (firebase.google.com, "FCM throttling and quotas").
     package static let usualPerMinute = 600_000
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
+    /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] =
         [
             ("key", "the path of the service account's JSON file"),

@@ -1,4 +1,4 @@
-/// The fields that both sides know from the start (RFC 7541 appendix A), from index 1 to 61.
+/// The static table (RFC 7541 appendix A), from index 1 to 61.
 enum StaticTable {
     static let count = 61
     /// Index of the first of the `:status` fields.

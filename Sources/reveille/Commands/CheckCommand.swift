@@ -51,7 +51,7 @@ enum CheckCommand {
         let gatewayFaults = Gateways.faults(configuration)
         for state in Gateways.states(configuration) {
             let fault = gatewayFaults.first { $0.service == state.service }?.error
-            let name = "\(state.service.word)"
+            let name = "\(state.service.name)"
             if let fault, fault.isOptional {
                 row(name, "off: \(line(fault.message)); its push tokens are refused")
             } else {
