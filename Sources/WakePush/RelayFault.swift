@@ -4,7 +4,6 @@ package enum RelayFault: Sendable, Hashable {
     /// `difference`: seconds by which the relay's clock is ahead; 0 within its tolerance, nil when
     /// unknown.
     case clock(difference: Int?)
-    /// Any other refusal that every request would get.
     case requestRefused(status: Int)
 
     package var name: StaticString {

@@ -2,7 +2,6 @@ package import WakeModel
 
 /// The section `[apns]` of the configuration: absent, there is no such gateway.
 package struct APNsConfiguration: Sendable, Equatable {
-    /// The `.p8` file.
     package var key: String
     package var keyID: String
     package var teamID: String

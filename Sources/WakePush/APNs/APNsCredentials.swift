@@ -49,7 +49,6 @@ package struct APNsCredentials: Sendable, Redacted {
     }
 }
 
-/// The reason why the credentials in the configuration cannot be used.
 package enum APNsCredentialError: Error, Equatable, Sendable {
     case teamID, keyID, topic
     case keyFile(FileError)

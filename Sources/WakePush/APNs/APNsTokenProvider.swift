@@ -82,7 +82,6 @@ package struct ProviderTokenPolicy: Sendable {
     private let reuse: Int
     /// The token made last, usable or not: the time until the next one counts from it.
     private var last: ProviderToken?
-    /// The push service has called `last` expired.
     private var isRefused = false
     /// `last` was made because the one before was called expired.
     private var isReplacement = false
@@ -201,7 +200,6 @@ package struct ProviderTokenFile: Sendable {
         }
     }
 
-    /// Keeps a token, before it is used.
     func write(_ token: ProviderToken) throws(ProviderTokenError) {
         do throws(StateFileError) {
             try file.write(Record(text: token.text, minted: token.minted))
@@ -243,7 +241,6 @@ package struct ProviderTokenFile: Sendable {
 
 /// The reason why there is no provider token.
 package enum ProviderTokenError: Error, Hashable, Sendable {
-    /// Its file cannot be read or written.
     case file(FileError)
     case cannotSign
 

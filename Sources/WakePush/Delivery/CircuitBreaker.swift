@@ -18,11 +18,9 @@ package struct CircuitBreaker: Sendable, Equatable {
     }
 
     package let policy: Policy
-    /// Pauses since the last success.
     package private(set) var pauseCount = 0
     private var failuresInRow = 0
     private var openUntil: UInt64 = 0
-    /// The time of the first failure since the last success.
     private var firstFailure: UInt64?
 
     package init(_ policy: Policy) { self.policy = policy }

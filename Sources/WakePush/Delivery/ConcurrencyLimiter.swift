@@ -23,7 +23,6 @@ struct ConcurrencyLimiter: Equatable {
         size = min(most, Self.least)
     }
 
-    /// Records that a wake-up had to wait although it was ready.
     mutating func fill() { wasFull = true }
 
     /// Counts outcomes. `now`: milliseconds of a clock that never goes back.

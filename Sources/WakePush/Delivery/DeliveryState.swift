@@ -32,7 +32,6 @@ extension DeliveryState {
 /// The result of one input to a ``DeliveryState``.
 package struct DeliveryStep: Sendable {
     package var results: [WakeUpResult] = []
-    /// The number of wake-ups that will be tried again.
     package var retried = 0
     package var feedback: CredentialFeedback = []
     /// The rest of this answer is not wanted.

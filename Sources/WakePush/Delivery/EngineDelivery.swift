@@ -12,7 +12,6 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private var breaker = ServiceBreaker()
     private var pace: RampedTokenBucket?
     private var provisional: [UInt32: ProvisionalAnswers<RetryQueue.Entry>] = [:]
-    /// The results of the outcomes at hand.
     private var step = DeliveryStep()
     private var hasAccepted = false
     /// The fault of the gateway if nothing at all is accepted.
@@ -88,7 +87,6 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         return step
     }
 
-    /// A finished attempt.
     private struct Attempt {
         var isRetrySafe = false
         var retryAfter = 0

@@ -51,7 +51,6 @@ package enum Credential: Sendable {
     case wait(seconds: Int)
 }
 
-/// The token that a provider uses, and since when.
 struct CurrentToken<Token: Equatable & Sendable>: Sendable {
     private(set) var token: Token?
     private(set) var serial = 0
@@ -61,7 +60,6 @@ struct CurrentToken<Token: Equatable & Sendable>: Sendable {
     /// Seconds after a change in which answers may be to the token before.
     private static var recentSeconds: Int { 1 + Int(ConnectionLimits().answerMilliseconds / 1000) }
 
-    /// Returns the serial number of the token.
     @discardableResult mutating func use(_ token: Token, uptime: Int) -> Int {
         guard token != self.token else { return serial }
         if self.token != nil { replacedAt = uptime }
@@ -70,7 +68,6 @@ struct CurrentToken<Token: Equatable & Sendable>: Sendable {
         return serial
     }
 
-    /// True as long as answers may be to the token before.
     func isRecent(uptime: Int) -> Bool {
         guard let replacedAt else { return false }
         return uptime - replacedAt < Self.recentSeconds

@@ -20,7 +20,6 @@ final class EngineConnection {
     let index: Int
     private let configuration: EngineConfiguration
     private var stage = Stage.idle
-    /// Set while the stage is `open`.
     private var connection: PushConnection?
     private var backoff: Backoff
     private var attempted: UInt64?
@@ -65,7 +64,6 @@ final class EngineConnection {
         stage = .resolving
     }
 
-    /// Begins to connect to one of the resolved addresses.
     func connect(
         _ resolved: Result<[SocketAddress], PushFailure>, _ context: TLSContext?,
         _ poller: Poller, now: UInt64
@@ -110,7 +108,6 @@ final class EngineConnection {
         }
     }
 
-    /// Counts a failed attempt.
     func fail(_ failure: PushFailure?) -> Progress {
         close()
         _ = backoff.fail(random: 0)

@@ -36,7 +36,6 @@ package final class PushEngine: Sendable {
         mailbox.post(.batch(batch), weight: batch.count) == .posted
     }
 
-    /// Pushes whose outcome is still to come.
     package var waiting: Int { mailbox.weight }
 
     /// Replaces the value of `authorization` for later pushes, on open connections too.

@@ -174,7 +174,6 @@ struct PollTimeout: Equatable {
     var nextAttempt: UInt64?
     var heldSince: UInt64?
 
-    /// True when outcomes are to be handed over now.
     func handsOver(_ results: Int, now: UInt64) -> Bool {
         guard let heldSince else { return false }
         return results == 0 || results >= Self.heldResults || !(awaitsPeer || isQueued)

@@ -27,7 +27,6 @@ package enum PushFailure: Error, Equatable, Sendable {
 }
 
 package struct PushResult: Equatable, Sendable {
-    /// As given with the push.
     package var reference: UInt64
     package var outcome: PushOutcome
     /// Serial number of the connection within its engine; 0 for none.
@@ -58,7 +57,6 @@ package struct PushOutcomes: Sendable, Redacted {
         return PushBody(start: UInt32(bodies.count), count: UInt32(body.count))
     }
 
-    /// Moves results and bodies to the end of `all`.
     mutating func move(to all: inout PushOutcomes) {
         guard !results.isEmpty else { return }
         if all.results.isEmpty, all.bodies.isEmpty {

@@ -1,6 +1,5 @@
 /// The section `[fcm]` of the configuration: absent, there is no such gateway.
 package struct FCMConfiguration: Sendable, Equatable {
-    /// The service account's JSON file.
     package var key: String
     /// Wake-ups in a minute: the quota that Google granted the project.
     package var perMinute = usualPerMinute

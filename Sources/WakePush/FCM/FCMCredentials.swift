@@ -4,7 +4,6 @@ package import WakeSystem
 
 /// The sender: the service account of a Firebase project, from the console's JSON file.
 package struct FCMCredentials: Sendable, Redacted {
-    /// The project, which stands in the path of every request.
     package let projectID: String
     /// `iss`: the service account's e-mail address.
     let clientEmail: String

@@ -82,7 +82,6 @@ package struct FCMTokenExchange: Sendable {
 /// A signed statement of identity, to be exchanged for an access token within an hour (RFC 7523
 /// §2.1; Google, "Using OAuth 2.0 for server to server applications").
 package struct FCMAssertion: Sendable, Redacted {
-    /// The only use of the access token.
     package static let scope: StaticString =
         "https://www.googleapis.com/auth/firebase.messaging"
     /// Seconds from `iat` to `exp`: the most Google takes.

@@ -8,7 +8,6 @@ package final class FCMTokenProvider: TokenProvider {
     private struct State {
         var policy = FCMTokenPolicy()
         var current = CurrentToken<SecretBytes>()
-        /// The current exchange, or the last.
         var exchange: Task<Void, Never>?
         var waiting: [@Sendable () -> Void] = []
     }
@@ -96,7 +95,6 @@ package final class FCMTokenProvider: TokenProvider {
 /// owner makes the exchanges, one at a time.
 package struct FCMTokenPolicy: Sendable {
     package enum Use: Sendable, Equatable {
-        /// The token that was obtained last.
         case token
         case wait(seconds: Int)
         case failure(GatewayFailure)
@@ -127,7 +125,6 @@ package struct FCMTokenPolicy: Sendable {
         let refresh: Int
         let end: Int
         var hasWorked = false
-        /// The push service has called it unauthorised.
         var isRefused = false
     }
 
@@ -137,7 +134,6 @@ package struct FCMTokenPolicy: Sendable {
         base: .seconds(first), ceiling: .seconds(longest), jitter: .stretch)
     private var failingSince: Int?
     private var notBefore = Int.min
-    /// The reason why the last exchange was refused.
     private var fault: FCMFault?
 
     package init() {}
@@ -214,7 +210,6 @@ package struct FCMTokenPolicy: Sendable {
     }
 }
 
-/// The reason why there is no token provider.
 package enum FCMTokenProviderError: Error, Equatable, Sendable {
     case libraryMissing
 

@@ -73,10 +73,10 @@ final class CryptoKey: Sendable, Redacted {
     init(_ kind: crt_key_kind, isPrivate: Bool, pem: Span<UInt8>) throws(SigningError) {
         let library = try CryptoLibrary()
         var key: UnsafeMutableRawPointer?
-        let read = unsafe isPrivate ? crt_crypto_private_key : crt_crypto_public_key
         let status = unsafe pem.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return CRT_KEY_MALFORMED }
-            return unsafe read(library.library, kind, start, buffer.count, &key)
+            return unsafe crt_crypto_read_key(
+                library.library, kind, isPrivate, start, buffer.count, &key)
         }
         switch status {
         case CRT_KEY_READ: break

@@ -8,19 +8,16 @@ protocol ByteStream: AnyObject {
 
     /// Continues to open; to be called again after each event until it returns `.open`.
     func open() -> StreamOpening
-    /// Fills the front of `bytes`.
     func read(into bytes: inout [UInt8]) -> StreamTransfer
     /// Sends some of `bytes`, from `offset` on.
     func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer
     /// Sends what `write` buffered: `.waits`, `.ended`, or nil when done.
     func flush() -> StreamTransfer?
-    /// Ends the transport and closes the socket.
     func close()
 }
 
 enum StreamOpening: Equatable {
     case open
-    /// Not before the next event.
     case waits
     /// nil: another attempt may succeed.
     case failed(PushFailure?)
@@ -29,7 +26,6 @@ enum StreamOpening: Equatable {
 enum StreamTransfer: Equatable {
     case moved(Int)
     case waits
-    /// The peer closed, or the transport failed.
     case ended
 }
 

@@ -44,7 +44,6 @@ package struct PushHostRules: Sendable, Equatable {
     /// `.example.org` for every name below example.org.
     private var suffixes: Set<[UInt8]> = []
 
-    /// The known push services.
     package static let known = PushHostRules(list: "known") ?? PushHostRules([])
 
     private init(_ patterns: [String]) { add(patterns) }
@@ -81,7 +80,6 @@ package struct PushHostRules: Sendable, Equatable {
         }
     }
 
-    /// The push services of browsers among the known ones.
     static let browsers = PushHostRules(KnownPushHosts.browsers)
 
     static func lowered(_ host: Span<UInt8>) -> [UInt8] { host.array.map(\.lowercased) }

@@ -15,7 +15,6 @@ struct PushHosts {
     private var ready = Deque<Int>()
     /// Hosts that wait until fewer requests of unproven hosts are in flight; not in `ready`.
     private var unproven = Deque<Int>()
-    /// Hosts whose addresses are to be resolved.
     private var unresolved = Deque<Int>()
     private var lookUps = 0
     private var inFlight = 0
@@ -79,7 +78,6 @@ struct PushHosts {
         for _ in 0..<max(0, room) { listUnproven() }
     }
 
-    /// The next wake-up to send, its host, and checked addresses of that.
     mutating func next(
         now: UInt64
     ) -> (host: Int, entry: RetryQueue.Entry, addresses: [IPAddress])? {
@@ -161,7 +159,6 @@ struct PushHosts {
         }
     }
 
-    /// The next host whose name is to be resolved.
     mutating func nextLookUp() -> Int? {
         while lookUps < limits.lookUps, let host = unresolved.popFirst() {
             guard hosts[host].end == nil else {
@@ -265,7 +262,6 @@ struct PushHost {
         return queue.removeAll()
     }
 
-    /// Requests that may be added now.
     fileprivate func room(now: UInt64, _ perHost: Int) -> Int {
         var most = min(allowance, perHost)
         if let limit = reachability.allowance(now: now) { most = min(most, limit) }
@@ -278,7 +274,6 @@ struct PushHost {
         [reachability, service.circuit].first { $0.pauseCount > 0 }?.failingFor(now: now)
     }
 
-    /// Records an answer of any kind.
     mutating func answer() {
         reachability.succeed()
         allowance = min(allowance + 1, 1 << 16)

@@ -12,7 +12,6 @@ package struct WebPushConfiguration: Sendable, Equatable {
         package let port: UInt16
     }
 
-    /// The file of the VAPID key.
     package var key: String
     /// The contact for push services: `mailto:` or `https:`.
     package var subject: String?

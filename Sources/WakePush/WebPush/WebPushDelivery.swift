@@ -25,7 +25,6 @@ struct WebPushDelivery: DeliveryState {
     /// Wake-ups without a result that are not held.
     private(set) var pending = 0
     private var suspicion = Suspicion()
-    /// The results of the input at hand.
     private var step = DeliveryStep()
     private var isFlushing = false
     private var isFinal = false
@@ -117,7 +116,6 @@ struct WebPushDelivery: DeliveryState {
         return step
     }
 
-    /// A finished request.
     private struct Attempt {
         let entry: Entry
         let host: Int
@@ -185,7 +183,6 @@ struct WebPushDelivery: DeliveryState {
         }
     }
 
-    /// Records a request without an answer.
     private mutating func miss(
         _ attempt: Attempt, _ failure: GatewayFailure = .unavailable(.unreachable, .webPush),
         cost: Int = RetryPolicy.cost(isRetrySafe: false)
@@ -333,7 +330,6 @@ private struct Suspicion: Sendable {
         return witness
     }
 
-    /// Returns what was withheld.
     mutating func accept() -> WakeUpResult? {
         hasAccepted = true
         failure = nil

@@ -57,7 +57,6 @@ package enum WebPushGatewayError: Error, Equatable, Sendable {
     case key(VAPIDKeyError)
     /// libcurl; nil when it is there but cannot be used.
     case library(MissingLibrary?)
-    /// The file of `ca`.
     case authorities(PushEngineError)
 
     /// A library is missing or unfit: the service can do without this gateway.

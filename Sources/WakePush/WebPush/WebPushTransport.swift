@@ -44,7 +44,6 @@ final class WebPushTransport: DeliveryTransport {
             session?.receive(.ended(key, WebPushOutcome(result)))
         }
         let isLate = locked.withLock { locked -> Bool in
-            // It may have ended already.
             if locked.requests.keys.contains(key) { locked.requests[key] = handle }
             return locked.isCancelled
         }
