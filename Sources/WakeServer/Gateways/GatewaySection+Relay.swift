@@ -47,10 +47,15 @@ extension Configuration {
         guard let relay else { return ("off", nil) }
         var allowed = "nobody is allowed"
         var problem: String?
-        do throws(InstallationFileError) {
-            let count = try InstallationList(path: relay.installations).entries.count
+        do throws(StateFileError) {
+            let file = StateFile.installations(relay.installations)
+            let count = try file.installations().entries.count
             allowed = "\(count == 0 ? "no" : "\(count)") installation\(count > 1 ? "s" : "")"
-        } catch { problem = "\(relay.installations): \(error.summary)" }
+        } catch {
+            problem =
+                error.isNotPermitted
+                ? "\(error.path): cannot be read, or others can write it" : error.message
+        }
         let line =
             "on, as \(relay.authority), \(allowed), \(relay.wakesPerMinute) wake-ups a minute each,"
             + " for \(relayedServices)"
@@ -64,16 +69,5 @@ extension Configuration {
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
             .map(\.service).filter { !relayed.contains($0) }.map(\.name.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")
-    }
-}
-
-extension InstallationFileError {
-    fileprivate var summary: String {
-        switch self {
-        case .file(let error) where error.isNotPermitted: "cannot be read, or others can write it"
-        case .file(let error): error.reason
-        case .list(let error): error.message
-        case .busy, .change: "it is being changed"
-        }
     }
 }
