@@ -78,14 +78,12 @@ package enum Limits {
 
     // MARK: Broadcasts
 
-    /// Rows a round reads at once: a millisecond of opening, in which nothing is written down.
-    package static let walkRows = 512
-    /// Wake-ups of a round without a settled delivery, beyond what keeps its gateways busy: about
-    /// 1 KiB of memory each.
-    package static let unsettledWakeUps = 4096
-    /// Push tokens of a round remembered at most, 12 to 24 bytes each: 1 GiB for 44 million and
-    /// more.
-    package static let seenTokens = 64_000_000
+    /// Rows that a run reads at once: a millisecond of decryption, without a write in between.
+    package static let scanRows = 512
+    /// Wake-ups of a run in flight, beyond what keeps its gateways busy: 1 KiB of memory each.
+    package static let wakeUpsInFlight = 4096
+    /// Push tokens of a run remembered at most, 12 to 24 bytes each: 1 GiB for 44 million and more.
+    package static let deduplicatedTokens = 64_000_000
 
     // MARK: Relay
 

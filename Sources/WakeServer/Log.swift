@@ -31,18 +31,15 @@ package enum LogEvent: Sendable, Equatable {
     case broadcastEnded(BroadcastReport)
     /// The pushes would take longer than the interval, seconds: they were left out.
     case planRefused(needed: Int, interval: Int)
-    /// The watched feed has something new.
     case headSeen(sequence: UInt64)
     case gatewayStopped(PushService, GatewayFailure)
     /// Nothing more is deleted for this push service in this run, see ``DeletionBreaker``.
     case deletionBreakerTripped(PushService)
-    /// A broadcast run goes on where a process before had to stop.
     case broadcastResumed(permille: Int)
     /// The checkpoint or the schedule's history cannot be written: a crash would repeat pushes.
     case checkpointUnwritable
     /// The previous generation is dropped; milliseconds in which nothing else was done.
     case rotated(generation: UInt64, dropped: Int, kept: Int, milliseconds: Int)
-    /// Nothing is dropped; tried again later.
     case rotationFailed(RotationFailure)
     /// Rows and keys are gone, but there is no room to rewrite the database; tried again later.
     case compactionPutOff(needed: Int, free: Int)
@@ -59,7 +56,6 @@ package enum LogEvent: Sendable, Equatable {
     case relayOn(installations: Int)
     /// The file of installations is damaged, or cannot be read: none is accepted.
     case relayInstallationsUnusable
-    /// One request of an installation.
     case relayBatch(accepted: Int, gone: Int, retried: Int, stopped: Int)
     case relayRefused(Problem)
 
@@ -131,7 +127,6 @@ package struct Log: Sendable {
 
     package func callAsFunction(_ event: LogEvent) {
         let (given, text) = event.entry
-        // Each level includes those before it.
         guard given == level || LogLevel.allCases.prefix(while: { $0 != level }).contains(given)
         else { return }
         let line = Array("reveille \(given.rawValue) \(text)\n".utf8)

@@ -64,7 +64,6 @@ package struct Service: Sendable {
         log(.stopped)
     }
 
-    /// The relay for self-hosted installations, if it is configured.
     private static func relay(
         _ configuration: Configuration, gateways: [any Gateway], log: Log
     ) -> RelayRoute? {
@@ -86,27 +85,24 @@ package struct Service: Sendable {
         let wakes = StreamHub(loop: loop)
         let feed = FeedFileServer(
             directory: configuration.feed, maxAge: configuration.cacheSeconds, log: log)
-        let sequence: @Sendable () -> UInt64 = { feed.sequence }
         let health = Health(store: store.counters)
         let planner = BroadcastPlanner(
             store: store, wakes: wakes, feed: feed, gateways: gateways,
             configuration: configuration)
-        let checkpoints = CheckpointFile(path: configuration.checkpoint)
+        let checkpoints = CheckpointFile(path: configuration.data + "/checkpoint")
         let schedule = ScheduleStore(
-            path: configuration.broadcastState,
-            settings: BroadcastSchedule.Settings(
-                heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil),
-            resuming: checkpoints.find()?.header)
+            path: configuration.data + "/broadcast",
+            heartbeatSeconds: configuration.heartbeatSeconds, resuming: checkpoints.find()?.header)
         let monitor = FeedMonitor(
             feed, remote: remote, isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
         let rotator = Rotator(
-            store: store, file: StateFile(configuration.rotationRecord),
+            store: store, file: StateFile(configuration.data + "/rotation"),
             interval: configuration.rotationSeconds, log: log)
         let transparency = TransparencyRoute(retentionDays: 2 * configuration.rotationDays)
         let broadcaster = Broadcaster(
-            wakes: wakes, feed: monitor, store: store, gateways: gateways, planner: planner,
-            schedule: schedule, checkpoints: checkpoints, rotator: rotator, log: log
+            planner, feed: monitor, schedule: schedule, checkpoints: checkpoints, rotator: rotator,
+            log: log
         ) { [counters = store.counters] in
             transparency.update(ExactCounts(store: counters, broadcaster: $0))
         }
@@ -115,17 +111,15 @@ package struct Service: Sendable {
             broadcaster: broadcaster, planner: planner,
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
-                http: { counters.value }, store: store.counters, wakes: wakes,
-                broadcaster: broadcaster, rotator: rotator, planner: planner,
-                relay: relay?.service.counters, sequence: sequence),
+                http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
+                planner: planner, relay: relay?.service.counters),
             health: health, transparency: transparency)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, health: StoreHealthLog(store.counters, log: log),
                 admission: Admission(gateways)),
-            feed: configuration.feedServed ? FeedRoute(files: feed) : nil,
-            relay: relay, wakes: wakes, sequence: sequence, health: health,
-            transparency: transparency)
+            feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
+            wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency)
         let server = try HTTPServer(
             listeners: [
                 ListenerConfiguration(

@@ -17,7 +17,7 @@ struct AdmissionTests {
         func open(
             lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
         ) -> any GatewaySession {
-            FakeRound()
+            FakeSession()
         }
 
         func admits(_ token: PushToken) -> Bool {
@@ -25,7 +25,7 @@ struct AdmissionTests {
         }
     }
 
-    private final class FakeRound: GatewaySession {
+    private final class FakeSession: GatewaySession {
         func send(_ wakeUps: [WakeUp]) {}
         func flush(isFinal: Bool) {}
         func tick() {}

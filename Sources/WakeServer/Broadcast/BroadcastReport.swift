@@ -14,7 +14,6 @@ package struct BroadcastReport: Sendable, Equatable {
     /// The two above when this process took up the run.
     package var startPermille = 0
     package var startCounters = RunCounters()
-    /// Whether nothing is left to do.
     package var isComplete = false
     /// Whether the store could not be read.
     package var isCutShort = false
@@ -29,7 +28,6 @@ package struct BroadcastReport: Sendable, Equatable {
 
     package init() {}
 
-    /// The report of a run that begins or goes on.
     init(_ checkpoint: Checkpoint) {
         run = checkpoint.header.run
         sequence = checkpoint.header.sequence
@@ -83,9 +81,8 @@ package struct BroadcastProgress: Sendable, Equatable {
     /// See ``CompletedBuckets/progress(previousRows:currentRows:)``.
     package let fraction: Double
     package let counters: RunCounters
-    /// Pushes a second; nil while too little is known.
+    /// Pushes a second, and seconds to the end; nil while too little is known.
     package let rate: Double?
-    /// Seconds to the end; nil while too little is known.
     package let secondsLeft: Int?
 
     /// - Parameter since: progress and counters when this process took up the run, `seconds` ago.
@@ -95,44 +92,32 @@ package struct BroadcastProgress: Sendable, Equatable {
     ) {
         self.fraction = fraction.isFinite ? min(1, max(0, fraction)) : 0
         self.counters = counters
-        guard seconds >= 1 else {
-            rate = nil
-            secondsLeft = fraction >= 1 ? 0 : nil
-            return
-        }
+        let isMeasured = seconds >= 1
         let sent = counters.sent &- min(since.counters.sent, counters.sent)
-        rate = Double(sent) / seconds
+        rate = isMeasured ? Double(sent) / seconds : nil
         let gained = self.fraction - since.fraction
-        if self.fraction >= 1 {
-            secondsLeft = 0
-        } else if gained > 0 {
-            // A year at most: the first bucket of a slow run says little.
-            let left = (1 - self.fraction) / gained * seconds
-            secondsLeft = Int(min(left, 365 * 86_400).rounded())
-        } else {
-            secondsLeft = nil
-        }
+        // A year at most: the first bucket of a slow run says little.
+        let left = min((1 - self.fraction) / gained * seconds, 365 * 86_400)
+        secondsLeft = self.fraction >= 1 ? 0 : isMeasured && gained > 0 ? Int(left.rounded()) : nil
     }
 
     /// One line of at most 100 columns, whatever the numbers:
     /// ` 42.3 %  12.3k/s  0:08:12 left  accepted 4.23M  gone 123  retried 1.2k  failed 3  breaker`
     package var line: String {
         let tenths = fraction >= 1 ? 1000 : min(999, Int(fraction * 1000))
-        var parts = [NumberFormat.padded("\(tenths / 10).\(tenths % 10) %", to: 7)]
-        parts.append(rate.map { NumberFormat.short(UInt64(min($0, 1e15))) + "/s" } ?? "-/s")
-        parts.append((secondsLeft.map(NumberFormat.clock) ?? "-") + " left")
-        parts.append("accepted \(NumberFormat.short(counters.accepted))")
-        parts.append("gone \(NumberFormat.short(counters.gone))")
-        parts.append("retried \(NumberFormat.short(counters.retried))")
-        parts.append("failed \(NumberFormat.short(failed))")
+        // Given up, or without a working gateway.
+        let (failed, overflow) = counters.abandoned.addingReportingOverflow(counters.unsent)
+        var parts = [
+            NumberFormat.padded("\(tenths / 10).\(tenths % 10) %", to: 7),
+            rate.map { NumberFormat.short(UInt64(min($0, 1e15))) + "/s" } ?? "-/s",
+            (secondsLeft.map(NumberFormat.clock) ?? "-") + " left",
+            "accepted \(NumberFormat.short(counters.accepted))",
+            "gone \(NumberFormat.short(counters.gone))",
+            "retried \(NumberFormat.short(counters.retried))",
+            "failed \(NumberFormat.short(overflow ? .max : failed))",
+        ]
         if counters.tripped != 0 { parts.append("breaker") }
         return parts.joined(separator: "  ")
-    }
-
-    /// Wake-ups that nobody got: given up, or without a working gateway.
-    private var failed: UInt64 {
-        let (sum, overflow) = counters.abandoned.addingReportingOverflow(counters.unsent)
-        return overflow ? .max : sum
     }
 
     /// The members of an object for scripts; what is not known is null.

@@ -18,7 +18,6 @@ final class BroadcastRun {
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
     private let store: Store
-    private let stopTimeout: Duration
     private let log: Log
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
@@ -27,24 +26,27 @@ final class BroadcastRun {
     private var stopDeadline: ContinuousClock.Instant?
     private var previousRows = 0
 
+    /// For what is in flight, and for buckets that have begun, when the program stops.
+    private static let stopTimeout = Duration.seconds(3)
+
     /// - Parameter report: with the run's number and its counts before a restart.
     init(
-        _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox, store: Store,
-        gateways: [any Gateway], settings: RunSettings, log: Log,
-        publish: @escaping (BroadcastReport) -> Void
+        _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
+        planner: BroadcastPlanner, log: Log, publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
         self.checkpoint = checkpoint
         self.inbox = inbox
-        self.store = store
         self.log = log
         self.publish = publish
-        stopTimeout = settings.stopTimeout
+        store = planner.store
         scan = RegistrationScan(store, checkpoint)
-        pace = settings.pace
-        sessions = RunSessions(gateways, lifetime: settings.lifetime, inbox: inbox)
+        pace = planner.pace
+        // A push service keeps a wake-up for a device that is off until about the next one.
+        sessions = RunSessions(
+            planner.gateways, lifetime: planner.configuration.intervalSeconds, inbox: inbox)
         goneRegistrations = GoneRegistrations(
-            store, gateways: gateways.count, perMille: settings.gonePerMille,
+            store, gateways: planner.gateways.count, perMille: planner.configuration.gonePerMille,
             tripped: checkpoint.counters.tripped)
     }
 
@@ -133,12 +135,11 @@ final class BroadcastRun {
         return true
     }
 
-    /// Whether rows may be sent: during a stop only those of a begun bucket, which would be
-    /// repeated.
+    /// Whether rows may be sent: during a stop only those of a begun bucket.
     private func maySend(isBegun: Bool) -> Bool {
         guard inbox.isStopping else { return true }
         let now = ContinuousClock.now
-        let deadline = stopDeadline ?? now + stopTimeout
+        let deadline = stopDeadline ?? now + Self.stopTimeout
         stopDeadline = deadline
         return isBegun && now < deadline
     }
@@ -162,7 +163,7 @@ final class BroadcastRun {
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
     private func quiesce() async {
-        let deadline = ContinuousClock.now + stopTimeout
+        let deadline = ContinuousClock.now + Self.stopTimeout
         while sessions.quiesce(), ContinuousClock.now < deadline { await waitForReports() }
         await handleReports()
     }

@@ -28,15 +28,11 @@ final class Broadcaster: Sendable {
     }
 
     let schedule: ScheduleStore
-    private let wakes: StreamHub
     private let feed: FeedMonitor
-    private let store: Store
-    private let gateways: [any Gateway]
     private let planner: BroadcastPlanner
     private let checkpoints: CheckpointFile
     private let rotator: Rotator
     private let log: Log
-    /// Called when everyone was woken, or as many as could be.
     private let didEnd: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
     private let event = AsyncEvent()
@@ -46,14 +42,11 @@ final class Broadcaster: Sendable {
     private static let retryDelay = Duration.seconds(30)
 
     init(
-        wakes: StreamHub, feed: FeedMonitor, store: Store, gateways: [any Gateway],
-        planner: BroadcastPlanner, schedule: ScheduleStore, checkpoints: CheckpointFile,
-        rotator: Rotator, log: Log, didEnd: @escaping @Sendable (Broadcaster) -> Void
+        _ planner: BroadcastPlanner, feed: FeedMonitor, schedule: ScheduleStore,
+        checkpoints: CheckpointFile, rotator: Rotator, log: Log,
+        didEnd: @escaping @Sendable (Broadcaster) -> Void
     ) {
-        self.wakes = wakes
         self.feed = feed
-        self.store = store
-        self.gateways = gateways
         self.planner = planner
         self.schedule = schedule
         self.checkpoints = checkpoints
@@ -72,10 +65,9 @@ final class Broadcaster: Sendable {
         }
     }
 
-    /// Requests a broadcast; from any thread, returns at once.
-    /// - Parameter force: broadcast although the feed has nothing newer.
+    /// Requests a broadcast from any thread; `force`: although the feed has nothing newer.
     func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
-        let hasGateways = !gateways.isEmpty
+        let hasGateways = !planner.gateways.isEmpty
         if hasGateways, case .failure = planner.plan() { return report(.doesNotFit) }
         let sequence = feed.sequence()
         schedule.change { schedule, now in
@@ -136,17 +128,17 @@ final class Broadcaster: Sendable {
     /// - Returns: the number of open event streams.
     @discardableResult
     private func wakeStreams(_ sequence: UInt64, _ reasons: BroadcastReasons) -> Int {
-        let streams = wakes.count
+        let streams = planner.wakes.count
         log(.broadcastStarted(sequence: sequence, streams: streams, reasons: reasons))
-        wakes.publish(WakeEvent(sequence: sequence).encode())
+        planner.wakes.publish(WakeEvent(sequence: sequence).encode())
         broadcasts.add(1, ordering: .relaxed)
         streamWakeUps.add(streams, ordering: .relaxed)
         return streams
     }
 
-    /// Wakes the streams once it is written down that they are: what fails is tried again.
-    private func wakeStreamsUnlessDone(_ sequence: UInt64, _ reasons: BroadcastReasons) {
-        // Requests have woken the event streams already.
+    /// Requests have woken the event streams already. The others do so once it is written down
+    /// that they have: what fails is tried again.
+    private func wakeStreamsUnlessAsked(_ sequence: UInt64, _ reasons: BroadcastReasons) {
         if reasons != .asked { wakeStreams(sequence, reasons) }
     }
 
@@ -158,7 +150,7 @@ final class Broadcaster: Sendable {
         let history = schedule.history
         guard history.isRunning else { return await checkpoints.remove() }
         guard let checkpoint = checkpoints.find(), checkpoint.header.run == history.run,
-            checkpoint.header.generation == store.generationNumber
+            checkpoint.header.generation == planner.store.generationNumber
         else {
             await schedule.change { $0.lost(now: $1) }
             return await checkpoints.remove()
@@ -170,19 +162,19 @@ final class Broadcaster: Sendable {
 
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = feed.sequence()
-        if gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
+        if planner.gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
         if case .failure(let error) = planner.plan() {
             log(.planRefused(needed: error.neededSeconds, interval: error.intervalSeconds))
             return await startWithoutPushes(sequence, reasons)
         }
         let header = Checkpoint.Header(
             run: schedule.history.run + 1, sequence: sequence, reasons: reasons,
-            generation: store.generationNumber)
+            generation: planner.store.generationNumber)
         // The checkpoint first: see `BroadcastHistory` for the order of writing.
         guard let checkpoint = await checkpoints.create(header),
             await schedule.change({ $0.started(sequence: sequence, now: $1) }) != nil
         else { return await delayRetry() }
-        wakeStreamsUnlessDone(sequence, reasons)
+        wakeStreamsUnlessAsked(sequence, reasons)
         await perform(checkpoint)
         return true
     }
@@ -191,7 +183,7 @@ final class Broadcaster: Sendable {
         guard await schedule.change({ $0.streamsWoken(sequence: sequence, now: $1) }) != nil else {
             return await delayRetry()
         }
-        wakeStreamsUnlessDone(sequence, reasons)
+        wakeStreamsUnlessAsked(sequence, reasons)
         didEnd(self)
         return true
     }
@@ -235,14 +227,13 @@ final class Broadcaster: Sendable {
 
     private func runToEnd(_ checkpoint: Checkpoint, _ inbox: RunInbox) async -> BroadcastReport {
         var random = SystemRandomNumberGenerator()
-        let writer = CheckpointWriter(
-            checkpoint, order: ScanOrder(rows: store.estimatedRows, using: &random), log: log)
+        let order = ScanOrder(rows: planner.store.estimatedRows, using: &random)
+        let writer = CheckpointWriter(checkpoint, order: order, log: log)
         var report = BroadcastReport(checkpoint)
         state.withLock { $0.report = report }
         while true {
             let run = BroadcastRun(
-                report, checkpoint: writer, inbox: inbox, store: store, gateways: gateways,
-                settings: planner.settings(), log: log
+                report, checkpoint: writer, inbox: inbox, planner: planner, log: log
             ) { report in self.state.withLock { $0.report = report } }
             report = await run.run()
             // A store that cannot be read now may be read again.

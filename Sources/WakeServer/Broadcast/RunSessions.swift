@@ -4,8 +4,7 @@ import WakePush
 import WakeStore
 import WakeSystem
 
-/// The session stage of a run: the gateways' sessions, the wake-ups collected for each, and the
-/// table of those in flight. Used by one task.
+/// The session stage of a run, and the table of wake-ups in flight. Used by one task.
 struct RunSessions {
     private let gateways: [any Gateway]
     private var sessions: [(any GatewaySession)?]
@@ -22,7 +21,7 @@ struct RunSessions {
         batches = gateways.map { _ in [] }
         // Enough that no gateway waits for rows while another is slow to answer.
         inFlight = InFlightTable(
-            capacity: gateways.reduce(Limits.unsettledWakeUps) { $0 + $1.window })
+            capacity: gateways.reduce(Limits.wakeUpsInFlight) { $0 + $1.window })
         sessions = gateways.enumerated().map { index, gateway in
             gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))
@@ -30,15 +29,12 @@ struct RunSessions {
         }
     }
 
-    // MARK: Sending
-
     func index(of service: PushService) -> Int? { gateways.firstIndex { $0.service == service } }
     func isOpen(_ gateway: Int) -> Bool { sessions[gateway] != nil }
     var isFull: Bool { inFlight.isFull }
     var inFlightCount: Int { inFlight.count }
 
-    /// Collects a wake-up; its gateway must be open and the table not full.
-    /// - Returns: whether a batch was sent.
+    /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
     mutating func send(_ entry: InFlightTable.Entry) -> Bool {
         let reference = inFlight.insert(entry)
         batches[entry.gateway].append(WakeUp(reference: reference, token: entry.row.token))
@@ -56,8 +52,6 @@ struct RunSessions {
         sessions[index]?.send(batches[index])
         batches[index].removeAll(keepingCapacity: true)
     }
-
-    // MARK: Completing
 
     mutating func complete(_ reference: Int) -> InFlightTable.Entry { inFlight.remove(reference) }
 
@@ -78,8 +72,7 @@ struct RunSessions {
         for session in sessions { session?.tick() }
     }
 
-    /// Asks for the outcome of everything sent so far.
-    /// - Parameter isLast: whether nothing more will be sent.
+    /// Asks for the outcome of everything sent so far; `isLast`: nothing more will be sent.
     func drain(isLast: Bool) {
         for session in sessions { session?.flush(isFinal: isLast) }
     }
@@ -115,7 +108,6 @@ struct InFlightTable {
     var isFull: Bool { count >= capacity }
     mutating func insert(_ entry: Entry) -> Int { entries.insert { _ in entry }.slot }
 
-    /// Takes a registration out; each reference once.
     mutating func remove(_ reference: Int) -> Entry {
         guard let key = entries.key(inSlot: reference), let entry = entries.remove(key) else {
             preconditionFailure("a wake-up was completed twice")
@@ -140,7 +132,6 @@ final class RunInbox: Sendable {
     func wake() { event.signal() }
     func wait() async { await event.wait() }
 
-    /// The program stops: the run sends no more.
     func stop() {
         stopping.store(true, ordering: .relaxed)
         wake()

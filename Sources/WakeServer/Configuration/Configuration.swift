@@ -37,8 +37,7 @@ package struct Configuration: Sendable, Equatable {
     package var keys: String
     /// Whether the keys are in no file: every start begins with an empty store.
     package var keysInMemory = false
-    /// Days between two rotations: a registration lives one to two intervals after its last
-    /// renewal.
+    /// Days between two rotations: a registration lives for one to two of them.
     package var rotationDays = 7
     /// Upper bound of the database, MiB.
     package var storeMegabytes = 4096
@@ -85,7 +84,6 @@ package struct Configuration: Sendable, Equatable {
     // [log]
     package var logLevel = LogLevel.info
 
-    /// The defaults relative to a directory.
     package init(directory: String) {
         admin = .unix(path: directory + "/admin.sock")
         data = directory + "/data"
@@ -177,10 +175,6 @@ extension Configuration {
         return store
     }
 
-    // Beside the database: the schedule's history, the checkpoint of a broadcast run, the age of
-    // the current generation, and the provider token of APNs.
-    var broadcastState: String { data + "/broadcast" }
-
     func remoteHead() throws(WatchError) -> RemoteFeedHead? {
         guard let watchedFeed else { return nil }
         return try RemoteFeedHead(watchedFeed, key: watchKey)
@@ -194,10 +188,9 @@ extension Configuration {
         } catch { return error }
     }
 
-    var checkpoint: String { data + "/checkpoint" }
-    var rotationRecord: String { data + "/rotation" }
     var rotationSeconds: Int { rotationDays * 86_400 }
-    var providerToken: String { data + "/apns-token" }
+    /// Seconds between two heartbeats; nil: none.
+    package var heartbeatSeconds: Int? { heartbeat ? intervalSeconds : nil }
 
     var httpLimits: HTTPLimits {
         var limits = HTTPLimits()

@@ -58,30 +58,23 @@ extension ConfigurationParser {
     /// Checked as a whole at the end of the file: most of these need the others of their section.
     private static let sections: [String: Key] = {
         var keys: [String: Key] = [:]
-        for section in GatewaySection.all {
-            for word in section.words where keys["\(section.name).\(word.key)"] == nil {
-                keys["\(section.name).\(word.key)"] = written(
-                    in: section.name, word, isPath: section.paths.contains(word.key))
+        let gateways = GatewaySection.all.map { ($0.name, $0.words) }
+        for (section, words) in gateways + [("relay", RelaySettings.words)] {
+            for word in words where keys["\(section).\(word.key)"] == nil {
+                let isPath = paths.contains(word.key)
+                keys["\(section).\(word.key)"] = Key(expected: word.takes) {
+                    configuration, value, directory in
+                    configuration.sections[section, default: [:]][word.key] =
+                        isPath ? absolute(value, directory) : value
+                    return true
+                }
             }
-        }
-        for word in RelaySettings.words {
-            keys["relay.\(word.key)"] = written(
-                in: "relay", word, isPath: word.key == "installations")
         }
         return keys
     }()
 
-    private static func written(
-        in section: String, _ word: (key: String, takes: String), isPath: Bool
-    ) -> Key {
-        Key(expected: word.takes) { configuration, value, directory in
-            configuration.sections[section, default: [:]][word.key] =
-                isPath ? absolute(value, directory) : value
-            return true
-        }
-    }
-
-    // MARK: Values
+    /// The keys of these sections that take a path, relative to the file.
+    private static let paths: Set<String> = ["key", "ca", "via-key", "installations"]
 
     private typealias Setting<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 

@@ -1,5 +1,5 @@
 private import WakeModel
-package import WakePush
+import WakePush
 import WakeRelay
 
 /// Reads `key = value` lines in `[sections]`; every mistake is an error with its line number.
@@ -30,23 +30,21 @@ package struct ConfigurationParser {
         for section in GatewaySection.all {
             do throws(GatewaySectionFault) {
                 try section.read(configuration.sections[section.name] ?? [:], &configuration)
-            } catch {
-                throw ConfigurationError(
-                    line: line(of: error, section: section.name),
-                    reason: .gateway(section: section.name, error))
-            }
+            } catch { throw self.error(error, section: section.name, words: section.words) }
         }
         do throws(GatewaySectionFault) {
             configuration.relay = try RelaySettings(
                 section: configuration.sections["relay"] ?? [:], directory: directory)
-        } catch {
-            throw ConfigurationError(line: line(of: error, section: "relay"), reason: .relay(error))
-        }
+        } catch { throw self.error(error, section: "relay", words: RelaySettings.words) }
     }
 
-    /// The line of the wrong key; for a missing one, the line that opens the section.
-    private func line(of fault: GatewaySectionFault, section: String) -> Int {
-        fault.key.flatMap { keyLines["\(section).\($0)"] } ?? sectionLines[section] ?? 0
+    /// With the line of the wrong key; for a missing one, the line that opens the section.
+    private func error(
+        _ fault: GatewaySectionFault, section: String, words: [(key: String, takes: String)]
+    ) -> ConfigurationError {
+        let line = fault.key.flatMap { keyLines["\(section).\($0)"] } ?? sectionLines[section]
+        return ConfigurationError(
+            line: line ?? 0, text: fault.message(section: section, words: words))
     }
 
     private init(directory: String) {
@@ -58,39 +56,42 @@ package struct ConfigurationParser {
         let text = Self.trim(Self.withoutComment(line))
         if text.isEmpty { return }
         if text.hasPrefix("[") {
-            guard text.hasSuffix("]") else { throw error(.sectionNotClosed) }
+            guard text.hasSuffix("]") else { throw error("a section must end with ]") }
             section = String(text.dropFirst().dropLast())
             guard Self.keys.keys.contains(where: { $0.hasPrefix(section + ".") }) else {
-                throw error(.unknownSection(section))
+                throw error("unknown section [\(section)]")
             }
             sectionLines[section] = self.line
-            if GatewaySection.named(section) != nil {
+            if GatewaySection.all.contains(where: { $0.name == section }) {
                 // `reveille check` reports a section that is empty.
                 configuration.sections[section] = configuration.sections[section] ?? [:]
             }
             return
         }
-        guard let equals = text.firstIndex(of: "=") else { throw error(.noEqualsSign) }
+        guard let equals = text.firstIndex(of: "=") else { throw error("expected key = value") }
         let key = String(Self.trim(text[..<equals]))
         let value = String(Self.trim(text[text.index(after: equals)...]))
         let name = "\(section).\(key)"
-        guard let known = Self.keys[name] else {
-            let prefix = section + "."
-            let candidates = Self.keys.keys.filter { $0.hasPrefix(prefix) }
-                .map { String($0.dropFirst(prefix.count)) }
-            let meant = Spelling.nearest(to: key, in: candidates)
-            throw error(.unknownKey(key, section: section, meant: meant))
-        }
+        guard let known = Self.keys[name] else { throw unknown(key) }
         guard keyLines.updateValue(self.line, forKey: name) == nil else {
-            throw error(.keyTwice(key))
+            throw error("\(key) is set twice")
         }
         guard !value.isEmpty, known.set(&configuration, value, directory) else {
-            throw error(.badValue(key, expected: known.expected))
+            throw error("\(key) takes \(known.expected)")
         }
     }
 
-    private func error(_ reason: ConfigurationError.Reason) -> ConfigurationError {
-        ConfigurationError(line: line, reason: reason)
+    private func unknown(_ key: String) -> ConfigurationError {
+        guard !section.isEmpty else { return error("\(key) stands before the first [section]") }
+        let prefix = section + "."
+        let candidates = Self.keys.keys.filter { $0.hasPrefix(prefix) }
+            .map { String($0.dropFirst(prefix.count)) }
+        let meant = Spelling.nearest(to: key, in: candidates).map { "; did you mean \($0)?" }
+        return error("unknown key \(key) in [\(section)]" + (meant ?? ""))
+    }
+
+    private func error(_ text: String) -> ConfigurationError {
+        ConfigurationError(line: line, text: text)
     }
 
     private static func withoutComment(_ line: Substring) -> Substring { line.prefix { $0 != "#" } }
@@ -103,38 +104,10 @@ package struct ConfigurationParser {
     }
 }
 
+/// A mistake in the configuration file, with its line.
 package struct ConfigurationError: Error, Equatable {
-    package enum Reason: Equatable, Sendable {
-        case sectionNotClosed
-        case unknownSection(String)
-        case noEqualsSign
-        case unknownKey(String, section: String, meant: String?)
-        case keyTwice(String)
-        case badValue(String, expected: String)
-        case gateway(section: String, GatewaySectionFault)
-        case relay(GatewaySectionFault)
-    }
-
     package let line: Int
-    package let reason: Reason
+    let text: String
 
     package var message: String { "line \(line): \(text)" }
-
-    private var text: String {
-        switch reason {
-        case .sectionNotClosed: "a section must end with ]"
-        case .unknownSection(let name): "unknown section [\(name)]"
-        case .noEqualsSign: "expected key = value"
-        case .unknownKey(let key, let section, _) where section.isEmpty:
-            "\(key) stands before the first [section]"
-        case .unknownKey(let key, let section, let meant):
-            "unknown key \(key) in [\(section)]"
-                + (meant.map { "; did you mean \($0)?" } ?? "")
-        case .keyTwice(let key): "\(key) is set twice"
-        case .badValue(let key, let expected): "\(key) takes \(expected)"
-        case .gateway(let name, let fault):
-            GatewaySection.named(name)?.message(fault) ?? "[\(name)]"
-        case .relay(let fault): fault.message(section: "relay", words: RelaySettings.words)
-        }
-    }
 }

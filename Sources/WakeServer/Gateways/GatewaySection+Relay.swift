@@ -53,19 +53,18 @@ package struct RelaySummary: Sendable, Equatable {
             (description, problem) = ("off", nil)
             return
         }
-        var count = "no installation"
-        var problem: String?
+        let allowed: String
         do throws(InstallationFileError) {
-            let entries = try InstallationList(path: settings.installations).entries.count
-            if entries > 0 { count = entries == 1 ? "1 installation" : "\(entries) installations" }
+            let count = try InstallationList(path: settings.installations).entries.count
+            allowed = "\(count == 0 ? "no" : "\(count)") installation\(count > 1 ? "s" : "")"
+            problem = nil
         } catch {
-            count = "nobody is allowed"
+            allowed = "nobody is allowed"
             problem = "\(settings.installations): \(error.summary)"
         }
-        self.problem = problem
         description =
-            "on, as \(settings.authority), \(count), \(settings.wakesPerMinute) wake-ups a minute "
-            + "each, for \(Self.services(configuration))"
+            "on, as \(settings.authority), \(allowed), \(settings.wakesPerMinute) wake-ups a "
+            + "minute each, for \(Self.services(configuration))"
     }
 
     private static func services(_ configuration: Configuration) -> String {

@@ -9,13 +9,8 @@ struct GatewaySection: Sendable {
     /// The services of the push tokens that its gateways wake.
     let services: [PushService]
     let words: [(key: String, takes: String)]
-    /// The keys that take a path, relative to the file.
-    let paths: Set<String> = ["key", "ca", "via-key"]
-
     /// Sets what the section's keys and values say, paths made absolute already; no keys: nothing.
-    let read:
-        @Sendable (_ section: [String: String], inout Configuration)
-            throws(GatewaySectionFault) -> Void
+    let read: @Sendable ([String: String], inout Configuration) throws(GatewaySectionFault) -> Void
     /// A summary of a few words without secrets; nil when it is off.
     let summary: @Sendable (Configuration) -> String?
     /// The throughput of its gateways, without making them; empty when it is off.
@@ -24,12 +19,6 @@ struct GatewaySection: Sendable {
     let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
 
     static let all: [GatewaySection] = [apns, fcm, webPush]
-
-    static func named(_ name: String) -> GatewaySection? { all.first { $0.name == name } }
-
-    func message(_ fault: GatewaySectionFault) -> String {
-        fault.message(section: name, words: words)
-    }
 }
 
 /// The reason why a gateway cannot be made. Two lines: what is wrong, and what to do.
@@ -56,14 +45,13 @@ extension GatewaySection {
             guard configuration.apnsRelay == nil else { return }
             configuration.apns = try APNsConfiguration(section: section)
         },
-        summary: { configuration in
-            configuration.apnsRelay?.summary
-                ?? configuration.apns.map { "topic \($0.topic), \($0.options.summary)" }
+        summary: {
+            $0.apnsRelay?.summary ?? $0.apns.map { "topic \($0.topic), \($0.options.summary)" }
         },
         limits: { configuration in
             if let relay = configuration.apnsRelay { return [relay.limits(.apns)] }
-            guard let apns = configuration.apns else { return [] }
-            return [GatewayThroughput(.apns, connections: apns.options.connections)]
+            guard let options = configuration.apns?.options else { return [] }
+            return [GatewayThroughput(.apns, connections: options.connections)]
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.apnsRelay {
@@ -76,7 +64,7 @@ extension GatewaySection {
             try apns.options.checkAuthorities(of: "apns")
             let tokens = try mapError({ GatewayError(message: $0.message) }) {
                 () throws(ProviderTokenError) in
-                try APNsTokenProvider(credentials, tokenFile: configuration.providerToken)
+                try APNsTokenProvider(credentials, tokenFile: configuration.data + "/apns-token")
             }
             return PushService.allCases.compactMap { APNsGateway($0, apns, tokens: tokens) }
         })
@@ -89,19 +77,15 @@ extension GatewaySection {
             guard configuration.fcmRelay == nil else { return }
             configuration.fcm = try FCMConfiguration(section: section)
         },
-        summary: { configuration in
-            configuration.fcmRelay?.summary
-                ?? configuration.fcm.map {
-                    "at most \($0.perMinute) a minute, \($0.options.summary)"
-                }
+        summary: {
+            $0.fcmRelay?.summary
+                ?? $0.fcm.map { "at most \($0.perMinute) a minute, \($0.options.summary)" }
         },
         limits: { configuration in
             if let relay = configuration.fcmRelay { return [relay.limits(.fcm)] }
             guard let fcm = configuration.fcm else { return [] }
-            return [
-                GatewayThroughput(
-                    .fcm, connections: fcm.options.connections, quotaPerMinute: fcm.perMinute)
-            ]
+            let connections = fcm.options.connections
+            return [.init(.fcm, connections: connections, quotaPerMinute: fcm.perMinute)]
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.fcmRelay { return try make(relay, [.fcm], section: "fcm") }
@@ -122,11 +106,10 @@ extension GatewaySection {
         read: { (section, configuration) throws(GatewaySectionFault) in
             configuration.webPush = try WebPushConfiguration(section: section)
         },
-        summary: { configuration in configuration.webPush.map(summary) },
+        summary: { $0.webPush.map(summary) },
         limits: { configuration in
-            let connections = WebPushGateway.requestsAtOnce
             guard configuration.webPush != nil else { return [] }
-            return [GatewayThroughput(.webPush, connections: connections, streams: 1)]
+            return [.init(.webPush, connections: WebPushGateway.requestsAtOnce, streams: 1)]
         },
         make: { (configuration) throws(GatewayError) in
             guard let webPush = configuration.webPush else { return [] }

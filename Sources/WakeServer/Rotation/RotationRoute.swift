@@ -24,39 +24,35 @@ struct RotationRoute: Sendable {
     private func respond(to responder: Responder) {
         store.survey { survey in
             guard let survey else { return responder.respond(.problem(.storeUnavailable)) }
-            let status = RotationStatus(
-                survey, rotator.now, isRunGoingOn: broadcaster.report.isRunning)
+            var status = RotationStatus(survey, rotator.now)
+            status.isRunGoingOn = broadcaster.report.isRunning
             responder.respond(.json(status.encode()))
         }
     }
 }
 
 /// The numbers that an operator sees before and after a rotation.
-package struct RotationStatus: Sendable, Equatable {
-    /// Of the current generation.
-    package var generation = 0
+package struct RotationStatus {
+    package private(set) var generation = 0
     /// Seconds of uptime until the next rotation.
-    package var secondsLeft = 0
-    /// Registrations that it would drop, about.
-    package var dropped = 0
-    /// Registrations that it would keep, about.
-    package var kept = 0
-    /// Bytes on the disk that it needs temporarily.
-    package var needed = 0
-    /// Free bytes on the disk; -1: not known.
-    package var free = 0
-    package var isDue = false
-    package var isRotating = false
+    package private(set) var secondsLeft = 0
+    /// Registrations that it would drop and keep, estimated.
+    package private(set) var dropped = 0
+    package private(set) var kept = 0
+    /// Bytes on the disk that it needs temporarily, and free ones; -1: not known.
+    package private(set) var needed = 0
+    package private(set) var free = 0
+    package private(set) var isDue = false
+    package private(set) var isRotating = false
     /// Whether a broadcast run goes on, for which it waits.
-    package var isRunGoingOn = false
+    package fileprivate(set) var isRunGoingOn = false
     /// Whether the last rotation had no room to rewrite the database.
-    package var owesCompaction = false
-    package var rotations = 0
-    package var failures = 0
-    /// Dropped by the last one of them.
-    package var lastDropped = 0
-    /// 0, or what the last failure was.
-    package var lastFailure = 0
+    package private(set) var owesCompaction = false
+    private var rotations = 0
+    package private(set) var failures = 0
+    package private(set) var lastDropped = 0
+    /// 0, or the number of the last failure.
+    package private(set) var lastFailure = 0
 
     init(_ survey: StoreSurvey, _ schedule: RotationSchedule) {
         generation = Int(clamping: survey.generation)
@@ -69,17 +65,14 @@ package struct RotationStatus: Sendable, Equatable {
         owesCompaction = schedule.record.owesCompaction
     }
 
-    init(_ survey: StoreSurvey, _ state: Rotator.State, isRunGoingOn: Bool) {
+    init(_ survey: StoreSurvey, _ state: Rotator.State) {
         self.init(survey, state.schedule)
         isRotating = state.isRotating
-        self.isRunGoingOn = isRunGoingOn
         rotations = state.rotations
         failures = state.failures
         if case .rotated(let report) = state.last { lastDropped = report.dropped }
         if case .failed(let failure) = state.last { lastFailure = failure.number }
     }
-
-    // MARK: On the wire
 
     private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
         ("generation", \.generation), ("seconds", \.secondsLeft), ("dropped", \.dropped),
@@ -125,10 +118,8 @@ extension RotationFailure {
         }
     }
 
-    /// For logs.
     var name: StaticString { ["", "running", "stopped", "unavailable", "keys-unwritable"][number] }
 
-    /// For the operator.
     package static func message(number: Int) -> String {
         switch number {
         case 1: "a rotation is going on"

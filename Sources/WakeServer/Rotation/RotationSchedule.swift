@@ -6,8 +6,7 @@ package import WakeSystem
 ///
 /// Only uptime of the machine counts, never the wall clock: nobody can set it so that registrations
 /// expire early. A registration may live longer than twice the interval by a calendar, never
-/// shorter than one interval since its last renewal. Uptime that ended unobserved counts up to the
-/// last write.
+/// shorter than one interval since its last renewal.
 package struct RotationSchedule: Sendable, Equatable {
     /// Days of an interval; clients renew 1 to 2⅓ days after their last renewal, whatever it is.
     package static let days = 7...90

@@ -35,10 +35,9 @@ final class Rotator: Sendable {
         self.store = store
         self.file = file
         self.log = log
-        state = Mutex(
-            State(
-                schedule: file.schedule(
-                    interval: interval, generation: store.generationNumber, log: log)))
+        let schedule = file.schedule(
+            interval: interval, generation: store.generationNumber, log: log)
+        state = Mutex(State(schedule: schedule))
     }
 
     /// For status, with the age as of now.
@@ -74,10 +73,7 @@ final class Rotator: Sendable {
         }
     }
 
-    /// Writes the age before the service stops.
     func stop() async { await write() }
-
-    // MARK: Steps
 
     private func rotate() async {
         state.withLock { state in
@@ -105,17 +101,13 @@ final class Rotator: Sendable {
             }
         }
         await write()
-        logOutcome(outcome)
-    }
-
-    private func logOutcome(_ outcome: RotationOutcome) {
         switch outcome {
         case .rotated(let report):
             log(
                 .rotated(
                     generation: report.generation, dropped: report.dropped,
                     kept: store.counters.previousRows.load(ordering: .relaxed),
-                    milliseconds: report.compaction.milliseconds))
+                    milliseconds: report.compaction.milliseconds ?? 0))
             logFailure(of: report.compaction)
         case .failed(.stopped): break
         case .failed(let failure): log(.rotationFailed(failure))
@@ -149,12 +141,17 @@ final class Rotator: Sendable {
             state.nextWrite = .now + Self.writeInterval
             return state.schedule.record
         }
-        let isWritten = await withCheckedContinuation { continuation in
-            queue.async { [file] in
-                continuation.resume(returning: (try? file.write(record)) != nil)
-            }
-        }
+        let isWritten = await queue.result { [file] in (try? file.write(record)) != nil }
         if !isWritten { log(.rotationUnwritable) }
+    }
+}
+
+extension DispatchQueue {
+    /// Runs what blocks on this queue.
+    func result<Value: Sendable>(of body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            async { continuation.resume(returning: body()) }
+        }
     }
 }
 
@@ -165,14 +162,12 @@ extension RotationSchedule {
 }
 
 extension CompactionOutcome {
-    var isDone: Bool {
-        if case .done = self { true } else { false }
+    /// The time in which nothing else was done; nil when it was not done.
+    fileprivate var milliseconds: Int? {
+        if case .done(_, let milliseconds) = self { milliseconds } else { nil }
     }
 
-    /// The time in which nothing else was done.
-    var milliseconds: Int {
-        if case .done(_, let milliseconds) = self { milliseconds } else { 0 }
-    }
+    fileprivate var isDone: Bool { milliseconds != nil }
 }
 
 /// Rotations while no service runs: the same store and record, for one command.
@@ -186,13 +181,13 @@ package struct OfflineRotation: Sendable {
     package init(_ configuration: Configuration, log: Log) throws(StoreOpenError) {
         self.configuration = configuration
         store = try Store(opening: configuration.store)
-        file = StateFile(configuration.rotationRecord)
+        file = StateFile(configuration.data + "/rotation")
         schedule = file.schedule(
             interval: configuration.rotationSeconds, generation: store.generationNumber, log: log)
     }
 
     /// Whether a broadcast was cut short: the service must end it before a rotation.
-    package var hasUnfinishedRun: Bool { Files.exists(configuration.checkpoint) }
+    package var hasUnfinishedRun: Bool { Files.exists(configuration.data + "/checkpoint") }
 
     /// - Returns: nil when the files cannot be read.
     package func status() async -> RotationStatus? {

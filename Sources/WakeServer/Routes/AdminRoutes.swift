@@ -26,7 +26,6 @@ struct AdminRoutes: Sendable {
         }
     }
 
-    /// The plan of the next broadcast as a table, or what does not fit and what would.
     private func plan() -> Response {
         switch planner.plan() {
         case .success(let plan): .text(plan.lines.joined(separator: "\n") + "\n")

@@ -4,8 +4,7 @@ import WakeFeed
 import WakeHTTP
 import WakeSystem
 
-/// The feed's directory: the head from memory, refreshed when the publisher replaced the file;
-/// batches straight from the file system.
+/// The feed's files: the head from memory, read again when it was replaced, batches from disk.
 final class FeedFileServer: Sendable {
     private let directory: String
     private let log: Log

@@ -2,8 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody, whatever conditional fields
-/// say.
+/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
@@ -11,18 +10,13 @@ struct FeedRoute: Sendable {
     let files: FeedFileServer
 
     func handle(_ request: Request, _ responder: Responder) {
-        guard request.method == .get || request.method == .head else {
-            responder.respond(.methodNotAllowed(allow: "GET, HEAD"))
-            return
-        }
-        if request.isPath("/feed/head") {
-            responder.respond(files.head() ?? .problem(.feedUnavailable))
-        } else if request.path.starts(with: Self.batchPrefix) {
+        let response = Response.read(request) {
+            if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
+            guard request.path.starts(with: Self.batchPrefix) else { return .problem(.notFound) }
             let name = request.path.dropFirst(Self.batchPrefix.count)
-            responder.respond(batch(name, range: request.onlyValue(of: "range")))
-        } else {
-            responder.respond(.problem(.notFound))
+            return batch(name, range: request.onlyValue(of: "range"))
         }
+        responder.respond(response)
     }
 
     private func batch(_ name: ArraySlice<UInt8>, range: ArraySlice<UInt8>?) -> Response {
@@ -58,22 +52,15 @@ enum ByteRange: Equatable {
     /// The range starts beyond the end: 416.
     case unsatisfiable
 
-    /// - Parameters:
-    ///   - value: the field's value; nil when absent.
-    ///   - size: bytes of the representation.
+    /// - Parameter value: of the field; nil when absent. `size`: bytes of the representation.
     init(_ value: ArraySlice<UInt8>?, size: Int) {
-        let unit = Array("bytes=".utf8)
         // RFC 9110 §14.2: other units, several ranges and malformed ones may be ignored.
-        guard let value, value.starts(with: unit) else {
-            self = .whole
-            return
-        }
+        self = .whole
+        let unit = Array("bytes=".utf8)
+        guard let value, value.starts(with: unit) else { return }
         let parts = value.dropFirst(unit.count).split(
             separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        guard parts.count == 2 else {
-            self = .whole
-            return
-        }
+        guard parts.count == 2 else { return }
         switch (Self.number(parts[0]), Self.number(parts[1])) {
         case (let first?, _) where parts[1].isEmpty: self = Self.clamp(first, size - 1, size)
         case (let first?, let last?) where first <= last:

@@ -8,13 +8,11 @@ import WakeSystem
 /// Counters for the operator; nothing in them is about one person.
 struct Metrics: Sendable {
     let http: @Sendable () -> HTTPCounters?
-    let store: StoreCounters
-    let wakes: StreamHub
     let broadcaster: Broadcaster
     let rotator: Rotator
     let planner: BroadcastPlanner
     let relay: RelayCounters?
-    let sequence: @Sendable () -> UInt64
+    private var store: StoreCounters { planner.store.counters }
 
     private struct Sample {
         let name: StaticString
@@ -61,10 +59,10 @@ struct Metrics: Sendable {
         let announced = broadcaster.schedule.history.sequence ?? 0
         let spread = planner.publishedSpread
         let general = [
-            gauge("feed_sequence", "newest sequence of the feed", sequence()),
+            gauge("feed_sequence", "newest sequence of the feed", planner.feed.sequence),
             gauge("broadcast_sequence", "sequence of the last broadcast", announced),
             gauge("publish_spread_seconds", "spread that the next head should have", spread),
-            gauge("streams", "event streams open now", wakes.count),
+            gauge("streams", "event streams open now", planner.wakes.count),
             counter("broadcasts", "broadcasts started", broadcaster.broadcasts.now),
             counter("stream_wake_ups", "wake-ups on event streams", broadcaster.streamWakeUps.now),
             counter("registers", "registrations written or renewed", store.registers.now),
@@ -143,19 +141,18 @@ struct Metrics: Sendable {
             ("accepted", counts.accepted), ("gone", counts.gone), ("retry", counts.retried),
             ("stopped", counts.stopped),
         ]
-        let wakes = outcomes.map { outcome, count in
-            counter("relay_wakes", "wake-ups of installations", count, label: ("delivery", outcome))
+        let wakes = outcomes.map {
+            counter("relay_wakes", "wake-ups of installations", $1, label: ("delivery", $0))
         }
-        let refused = Problem.allCases.compactMap { problem in
-            refusals[problem].map {
-                let label: (StaticString, StaticString) = ("code", problem.code)
-                return counter("relay_refused", "refused relay requests", $0, label: label)
+        return wakes
+            + Problem.allCases.compactMap { problem in
+                refusals[problem].map {
+                    counter(
+                        "relay_refused", "refused relay requests", $0, label: ("code", problem.code)
+                    )
+                }
             }
-        }
-        return wakes + refused
     }
-
-    // MARK: Samples
 
     private func gauge(
         _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger

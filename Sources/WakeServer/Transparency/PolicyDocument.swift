@@ -1,8 +1,8 @@
 package import WakeModel
+private import WakeSodium
 import WakeSystem
 
-/// The parts of `Policy/privacy.json`, a Fides manifest, from which every text about what is stored
-/// is made.
+/// The parts of `Policy/privacy.json`, a Fides manifest, that other texts are made from.
 package struct PolicyDocument: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package let name: String
@@ -34,14 +34,11 @@ package struct PolicyDocument: Sendable, Equatable {
     package var state: [Collection] { dataset("reveille_service_state")?.collections ?? [] }
     package func dataset(_ key: String) -> Dataset? { datasets.first { $0.key == key } }
 
-    /// The policy that is part of this program.
     package static let inForce: PolicyDocument = {
         do throws(JSONError) {
             return try PolicyDocument(PrivacyPolicy.document)
         } catch { preconditionFailure("Policy/privacy.json is a Fides manifest") }
     }()
-
-    // MARK: Reading
 
     package init(_ bytes: [UInt8]) throws(JSONError) {
         let document = try JSONValue(parsing: bytes, depthLimit: 16)
@@ -66,4 +63,81 @@ package struct PolicyDocument: Sendable, Equatable {
                     })
             })
     }
+}
+
+/// `Policy/privacy.json` as it was when this program was built.
+package enum PrivacyPolicy {
+    package static let document: [UInt8] = PackageResources.privacy_json
+
+    /// BLAKE2b-256 of the document, hexadecimal: what `b2sum -l 256 Policy/privacy.json` prints.
+    package static let hash: String = {
+        let hash = Blake2b.hash(document.span)
+        return String(decoding: Hex.encode(hash.span), as: UTF8.self)
+    }()
+}
+
+/// The policy's columns as a Markdown table; a test compares README.md with it.
+package enum PolicyTable {
+    package static func markdown(_ policy: PolicyDocument = .inForce) -> String {
+        let rows = policy.columns.map { column in
+            "| `\(column.name)` | \(column.length.map(String.init) ?? "") | \(column.description) |"
+        }
+        return (["| column | bytes | what it is |", "|---|---|---|"] + rows)
+            .joined(separator: "\n") + "\n"
+    }
+}
+
+/// The entries that an app which registers with this service adds to its own privacy manifest
+/// (developer.apple.com, "Privacy manifest files" and "Describing data use in privacy manifests").
+package enum AppleManifest {
+    package enum Failure: Error, Equatable, Sendable {
+        /// A category of the policy without a known type of Apple's.
+        case unknownCategory(String)
+    }
+
+    /// Push tokens and random numbers made for one installation: "other device-level IDs".
+    private static let deviceIDs = ["user.device.device_id", "user.unique_id.pseudonymous"]
+
+    /// A property list with the type of data that all of the policy's columns come under.
+    package static func propertyList(
+        _ policy: PolicyDocument = .inForce
+    ) throws(Failure) -> String {
+        let categories = policy.columns.flatMap(\.categories)
+        if let other = categories.first(where: { !deviceIDs.contains($0) }) {
+            throw .unknownCategory(other)
+        }
+        return """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \
+            "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0">
+            <dict>
+            \t<key>NSPrivacyTracking</key>
+            \t<false/>
+            \t<key>NSPrivacyTrackingDomains</key>
+            \t<array/>
+            \t<key>NSPrivacyCollectedDataTypes</key>
+            \t<array>
+            \(categories.isEmpty ? "" : deviceIDEntry)
+            \t</array>
+            </dict>
+            </plist>
+
+            """
+    }
+
+    private static let deviceIDEntry = """
+        \t\t<dict>
+        \t\t\t<key>NSPrivacyCollectedDataType</key>
+        \t\t\t<string>NSPrivacyCollectedDataTypeDeviceID</string>
+        \t\t\t<key>NSPrivacyCollectedDataTypeLinked</key>
+        \t\t\t<false/>
+        \t\t\t<key>NSPrivacyCollectedDataTypeTracking</key>
+        \t\t\t<false/>
+        \t\t\t<key>NSPrivacyCollectedDataTypePurposes</key>
+        \t\t\t<array>
+        \t\t\t\t<string>NSPrivacyCollectedDataTypePurposeAppFunctionality</string>
+        \t\t\t</array>
+        \t\t</dict>
+        """
 }

@@ -114,8 +114,6 @@ package struct PrivacyPage: Sendable {
         installed and that it was woken, at the same time as everybody else.</p>
         """
 
-    // MARK: From the policy
-
     private var columns: String {
         let items = policy.columns.map { column in
             let size = column.length.map { "\($0) bytes" } ?? ""
@@ -142,8 +140,6 @@ package struct PrivacyPage: Sendable {
             destroyed. An app that was removed does not renew.
             """
     }
-
-    // MARK: From what happened
 
     private static func table(_ counters: PublicCounters) -> String {
         let rows = PublicCounter.allCases.map { counter in

@@ -7,21 +7,15 @@ import WakeSystem
 ///
 /// They change only when a broadcast has ended, so two readings cannot be taken around what one
 /// person does. An unchanged count is not drawn again: many draws would give it away.
-struct PublicCounters: Sendable, Equatable {
-    private struct Published: Equatable {
-        let exact: Int
-        let count: RoundedCount
-    }
-
-    private var published: [PublicCounter: Published] = [:]
+struct PublicCounters {
+    private var published: [PublicCounter: (exact: Int, count: RoundedCount)] = [:]
     /// nil: no broadcast has counted it yet.
     subscript(counter: PublicCounter) -> RoundedCount? { published[counter]?.count }
 
     mutating func update(_ counts: ExactCounts, using random: inout some RandomNumberGenerator) {
         for counter in PublicCounter.allCases {
             guard let exact = counts[counter], published[counter]?.exact != exact else { continue }
-            let count = RoundedCount(exact, using: &random)
-            published[counter] = Published(exact: exact, count: count)
+            published[counter] = (exact, RoundedCount(exact, using: &random))
         }
     }
 
@@ -31,21 +25,17 @@ struct PublicCounters: Sendable, Equatable {
         text.beginObject()
         text.member("rounded_to", number: RoundedCount.step)
         text.member("null_under", number: RoundedCount.least)
-        text.beginObject("last_broadcast")
-        members { $0.isOfLastBroadcast }
-        text.endObject()
-        text.beginObject("since_start")
-        members { !$0.isOfLastBroadcast }
-        text.endObject()
-        text.endObject()
-        return text.bytes + [UInt8(ascii: "\n")]
-
-        func members(_ isWanted: (PublicCounter) -> Bool) {
-            for counter in PublicCounter.allCases where isWanted(counter) {
-                guard let count = self[counter] else { continue }
+        for isOfLastBroadcast in [true, false] {
+            text.beginObject(isOfLastBroadcast ? "last_broadcast" : "since_start")
+            for counter in PublicCounter.allCases {
+                guard counter.isOfLastBroadcast == isOfLastBroadcast, let count = self[counter]
+                else { continue }
                 text.member(counter.name, raw: count.value.map(String.init) ?? "null")
             }
+            text.endObject()
         }
+        text.endObject()
+        return text.bytes + [UInt8(ascii: "\n")]
     }
 }
 
@@ -66,9 +56,7 @@ enum PublicCounter: Int, CaseIterable, Sendable {
         ("expiries", "registrations that expired because nobody renewed them"),
     ]
 
-    /// For scripts.
     var name: StaticString { Self.texts[rawValue].name }
-    /// For people.
     var label: StaticString { Self.texts[rawValue].label }
     /// Whether it is the state at the last broadcast, and not a sum since the start.
     var isOfLastBroadcast: Bool { self == .currentRegistrations || self == .previousRegistrations }
@@ -100,15 +88,15 @@ extension ExactCounts {
 /// Plain rounding has edges: somebody who makes the count reach one, by events of their own, sees
 /// the next event of somebody else. Here one event more or less changes the probability of any
 /// result by at most one in ten, whatever the count.
-package struct RoundedCount: Sendable, Equatable {
+struct RoundedCount: Equatable {
     /// nil: withheld.
-    package let value: Int?
+    let value: Int?
 
-    package static let least = 20
-    package static let step = 10
+    static let least = 20
+    static let step = 10
 
     /// - Parameter draw: drawn evenly from `0..<step`.
-    package init(_ exact: Int, draw: Int) {
+    init(_ exact: Int, draw: Int) {
         precondition(exact >= 0 && (0..<Self.step).contains(draw), "a count, and one of ten")
         // The same draw decides both: two of them would let two in ten through at some counts.
         guard exact - draw >= Self.least else {
@@ -119,9 +107,9 @@ package struct RoundedCount: Sendable, Equatable {
         value = raised - raised % Self.step
     }
 
-    package init(_ exact: Int, using random: inout some RandomNumberGenerator) {
+    init(_ exact: Int, using random: inout some RandomNumberGenerator) {
         self.init(exact, draw: Int.random(in: 0..<Self.step, using: &random))
     }
 
-    package var text: String { value.map(String.init) ?? "fewer than \(Self.least)" }
+    var text: String { value.map(String.init) ?? "fewer than \(Self.least)" }
 }

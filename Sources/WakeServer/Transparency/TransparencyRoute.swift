@@ -23,7 +23,6 @@ final class TransparencyRoute: Sendable {
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 
-    /// A broadcast has ended: its counts may be published.
     func update(_ counts: ExactCounts) {
         var random = SystemRandomNumberGenerator()
         state.withLock { $0.counters.update(counts, using: &random) }

@@ -229,7 +229,7 @@ enum SimulationReport {
     ) throws(CommandFailure) -> ExitStatus {
         let input = configuration.planInput(rows: rows, gateways: Gateways.limits(configuration))
         let plan = try mapError({ CommandFailure(lines: $0.message) }) { () throws(PlanError) in
-            try BroadcastPlan.settled(input)
+            try BroadcastPlan.withPublishedSpread(input)
         }
         let console = Console()
         for line in plan.lines { console.out(line) }
@@ -237,11 +237,10 @@ enum SimulationReport {
         var random = SimulationRandom()
         let simulation = BroadcastSimulation(plan, using: &random)
         for line in [""] + simulation.summary + [""] + simulation.table { console.out(line) }
-        let settings = BroadcastSchedule.Settings(
-            heartbeatSeconds: configuration.heartbeat ? configuration.intervalSeconds : nil)
         console.out("\na day with 12 publishes at random moments:")
         let day = ScheduleSimulation(
-            settings, duration: plan.duration, publishes: 12, using: &random)
+            heartbeatSeconds: configuration.heartbeatSeconds, duration: plan.duration,
+            publishes: 12, using: &random)
         for line in day.summary { console.out(line) }
         return .success
     }

@@ -85,7 +85,7 @@ struct BroadcastHistoryTests {
             read += 1
             #expect(history.stateFile() == sealedState(BroadcastHistory.self, members))
             var schedule = BroadcastSchedule(
-                .init(), history: history, now: Self.now, using: &random)
+                heartbeatSeconds: 7200, history: history, now: Self.now, using: &random)
             if schedule.history.isRunning { schedule.ended(now: Self.now) }
             let asked = schedule.ask(sequence: .max, force: true, now: Self.now)
             guard case .waits(let seconds) = asked else {

@@ -24,7 +24,7 @@ struct BroadcastScheduleTests {
         heartbeat: Int? = nil, at now: ClockReading, _ history: BroadcastHistory? = nil
     ) -> BroadcastSchedule {
         BroadcastSchedule(
-            .init(heartbeatSeconds: heartbeat), history: history, now: now, using: &random)
+            heartbeatSeconds: heartbeat, history: history, now: now, using: &random)
     }
 
     /// Three broadcasts of no length at 10,000, 10,010 and 10,020.
@@ -159,7 +159,7 @@ struct BroadcastScheduleTests {
         #expect(schedule.decide(at(53_601), using: &random) == .start(.asked))
     }
 
-    @Test("a round that a crash cut short counts as two; a clean stop repeats nothing")
+    @Test("a run that a crash cut short counts as two; a clean stop repeats nothing")
     mutating func resumed() throws {
         for isClean in [false, true] {
             var schedule = schedule(at: at(0))
@@ -187,7 +187,7 @@ struct BroadcastScheduleTests {
         #expect(schedule.history.ends == [40, 40])
     }
 
-    @Test("a round without a record is sent again when allowed")
+    @Test("a run without a checkpoint is sent again when allowed")
     mutating func lost() throws {
         var schedule = schedule(at: at(0))
         schedule.started(sequence: 9, now: at(10))
@@ -196,7 +196,7 @@ struct BroadcastScheduleTests {
         #expect(schedule.decide(at(31), using: &random) == .start(.asked))
     }
 
-    @Test("another interval is drawn anew, the same one is kept over restarts")
+    @Test("another interval is drawn again, the same one is kept over restarts")
     mutating func change() throws {
         var schedule = schedule(heartbeat: 7200, at: at(0))
         let heartbeat = try #require(schedule.history.heartbeat)

@@ -15,10 +15,10 @@ struct BroadcastSimulationTests {
             rows: rows, streams: streams, gateways: [Self.apns], fetchesPerSecond: budget,
             spreadSeconds: spread)
         var random = SplitMix64(seed: seed)
-        return BroadcastSimulation(try .settled(input), using: &random)
+        return BroadcastSimulation(try .withPublishedSpread(input), using: &random)
     }
 
-    /// One connection of so many streams, without a budget.
+    /// One connection of this number of streams, without a budget.
     private func simulation(rows: Int, gatewayStreams: Int, spread: Int) throws
         -> BroadcastSimulation
     {
@@ -123,8 +123,8 @@ struct ScheduleSimulationTests {
     ) -> ScheduleSimulation {
         var random = SplitMix64(seed: seed)
         return ScheduleSimulation(
-            .init(heartbeatSeconds: heartbeat), duration: duration, hours: hours,
-            publishes: publishes, using: &random)
+            heartbeatSeconds: heartbeat, duration: duration, hours: hours, publishes: publishes,
+            using: &random)
     }
 
     @Test("a day of heartbeats: one in each interval")

@@ -6,7 +6,7 @@ import WakeModel
 @testable import WakeServer
 
 /// The writer with a real file, against rows that are read and completed at random.
-@Suite("The checkpoint writer", .timeLimit(.minutes(2)))
+@Suite("The checkpoint writer", .timeLimit(.minutes(10)))
 struct CheckpointWriterTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/checkpoint" }

@@ -19,7 +19,7 @@ struct HeartbeatTests {
     ) -> [Int] {
         var random = SplitMix64(seed: seed)
         var schedule = BroadcastSchedule(
-            .init(heartbeatSeconds: interval), history: nil, now: at(0), using: &random)
+            heartbeatSeconds: interval, history: nil, now: at(0), using: &random)
         var starts: [Int] = []
         var now = 0
         while now < interval * count {
@@ -79,7 +79,7 @@ struct HeartbeatTests {
         func dues(publishing: Bool) -> [Int] {
             var random = SplitMix64(seed: 4)
             var schedule = BroadcastSchedule(
-                .init(heartbeatSeconds: 7200), history: nil, now: at(0), using: &random)
+                heartbeatSeconds: 7200, history: nil, now: at(0), using: &random)
             var dues: [Int] = []
             for now in stride(from: 0, to: 7200 * 30, by: 60) {
                 if publishing, now % 36_000 == 0 {
@@ -101,7 +101,7 @@ struct HeartbeatTests {
     func asleep() {
         var random = SplitMix64(seed: 5)
         var schedule = BroadcastSchedule(
-            .init(heartbeatSeconds: 7200), history: nil, now: at(0), using: &random)
+            heartbeatSeconds: 7200, history: nil, now: at(0), using: &random)
         let later = 10 * 86_400
         #expect(schedule.decide(at(later), using: &random) == .start(.heartbeat))
         schedule.started(sequence: 0, now: at(later))

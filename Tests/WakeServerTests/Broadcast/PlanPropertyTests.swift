@@ -66,7 +66,7 @@ struct PlanPropertyTests {
         for _ in 0..<20_000 {
             let input = Self.input(&random)
             guard case .success = plan(input) else { continue }
-            let next = try BroadcastPlan.settled(input)
+            let next = try BroadcastPlan.withPublishedSpread(input)
             #expect(next.publishedSpread <= PlanInput.longestSpread)
             guard input.streams == 0 else { continue }
             settled += 1

@@ -6,51 +6,44 @@ import WakeModel
 
 @Suite("The scan order")
 struct ScanOrderTests {
-    /// Every range until the end, each marked done when it is handed out.
-    private func walk(
-        _ start: UInt32, from done: CompletedBuckets = CompletedBuckets(), limit: Int = 1
+    /// Every range until the end, each marked done when it is returned.
+    private func ranges(
+        _ order: ScanOrder, from done: CompletedBuckets = CompletedBuckets()
     ) -> [BucketRange] {
-        var done = done
-        var walk = ScanOrder(inOrderFrom: start)
-        var runs: [BucketRange] = []
-        while case .range(let run) = walk.next(notIn: done, limit: limit) {
-            done.insert(run)
-            runs.append(run)
+        var (order, done) = (order, done)
+        var ranges: [BucketRange] = []
+        while case .range(let range) = order.next(notIn: done) {
+            let before = done[range.generation].count
+            done.insert(range)
+            // None of it was there before.
+            #expect(done[range.generation].count == before + range.count)
+            ranges.append(range)
         }
-        #expect(walk.next(notIn: done) == .end)
-        return runs
+        #expect(order.next(notIn: done) == .end)
+        #expect(done.previous.isComplete && done.current.isComplete)
+        return ranges
     }
 
     @Test(
         "previous comes before current, each once around from the start",
         arguments: [0, 4711, 1_048_575] as [UInt32])
     func order(_ start: UInt32) {
-        let runs = walk(start)
+        let ranges = ranges(ScanOrder(inOrderFrom: start))
         let around = (0..<UInt32(1_048_576)).map { (start + $0) % 1_048_576 }
-        #expect(runs.prefix(1_048_576).map(\.first) == around)
-        #expect(runs.prefix(1_048_576).allSatisfy { $0.generation == .previous })
-        #expect(runs.dropFirst(1_048_576).map(\.first) == around)
-        #expect(runs.dropFirst(1_048_576).allSatisfy { $0.generation == .current })
-        #expect(runs.allSatisfy { $0.first == $0.last })
+        let half = ranges.count / 2
+        #expect(ranges.prefix(half).flatMap { $0.first...$0.last } == around)
+        #expect(ranges.prefix(half).allSatisfy { $0.generation == .previous })
+        #expect(ranges.dropFirst(half).flatMap { $0.first...$0.last } == around)
+        #expect(ranges.dropFirst(half).allSatisfy { $0.generation == .current })
     }
 
     @Test("every bucket comes once in each generation, in the same order of blocks, not by number")
     func blocks() {
-        var done = CompletedBuckets()
         var random = SplitMix64(seed: 5)
-        var walk = ScanOrder(start: 777, blocks: 4096, using: &random)
-        var runs: [BucketRange] = []
-        while case .range(let run) = walk.next(notIn: done, limit: BucketBitmap.buckets) {
-            // None of it was there before.
-            #expect((run.first...run.last).allSatisfy { !done[run.generation].contains($0) })
-            done.insert(run)
-            runs.append(run)
-        }
-        #expect(walk.next(notIn: done) == .end)
-        #expect(done.previous.isComplete && done.current.isComplete)
-        let previous = runs.filter { $0.generation == .previous }
-        let current = runs.filter { $0.generation == .current }
-        #expect(runs == previous + current)
+        let ranges = ranges(ScanOrder(start: 777, blocks: 4096, using: &random))
+        let previous = ranges.filter { $0.generation == .previous }
+        let current = ranges.filter { $0.generation == .current }
+        #expect(ranges == previous + current)
         #expect(previous.map(\.first) == current.map(\.first))
         #expect(previous.first?.first == 777)
         #expect(previous.count > 4000 && previous.map(\.first) != previous.map(\.first).sorted())
@@ -64,45 +57,41 @@ struct ScanOrderTests {
             ])
     }
 
-    @Test("ranges never wrap, overlap, or contain a bucket that is done")
-    func ranges() {
+    @Test("ranges never wrap, overlap, or contain a bucket that is done", arguments: [1, 64, 4096])
+    func partlyDone(_ blocks: Int) {
         var random = SplitMix64(seed: 1)
-        for limit in [7, 1000, 1_048_576] {
-            var done = CompletedBuckets()
-            for _ in 0..<500 {
-                for generation in [Generation.previous, .current] {
-                    let bucket = UInt32.random(in: 0..<1_048_576, using: &random)
-                    done.insert(BucketRange(generation, first: bucket, last: bucket))
-                }
+        var done = CompletedBuckets()
+        for _ in 0..<500 {
+            for generation in [Generation.previous, .current] {
+                let bucket = UInt32.random(in: 0..<1_048_576, using: &random)
+                done.insert(BucketRange(generation, first: bucket, last: bucket))
             }
-            let left = 2 * 1_048_576 - done[.previous].count - done[.current].count
-            let start = UInt32.random(in: 0..<1_048_576, using: &random)
-            let runs = walk(start, from: done, limit: limit)
-            #expect(runs.map(\.count).reduce(0, +) == left)
-            #expect(runs.allSatisfy { $0.count <= limit })
-            for run in runs { done.insert(run) }
-            #expect(done.previous.isComplete && done.current.isComplete)
         }
+        let left = 2 * 1_048_576 - done[.previous].count - done[.current].count
+        let start = UInt32.random(in: 0..<1_048_576, using: &random)
+        let order = ScanOrder(start: start, blocks: blocks, using: &random)
+        #expect(ranges(order, from: done).map(\.count).reduce(0, +) == left)
     }
 
-    @Test("current waits until all of previous is marked done, not only handed out")
-    func settles() {
+    @Test("current waits until all of previous is marked done, not only returned")
+    func waits() {
         var done = CompletedBuckets()
-        var walk = ScanOrder(inOrderFrom: 40_000)
-        var handed: [BucketRange] = []
-        while case .range(let run) = walk.next(notIn: done, limit: 65_536) { handed.append(run) }
-        #expect(walk.next(notIn: done) == .wait)
-        for run in handed.dropLast() {
-            done.insert(run)
-        }
-        #expect(walk.next(notIn: done) == .wait)
-        walk.rewind()
-        #expect(walk.next(notIn: done, limit: 65_536) == .range(handed[handed.count - 1]))
-        let last = handed[handed.count - 1]
+        var random = SplitMix64(seed: 3)
+        var order = ScanOrder(start: 40_000, blocks: 16, using: &random)
+        var returned: [BucketRange] = []
+        while case .range(let range) = order.next(notIn: done) { returned.append(range) }
+        #expect(returned.count >= 16 && order.next(notIn: done) == .wait)
+        for range in returned.dropLast() { done.insert(range) }
+        #expect(order.next(notIn: done) == .wait)
+        order.rewind()
+        let last = returned[returned.count - 1]
+        #expect(order.next(notIn: done) == .range(last))
         done.insert(last)
-        #expect(
-            walk.next(notIn: done, limit: 1)
-                == .range(BucketRange(.current, first: 40_000, last: 40_000)))
+        guard case .range(let next) = order.next(notIn: done) else {
+            Issue.record("nothing of current")
+            return
+        }
+        #expect(next.generation == .current && next.first == 40_000)
     }
 
     @Test("a page after the bound begins with the first id of the range")
@@ -118,17 +107,17 @@ struct ScanOrderTests {
         let sorted = ids.sorted { $0.lexicographicallyPrecedes($1) }
         for _ in 0..<200 {
             let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
-            let run = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
-            let page = sorted.drop { !run.after.lexicographicallyPrecedes($0) }
+            let range = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
+            let page = sorted.drop { !range.after.lexicographicallyPrecedes($0) }
             let prefixes = sorted.filter {
-                (run.first...run.last).contains(
+                (range.first...range.last).contains(
                     UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
             }
             #expect(Array(page.prefix(prefixes.count)) == prefixes)
-            #expect(prefixes.allSatisfy(run.contains))
+            #expect(prefixes.allSatisfy(range.contains))
             if page.count > prefixes.count {
                 let next = try #require(page.dropFirst(prefixes.count).first)
-                #expect(!run.contains(next))
+                #expect(!range.contains(next))
             }
         }
         #expect(BucketRange(.current, first: 0, last: 0).after == [])
@@ -151,7 +140,7 @@ struct ScanOrderTests {
         var random = SystemRandomNumberGenerator()
         let firsts = (0..<100).map { _ in
             var order = ScanOrder(rows: 5000, using: &random)
-            return order.next(notIn: CompletedBuckets(), limit: 1)
+            return order.next(notIn: CompletedBuckets())
         }
         var distinct: [ScanOrder.Step] = []
         for first in firsts where !distinct.contains(first) { distinct.append(first) }
@@ -202,34 +191,32 @@ private struct RenewalWorld {
         while !lifetime() {}
     }
 
-    /// - Returns: whether the round ended; else it was killed.
+    /// - Returns: whether the run ended; else it was killed.
     private mutating func lifetime() -> Bool {
-        var walk = ScanOrder(inOrderFrom: start)
-        // Read, not pushed yet: lost when the round is killed.
-        var inWork: [(run: BucketRange, rows: [Int])] = []
+        var order = ScanOrder(start: start, blocks: 64, using: &random)
+        // Read, not pushed yet: lost when the run is killed.
+        var inFlight: [(range: BucketRange, rows: [Int])] = []
         while true {
             renewSome()
-            if Int.random(in: 0..<60, using: &random) == 0 { return false }
-            switch walk.next(notIn: done, limit: 24_000) {
-            case .range(let run):
+            if Int.random(in: 0..<90, using: &random) == 0 { return false }
+            switch order.next(notIn: done) {
+            case .range(let range):
                 let members = rows.indices.filter {
-                    rows[$0].generation == run.generation
-                        && (run.first...run.last).contains(rows[$0].bucket)
+                    rows[$0].generation == range.generation
+                        && (range.first...range.last).contains(rows[$0].bucket)
                 }
-                inWork.append((run, members))
-                if inWork.count > 5 { settle(&inWork) }
-            case .wait:
-                settle(&inWork)
-            case .end:
-                return true
+                inFlight.append((range, members))
+                if inFlight.count > 5 { complete(&inFlight) }
+            case .wait: complete(&inFlight)
+            case .end: return true
             }
         }
     }
 
-    private mutating func settle(_ inWork: inout [(run: BucketRange, rows: [Int])]) {
-        let (run, members) = inWork.remove(at: .random(in: inWork.indices, using: &random))
+    private mutating func complete(_ inFlight: inout [(range: BucketRange, rows: [Int])]) {
+        let (range, members) = inFlight.remove(at: .random(in: inFlight.indices, using: &random))
         pushed.formUnion(members)
-        done.insert(run)
+        done.insert(range)
     }
 
     private mutating func renewSome() {

@@ -55,7 +55,8 @@ private struct ScheduleWorld {
     init(seed: UInt64) {
         random = SplitMix64(seed: seed)
         let now = ClockReading(wall: 0, uptime: 0, boot: boot)
-        schedule = BroadcastSchedule(.init(), history: nil, now: now, using: &random)
+        schedule = BroadcastSchedule(
+            heartbeatSeconds: 7200, history: nil, now: now, using: &random)
     }
 
     private var now: ClockReading {
@@ -72,7 +73,7 @@ private struct ScheduleWorld {
     private mutating func restart(heartbeat interval: Int?) throws {
         let history = try disk.map { try BroadcastHistory(stateFile: $0) }
         schedule = BroadcastSchedule(
-            .init(heartbeatSeconds: interval), history: history, now: now, using: &random)
+            heartbeatSeconds: interval, history: history, now: now, using: &random)
         save()
     }
 

@@ -60,7 +60,6 @@ struct ConfigurationAPNsTests {
         let error = #expect(throws: ConfigurationError.self) {
             try parse("[log]\nlevel = info\n\n" + Self.without(key))
         }
-        #expect(error?.line == 4 && error?.reason == .gateway(section: "apns", .missing(key)))
         let message = error?.message ?? ""
         #expect(message.hasPrefix("line 4: [apns] lacks \(key)\nhint: set \(key) to "))
         #expect(message.hasSuffix(", or remove the section"))
@@ -106,8 +105,8 @@ struct ConfigurationAPNsTests {
         arguments: ["host = push.example\nplain = on\n", "\nplain = on\n"])
     func plainToElsewhere(_ lines: String) {
         let error = #expect(throws: ConfigurationError.self) { try parse(Self.whole + lines) }
-        #expect(error?.reason == .gateway(section: "apns", .plainToElsewhere) && error?.line == 7)
-        #expect(error?.message.contains("needs a host on this machine\nhint: ") == true)
+        let message = "line 7: [apns] plain = on needs a host on this machine\nhint: "
+        #expect(error?.message.hasPrefix(message) == true)
     }
 
     @Test("what check says of it holds no secret and no path")

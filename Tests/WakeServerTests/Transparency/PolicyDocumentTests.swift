@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import WakeModel
 
@@ -6,12 +7,9 @@ import WakeModel
 
 @Suite("What is made from the policy")
 struct PolicyDocumentTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     @Test("the table in README.md is the policy's")
     func readme() throws {
-        let readme = Self.root.appending(path: "README.md")
+        let readme = Repository.root.appending(path: "README.md")
         let text = try String(contentsOf: readme, encoding: .utf8)
         #expect(text.contains(PolicyTable.markdown()))
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import WakeModel
 import WakeServer
@@ -6,9 +7,6 @@ import WakeStore
 
 @Suite("What the policy says is what the program does")
 struct PolicyTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private func policy() throws -> [String: Any] {
         let object = try JSONSerialization.jsonObject(with: Data(PrivacyPolicy.document))
         return try #require(object as? [String: Any])
@@ -16,7 +14,7 @@ struct PolicyTests {
 
     @Test("the embedded policy is the file in Policy/, and its hash is b2sum's")
     func embedded() throws {
-        let file = try Data(contentsOf: Self.root.appending(path: "Policy/privacy.json"))
+        let file = try Data(contentsOf: Repository.root.appending(path: "Policy/privacy.json"))
         #expect(PrivacyPolicy.document == Array(file))
         #expect(PrivacyPolicy.hash.count == 64)
     }
@@ -57,53 +55,53 @@ struct PolicyTests {
 
     @Test("the limits quoted in PROTOCOL.md are those in force")
     func quotedLimits() throws {
-        let file = Self.root.appending(path: "Policy/PROTOCOL.md")
+        let file = Repository.root.appending(path: "Policy/PROTOCOL.md")
         let text = try String(contentsOf: file, encoding: .utf8)
-        let expected: [(String, String)] = [
-            ("pushTokenBytes", String(describing: Limits.pushTokenBytes)),
-            ("apnsTokenBytes", String(describing: Limits.apnsTokenBytes)),
-            ("requestBodyBytes", String(describing: Limits.requestBodyBytes)),
-            ("jsonDepth", String(describing: Limits.jsonDepth)),
-            ("requestHeadBytes", String(describing: Limits.requestHeadBytes)),
-            ("requestFields", String(describing: Limits.requestFields)),
-            ("requestTargetBytes", String(describing: Limits.requestTargetBytes)),
-            ("headSeconds", String(describing: Limits.headSeconds)),
-            ("bodySeconds", String(describing: Limits.bodySeconds)),
-            ("idleSeconds", String(describing: Limits.idleSeconds)),
-            ("registrationAnswerBytes", String(describing: Limits.registrationAnswerBytes)),
-            ("paddedBodyBytes", String(describing: Limits.paddedBodyBytes)),
-            ("keepAliveSeconds", String(describing: Limits.keepAliveSeconds)),
-            ("streamRetryMilliseconds", String(describing: Limits.streamRetryMilliseconds)),
-            ("plaintextBytes", String(describing: Limits.plaintextBytes)),
-            ("sealedBytes", String(describing: Limits.sealedBytes)),
-            ("idBytes", String(describing: Limits.idBytes)),
-            ("batchOperations", String(describing: Limits.batchOperations)),
-            ("queuedOperations", String(describing: Limits.queuedOperations)),
-            ("discreetBatchOperations", String(describing: Limits.discreetBatchOperations)),
-            ("logPages", String(describing: Limits.logPages)),
-            ("headroomPages", String(describing: Limits.headroomPages)),
-            ("pagesPerInsert", String(describing: Limits.pagesPerInsert)),
-            ("pageBytes", String(describing: Limits.pageBytes)),
-            ("reserveBytes", String(describing: Limits.reserveBytes)),
-            ("pageRows", String(describing: Limits.pageRows)),
-            ("expiryRows", String(describing: Limits.expiryRows)),
-            ("surveyRows", String(describing: Limits.surveyRows)),
-            ("walkRows", String(describing: Limits.walkRows)),
-            ("unsettledWakeUps", String(describing: Limits.unsettledWakeUps)),
-            ("seenTokens", String(describing: Limits.seenTokens)),
-            ("installations", String(describing: Limits.installations)),
-            ("relayRequests", String(describing: Limits.relayRequests)),
-            ("relayRequestsEach", String(describing: Limits.relayRequestsEach)),
-            ("relayLargeBodies", String(describing: Limits.relayLargeBodies)),
-            ("relayWakeUps", String(describing: Limits.relayWakeUps)),
-            ("relaySeconds", String(describing: Limits.relaySeconds)),
-            ("relayNonces", String(describing: Limits.relayNonces)),
+        let expected: [(String, any CustomStringConvertible)] = [
+            ("pushTokenBytes", Limits.pushTokenBytes),
+            ("apnsTokenBytes", Limits.apnsTokenBytes),
+            ("requestBodyBytes", Limits.requestBodyBytes),
+            ("jsonDepth", Limits.jsonDepth),
+            ("requestHeadBytes", Limits.requestHeadBytes),
+            ("requestFields", Limits.requestFields),
+            ("requestTargetBytes", Limits.requestTargetBytes),
+            ("headSeconds", Limits.headSeconds),
+            ("bodySeconds", Limits.bodySeconds),
+            ("idleSeconds", Limits.idleSeconds),
+            ("registrationAnswerBytes", Limits.registrationAnswerBytes),
+            ("paddedBodyBytes", Limits.paddedBodyBytes),
+            ("keepAliveSeconds", Limits.keepAliveSeconds),
+            ("streamRetryMilliseconds", Limits.streamRetryMilliseconds),
+            ("plaintextBytes", Limits.plaintextBytes),
+            ("sealedBytes", Limits.sealedBytes),
+            ("idBytes", Limits.idBytes),
+            ("batchOperations", Limits.batchOperations),
+            ("queuedOperations", Limits.queuedOperations),
+            ("discreetBatchOperations", Limits.discreetBatchOperations),
+            ("logPages", Limits.logPages),
+            ("headroomPages", Limits.headroomPages),
+            ("pagesPerInsert", Limits.pagesPerInsert),
+            ("pageBytes", Limits.pageBytes),
+            ("reserveBytes", Limits.reserveBytes),
+            ("pageRows", Limits.pageRows),
+            ("expiryRows", Limits.expiryRows),
+            ("surveyRows", Limits.surveyRows),
+            ("scanRows", Limits.scanRows),
+            ("wakeUpsInFlight", Limits.wakeUpsInFlight),
+            ("deduplicatedTokens", Limits.deduplicatedTokens),
+            ("installations", Limits.installations),
+            ("relayRequests", Limits.relayRequests),
+            ("relayRequestsEach", Limits.relayRequestsEach),
+            ("relayLargeBodies", Limits.relayLargeBodies),
+            ("relayWakeUps", Limits.relayWakeUps),
+            ("relaySeconds", Limits.relaySeconds),
+            ("relayNonces", Limits.relayNonces),
         ]
         for (name, value) in expected {
             #expect(text.contains("| `\(name)` | \(value) |"), "\(name)")
         }
         // None may be added to the code and left out here.
-        let source = Self.root.appending(path: "Sources/WakeModel/Limits.swift")
+        let source = Repository.root.appending(path: "Sources/WakeModel/Limits.swift")
         let declared = try String(contentsOf: source, encoding: .utf8)
             .split(separator: "static let ").dropFirst().map { String($0.prefix { $0 != " " }) }
         #expect(expected.map(\.0) == declared)
@@ -111,7 +109,7 @@ struct PolicyTests {
 
     @Test("every problem code is documented, and has a status of its kind")
     func codes() throws {
-        let file = Self.root.appending(path: "Policy/PROTOCOL.md")
+        let file = Repository.root.appending(path: "Policy/PROTOCOL.md")
         let text = try String(contentsOf: file, encoding: .utf8)
         for problem in Problem.allCases {
             #expect((400..<600).contains(problem.status))

@@ -5,8 +5,8 @@ import Testing
 import WakeSystem
 @testable import WakeServer
 
-@Suite("The page for people")
-struct PeoplePageTests {
+@Suite("The privacy page")
+struct PrivacyPageTests {
     private let counters: PublicCounters = {
         var counts = ExactCounts()
         counts[.deletes] = 1234

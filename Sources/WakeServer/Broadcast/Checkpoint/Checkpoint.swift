@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import WakeModel
 import WakeSodium
-package import WakeSystem
+import WakeSystem
 
 /// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM
 /// at any point. 266,240 bytes, little-endian, never another size:
@@ -28,32 +28,30 @@ package import WakeSystem
 /// A bit is written in place without a flush, once all pushes of its bucket have their outcome. A
 /// power cut loses what no fsync(2) followed, and then a bucket is read again: duplicates, never
 /// a row without its push. The value has one owner: copies would write to the same file.
-package struct Checkpoint: Sendable {
+struct Checkpoint: Sendable {
     /// The parameters of a run: fixed when it starts, the same after every resume.
-    package struct Header: Sendable, Equatable {
-        package let run: UInt64
-        package let sequence: UInt64
-        package let reasons: BroadcastReasons
-        /// The store's current generation at the start: after a rotation the checkpoint does not
-        /// fit.
-        package let generation: UInt64
+    struct Header: Sendable, Equatable {
+        let run: UInt64
+        let sequence: UInt64
+        let reasons: BroadcastReasons
+        /// The store's current generation at the start: after a rotation it does not fit.
+        let generation: UInt64
     }
 
-    package enum Unusable: Error, Sendable, Equatable {
+    enum Unusable: Error, Equatable {
         case unreadable(FileError)
         case foreign
-        /// A checkpoint of another version of this program.
         case otherVersion
         case damaged
     }
 
-    package let header: Header
-    package private(set) var counters = RunCounters()
-    package private(set) var done = CompletedBuckets()
+    let header: Header
+    private(set) var counters = RunCounters()
+    private(set) var done = CompletedBuckets()
     private let file: OpenFile
 
     /// Makes the checkpoint of a new run, replacing any other: durable before this returns.
-    package static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
+    static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
         var bytes = encode(header)
         bytes += repeatElement(0, count: byteCount - bytes.count)
         try Files.replace(path, with: bytes.span)
@@ -61,7 +59,7 @@ package struct Checkpoint: Sendable {
     }
 
     /// Reads the checkpoint to resume; nil without a file: the last run has ended.
-    package static func open(_ path: String) throws(Unusable) -> Checkpoint? {
+    static func open(_ path: String) throws(Unusable) -> Checkpoint? {
         let (file, bytes): (OpenFile, [UInt8])
         do throws(FileError) {
             file = try OpenFile(path, flags: O_RDWR)
@@ -74,13 +72,13 @@ package struct Checkpoint: Sendable {
     }
 
     /// Removes the checkpoint of an ended run, durably: it must not come back and be resumed.
-    package static func remove(_ path: String) throws(FileError) {
+    static func remove(_ path: String) throws(FileError) {
         try Files.remove(path)
         try Files.synchronizeDirectory(of: path)
     }
 
     /// Marks buckets whose pushes all have their outcome. Outlives the process from here on.
-    package mutating func markDone(_ range: BucketRange) throws(FileError) {
+    mutating func markDone(_ range: BucketRange) throws(FileError) {
         precondition(range.generation == .previous || done.previous.isComplete, "previous first")
         done.insert(range)
         let first = Int(range.first / 8)
@@ -89,7 +87,7 @@ package struct Checkpoint: Sendable {
     }
 
     /// Writes the counters beside the bits, which they may lag behind after a crash.
-    package mutating func save(_ counters: RunCounters) throws(FileError) {
+    mutating func save(_ counters: RunCounters) throws(FileError) {
         self.counters = counters
         let bytes = counters.encode()
         try file.write(bytes.span, at: Self.countersOffset)
@@ -101,14 +99,12 @@ package struct Checkpoint: Sendable {
         return { try? file.synchronize() }
     }
 
-    // MARK: Bytes
-
     private static let magic = Array("RVLCHECK".utf8)
     private static let version: UInt8 = 1
     private static let headerBytes = 40
     private static let countersOffset = 128
     private static let bitmapsOffset = 4096
-    package static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
+    static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
 
     private static func offset(of generation: Generation) -> Int {
         generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.byteCount
@@ -159,20 +155,68 @@ struct CheckpointFile: Sendable {
     func find() -> Checkpoint? { (try? Checkpoint.open(path)) ?? nil }
 
     func create(_ header: Checkpoint.Header) async -> Checkpoint? {
-        await withCheckedContinuation { continuation in
-            Self.queue.async {
-                continuation.resume(returning: try? Checkpoint.create(path, header))
-            }
-        }
+        await Self.queue.result { try? Checkpoint.create(path, header) }
     }
 
     /// Removes the checkpoint of an ended run. A file that stays is recognised by its run's number.
-    func remove() async {
-        await withCheckedContinuation { continuation in
-            Self.queue.async {
-                try? Checkpoint.remove(path)
-                continuation.resume()
-            }
+    func remove() async { await Self.queue.result { try? Checkpoint.remove(path) } }
+}
+
+/// The counts of a broadcast run. They continue after a crash, from when they were last written.
+package struct RunCounters: Sendable, Equatable {
+    package var rows: UInt64 = 0
+    package var accepted: UInt64 = 0
+    package var gone: UInt64 = 0
+    /// Registrations deleted for it, unless renewed meanwhile or held by the deletion breaker.
+    package var deleted: UInt64 = 0
+    package var retried: UInt64 = 0
+    package var abandoned: UInt64 = 0
+    /// Rows whose gateway stopped before they had their push.
+    package var unsent: UInt64 = 0
+    package var unserved: UInt64 = 0
+    /// Rows whose push token another row had already.
+    package var duplicates: UInt64 = 0
+    /// Milliseconds spent on the run, summed over restarts.
+    package var milliseconds: UInt64 = 0
+    /// Gateways whose deletion breaker has tripped, a bit each by index; kept over restarts.
+    package var tripped: UInt64 = 0
+
+    package init() {}
+    /// Push tokens that had their push, each counted once.
+    package var sent: UInt64 { accepted &+ gone &+ abandoned }
+
+    /// The counts of rows and pushes by name, for logs and scripts.
+    var named: [(StaticString, UInt64)] {
+        [
+            ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),
+            ("retried", retried), ("abandoned", abandoned), ("duplicates", duplicates),
+            ("unsent", unsent), ("unserved", unserved),
+        ]
+    }
+
+    mutating func add(_ other: RunCounters) {
+        for field in Self.fields { self[keyPath: field] &+= other[keyPath: field] }
+        tripped = 0
+    }
+
+    private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
+        \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
+        \.duplicates, \.milliseconds, \.tripped,
+    ]
+
+    static let byteCount = 11 * 8
+
+    func encode() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Self.byteCount)
+        for field in Self.fields { bytes.append(littleEndian: self[keyPath: field]) }
+        return bytes
+    }
+
+    init(decoding bytes: Span<UInt8>) {
+        precondition(bytes.count == Self.byteCount)
+        for (index, field) in Self.fields.enumerated() {
+            self[keyPath: field] = bytes.littleEndian(at: 8 * index)
         }
     }
 }

@@ -1,4 +1,5 @@
 import WakeModel
+import WakeSystem
 
 /// The plan of a broadcast: how fast it goes, and the load of fetches that follows.
 ///
@@ -18,27 +19,26 @@ import WakeModel
 ///
 /// D keeps the budget unless S alone is long enough: the server's pace is its own, while S comes
 /// from the heads that clients have. Event streams are woken at once, so only S can spread them.
-package struct BroadcastPlan: Sendable, Equatable {
-    package enum Warning: Sendable, Equatable {
+package struct BroadcastPlan: Equatable {
+    enum Warning: Equatable {
         /// It takes 80 to 100 % of the interval.
         case nearlyFull(percent: Int)
         /// Peak over mean, in hundredths; another spread would mend it.
         case uneven(hundredths: Int)
         /// Fetches a second of clients on event streams: more than half the budget.
         case streams(perSecond: Int)
-        /// There are rows, but no gateway works.
         case noGateway
     }
 
-    package let input: PlanInput
+    let input: PlanInput
     /// Seconds in which the pushes leave; 0 without any.
     package let duration: Int
-    /// The spread for the feed's next head: even, and long enough for event streams; see `settled`.
-    package let publishedSpread: Int
-    package let warnings: [Warning]
+    /// The spread for the feed's next head: even, and long enough for event streams.
+    let publishedSpread: Int
+    let warnings: [Warning]
 
     /// - Throws: when it would not be over before the next heartbeat.
-    package init(_ input: PlanInput) throws(PlanError) {
+    init(_ input: PlanInput) throws(PlanError) {
         self.input = input
         let spread = input.spread
         let time = Time(input, spread: spread)
@@ -70,7 +70,9 @@ package struct BroadcastPlan: Sendable, Equatable {
     }
 
     /// The plan once the heads of all clients have the published spread: for simulations.
-    package static func settled(_ input: PlanInput) throws(PlanError) -> BroadcastPlan {
+    package static func withPublishedSpread(
+        _ input: PlanInput
+    ) throws(PlanError) -> BroadcastPlan {
         let plan = try BroadcastPlan(input)
         guard plan.publishedSpread != input.spread else { return plan }
         var next = input
@@ -96,27 +98,22 @@ package struct BroadcastPlan: Sendable, Equatable {
         }
     }
 
-    // MARK: Figures
-
     package var pushes: Int { input.pushes }
-    package var spread: Int { input.spread }
-    package var totalSeconds: Int { duration + spread }
-    package var rate: Double { duration > 0 ? Double(pushes) / Double(duration) : 0 }
-
+    var spread: Int { input.spread }
+    var totalSeconds: Int { duration + spread }
+    var rate: Double { duration > 0 ? Double(pushes) / Double(duration) : 0 }
     /// Fetches a second, the mean over `totalSeconds`.
-    package var meanFetches: Double {
-        Double(pushes + input.streams) / Double(max(1, totalSeconds))
-    }
+    var meanFetches: Double { Double(pushes + input.streams) / Double(max(1, totalSeconds)) }
 
     /// Fetches a second at the peak of the trapezoid and of the streams, without random deviation.
-    package var peakFetches: Double {
+    var peakFetches: Double {
         Double(pushes) / Double(max(1, duration, spread))
             + Double(input.streams) / Double(max(1, spread))
     }
 
     /// Seconds over which a rate of fetches is measured so that random deviation stays near 10 %:
     /// one, or as many as 1,000 fetches take.
-    package var spanSeconds: Int {
+    var spanSeconds: Int {
         meanFetches >= 1000 ? 1 : max(1, seconds(1000 / max(meanFetches, 0.001)))
     }
 
@@ -136,7 +133,7 @@ extension BroadcastPlan {
         let budget = input.fetchesPerSecond
         var rows: [(String, String, String)] = [
             ("registrations", NumberFormat.grouped(input.rows), "estimate"),
-            ("pushes", NumberFormat.grouped(pushes), "\(rateText(rate)) a second"),
+            ("pushes", NumberFormat.grouped(pushes), "\(NumberFormat.rate(rate)) a second"),
             ("event streams", NumberFormat.grouped(input.streams), "woken at once"),
             ("pushes leave in", NumberFormat.clock(duration), boundText),
             ("clients spread over", NumberFormat.clock(spread), "of the head they have"),
@@ -144,11 +141,10 @@ extension BroadcastPlan {
                 "takes in all", NumberFormat.clock(totalSeconds),
                 "of an interval of \(NumberFormat.clock(input.intervalSeconds))"
             ),
-            ("fetches, mean", rateText(meanFetches), "a second"),
+            ("fetches, mean", NumberFormat.rate(meanFetches), "a second"),
             (
-                "fetches, peak", rateText(peakFetches),
-                budget > 0
-                    ? "a second, budget \(NumberFormat.grouped(budget))" : "a second, no budget"
+                "fetches, peak", NumberFormat.rate(peakFetches),
+                "a second, " + (budget > 0 ? "budget \(NumberFormat.grouped(budget))" : "no budget")
             ),
         ]
         if publishedSpread != spread {
@@ -181,9 +177,72 @@ extension BroadcastPlan {
         return Double(duration) > byGateway + 1
             ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
     }
+}
 
-    private func rateText(_ rate: Double) -> String {
-        rate < 100
-            ? NumberFormat.fixed(rate, decimals: 1) : NumberFormat.grouped(Int(rate.rounded()))
+/// The refusal of a broadcast that would not end before the next heartbeat, with what to change.
+package struct PlanError: Error, Equatable {
+    enum Cause: Equatable {
+        case budget
+        case gateway(PushService)
+        /// Clients spread their fetches over longer than the interval leaves.
+        case spread(seconds: Int)
+    }
+
+    private let rows: Int
+    let cause: Cause
+    let neededSeconds: Int
+    let intervalSeconds: Int
+    /// The smallest budget with which it would fit; nil when no budget helps.
+    private(set) var enoughFetches: Int?
+    /// The fewest connections of the slowest gateway with which it would fit; nil: not its fault.
+    private(set) var enoughConnections: Int?
+
+    init(_ input: PlanInput, byGateways: Int, byBudget: Int, took duration: Int) {
+        rows = input.rows
+        intervalSeconds = input.intervalSeconds
+        neededSeconds = duration + input.spread
+        let left = input.intervalSeconds - input.spread
+        guard left > 0 else {
+            cause = .spread(seconds: input.spread)
+            return
+        }
+        let needed = Double(input.pushes) / Double(left)
+        if byGateways > left, let slowest = input.slowest {
+            cause = .gateway(slowest.service)
+            let one = slowest.carried / Double(slowest.connections)
+            let connections = (needed / one).rounded(.up)
+            if !slowest.isBoundByQuota, connections <= 1e6 { enoughConnections = Int(connections) }
+        } else {
+            cause = .budget
+        }
+        guard input.fetchesPerSecond > 0, byBudget > left else { return }
+        let streamRate = Double(input.streams) / Double(max(1, input.spread))
+        // Streams cannot be slowed down, but the plan leaves pushes half of the budget.
+        enoughFetches = PlanInput.budget(usable: needed + min(needed, streamRate))
+    }
+
+    /// Two lines: what does not fit, and what would.
+    package var message: String {
+        "a broadcast to \(NumberFormat.grouped(rows)) registrations takes "
+            + "\(NumberFormat.clock(neededSeconds)), longer than the interval of "
+            + "\(NumberFormat.clock(intervalSeconds))\nhint: " + hints.joined(separator: ", or ")
+    }
+
+    private var hints: [String] {
+        var hints: [String] = []
+        let fetches = enoughFetches.map { "allow \(NumberFormat.grouped($0)) fetches a second" }
+        switch cause {
+        case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
+        case .gateway(let service):
+            let remedy = enoughConnections.map { "give \(service.word) \($0) connections" }
+            hints.append(remedy ?? "ask \(service.word) for a higher quota")
+            if let fetches { hints[0] += " and " + fetches }
+        case .budget:
+            if let fetches { hints.append(fetches) }
+        }
+        // Whole minutes, and room so that it does not warn at once.
+        let minutes = (neededSeconds * 5 / 4 + 59) / 60
+        hints.append("make the interval \(NumberFormat.grouped(minutes * 60)) seconds")
+        return hints
     }
 }

@@ -2,6 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakePush
 import WakeStore
+import WakeSystem
 
 struct BroadcastPlanner: Sendable {
     let store: Store
@@ -27,24 +28,18 @@ struct BroadcastPlanner: Sendable {
         var input = input
         input.spreadSeconds = configured
         guard let plan = try? BroadcastPlan(input) else { return configured }
-        let isUneven = plan.warnings.contains { warning in
+        for warning in plan.warnings {
             switch warning {
-            case .uneven, .streams: true
-            case .nearlyFull, .noGateway: false
+            case .uneven, .streams: return max(configured, plan.publishedSpread)
+            case .nearlyFull, .noGateway: continue
             }
         }
-        return isUneven ? max(configured, plan.publishedSpread) : configured
+        return configured
     }
 
-    /// The parameters of a run that starts or resumes now. One that no longer fits, as rows came
-    /// since, goes on at the pace of the budget.
-    func settings() -> RunSettings {
-        RunSettings(
-            lifetime: configuration.intervalSeconds, gonePerMille: configuration.gonePerMille,
-            pace: pace)
-    }
-
-    private var pace: RunPace {
+    /// The pace of a run that starts or resumes now. One that no longer fits, as rows came since,
+    /// goes on at the pace of the budget.
+    var pace: RunPace {
         let input = input
         guard input.fetchesPerSecond > 0 else { return RunPace() }
         if case .success(let plan) = plan(), plan.pushes > 0 {
@@ -55,13 +50,14 @@ struct BroadcastPlanner: Sendable {
 }
 
 extension Configuration {
-    /// - Parameter rows: registrations, estimated.
     package func planInput(
         rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
     ) -> PlanInput {
-        PlanInput(
+        let input = PlanInput(
             rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
             spreadSeconds: spreadSeconds ?? self.spreadSeconds, intervalSeconds: intervalSeconds)
+        precondition(input.isWithinBounds)
+        return input
     }
 }
 
@@ -70,4 +66,37 @@ extension Gateway {
         GatewayThroughput(
             service, connections: connections, streams: streams, quotaPerMinute: perMinute)
     }
+}
+
+/// The pace of a run: pushes leave at an even rate, or as fast as the gateways take them.
+struct RunPace {
+    private var bucket: TokenBucket?
+    /// Pushes that may leave at once.
+    private var allowed = 0
+    /// Between two checks of what may leave.
+    let interval: Duration
+
+    /// The burst, in milliseconds' worth of pushes.
+    private static let burstMilliseconds = 50
+
+    init() { interval = .milliseconds(Self.burstMilliseconds) }
+
+    /// An even pace: 1 to 10⁹ pushes over 1 to 10⁶ seconds.
+    init(pushes: Int, over seconds: Int) {
+        // One that is due and the burst: who is late by less loses nothing, however slow the rate.
+        let burst = 1 + (pushes * Self.burstMilliseconds + seconds * 1000 - 1) / (seconds * 1000)
+        bucket = TokenBucket(tokens: pushes, per: .seconds(seconds), burst: burst, isFull: false)
+        // Few at a time: the pace is even, and little is in flight. But each check costs.
+        interval = .milliseconds(max(2, min(8000 * seconds / pushes, Self.burstMilliseconds)))
+    }
+
+    /// Whether a push may leave `now`, monotonic nanoseconds; if it does, `spend` follows.
+    mutating func allows(now: @autoclosure () -> UInt64) -> Bool {
+        if allowed == 0 { allowed = bucket?.take(upTo: .max, now: now()) ?? .max }
+        return allowed > 0
+    }
+
+    /// Lets one push leave whatever the rate.
+    mutating func allowOne() { allowed = max(allowed, 1) }
+    mutating func spend() { allowed -= 1 }
 }

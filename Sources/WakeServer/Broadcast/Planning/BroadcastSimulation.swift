@@ -1,17 +1,19 @@
+import WakeSystem
+
 /// A simulated broadcast: the pushes and fetches of each second, by the plan.
 ///
 /// An even load has at most 1.3 times the mean in its fullest second. Random deviation adds some
 /// 3.2 / √x at x fetches a second to the plan's trapezoid: 18 % at 333, so that 100,000 clients
 /// with S = 300 s and D = 5 s reach 1.2. At 62 a second it alone gives 1.4 in single seconds;
 /// `fullestSpan` compares spans of 1,000 fetches, where it adds a tenth.
-package struct BroadcastSimulation: Sendable, Equatable {
+package struct BroadcastSimulation {
     /// Rows that can be simulated.
     package static let largest = 50_000_000
 
-    package let plan: BroadcastPlan
+    let plan: BroadcastPlan
     /// In each second from the first push to the last fetch.
-    package let pushes: [Int]
-    package let fetches: [Int]
+    let pushes: [Int]
+    let fetches: [Int]
 
     /// - Parameter plan: of at most `largest` rows.
     package init(_ plan: BroadcastPlan, using random: inout some RandomNumberGenerator) {
@@ -36,13 +38,13 @@ package struct BroadcastSimulation: Sendable, Equatable {
         self.fetches = fetches
     }
 
-    package var seconds: Int { fetches.count }
-    package var clients: Int { plan.pushes + plan.input.streams }
-    package var mean: Double { Double(clients) / Double(seconds) }
-    package var fullestSecond: Int { fetches.max() ?? 0 }
+    var seconds: Int { fetches.count }
+    private var clients: Int { plan.pushes + plan.input.streams }
+    var mean: Double { Double(clients) / Double(seconds) }
+    var fullestSecond: Int { fetches.max() ?? 0 }
 
     /// Fetches a second in the fullest span of the plan's `spanSeconds`.
-    package var fullestSpan: Double {
+    var fullestSpan: Double {
         let length = min(plan.spanSeconds, seconds)
         var sum = fetches[..<length].reduce(0, +)
         var most = sum
@@ -53,10 +55,8 @@ package struct BroadcastSimulation: Sendable, Equatable {
         return Double(most) / Double(length)
     }
 
-    // MARK: For the terminal
-
     /// Lines of the table at most, without its title.
-    package static let tableRows = 24
+    static let tableRows = 24
 
     /// The load as a table, 69 columns wide.
     package var table: [String] {
@@ -65,8 +65,8 @@ package struct BroadcastSimulation: Sendable, Equatable {
             let range = from..<min(from + length, seconds)
             return [
                 "\(range.lowerBound)-\(range.upperBound - 1)",
-                number(Double(pushes[range].reduce(0, +)) / Double(range.count)),
-                number(Double(fetches[range].reduce(0, +)) / Double(range.count)),
+                NumberFormat.rate(Double(pushes[range].reduce(0, +)) / Double(range.count)),
+                NumberFormat.rate(Double(fetches[range].reduce(0, +)) / Double(range.count)),
                 NumberFormat.grouped(fetches[range].max() ?? 0),
             ]
         }
@@ -81,13 +81,13 @@ package struct BroadcastSimulation: Sendable, Equatable {
         var lines = [
             "\(NumberFormat.grouped(clients)) clients, \(NumberFormat.clock(seconds)) from the"
                 + " first push to the last fetch",
-            "mean \(number(self.mean)) fetches a second",
+            "mean \(NumberFormat.rate(self.mean)) fetches a second",
             "fullest second \(NumberFormat.grouped(fullestSecond)),"
                 + " \(ratio(Double(fullestSecond) / mean)) times the mean",
         ]
         if plan.spanSeconds > 1, plan.spanSeconds < seconds {
             lines.append(
-                "fullest \(plan.spanSeconds) seconds \(number(fullestSpan)) a second,"
+                "fullest \(plan.spanSeconds) seconds \(NumberFormat.rate(fullestSpan)) a second,"
                     + " \(ratio(fullestSpan / mean)) times the mean")
         }
         let budget = plan.input.fetchesPerSecond
@@ -100,10 +100,86 @@ package struct BroadcastSimulation: Sendable, Equatable {
         return lines
     }
 
-    private func number(_ value: Double) -> String {
-        value < 100
-            ? NumberFormat.fixed(value, decimals: 1) : NumberFormat.grouped(Int(value.rounded()))
+    private func ratio(_ value: Double) -> String { NumberFormat.fixed(value, decimals: 2) }
+}
+
+/// A simulated day or more of the schedule, by the value that decides it in the service.
+package struct ScheduleSimulation {
+    private let hours: Int
+    private let asked: Int
+    private(set) var starts: [(second: Int, reasons: BroadcastReasons)] = []
+    private(set) var longestWait = 0
+    private let duration: Int
+
+    /// - Parameter duration: seconds of each broadcast; `publishes` come at random moments.
+    package init(
+        heartbeatSeconds: Int?, duration: Int, hours: Int = 24, publishes: Int = 0,
+        using random: inout some RandomNumberGenerator
+    ) {
+        precondition((1...1000).contains(hours) && duration >= 0 && publishes >= 0)
+        self.hours = hours
+        self.duration = duration
+        asked = publishes
+        let end = hours * 3600
+        var requests = (0..<publishes).map { _ in Int.random(in: 0..<end, using: &random) }.sorted()
+        var schedule = BroadcastSchedule(
+            heartbeatSeconds: heartbeatSeconds, history: nil, now: Self.clock(0), using: &random)
+        var (now, sequence) = (0, UInt64(0))
+        var (runsUntil, askedAt): (Int?, Int?) = (nil, nil)
+        while now < end {
+            while let request = requests.first, request <= now {
+                requests.removeFirst()
+                sequence += 1
+                _ = schedule.ask(sequence: sequence, force: false, now: Self.clock(now))
+                askedAt = askedAt ?? now
+            }
+            if let done = runsUntil, done <= now {
+                runsUntil = nil
+                schedule.ended(now: Self.clock(now))
+            }
+            switch schedule.decide(Self.clock(now), using: &random) {
+            case .start(let reasons):
+                schedule.started(sequence: sequence, now: Self.clock(now))
+                starts.append((now, reasons))
+                runsUntil = now + duration
+                if let asked = askedAt { longestWait = max(longestWait, now - asked) }
+                askedAt = nil
+            case .wait(let seconds):
+                let next = [seconds.map { now + $0 }, runsUntil, requests.first].compactMap(\.self)
+                now = max(now + 1, next.min() ?? end)
+            }
+        }
     }
 
-    private func ratio(_ value: Double) -> String { NumberFormat.fixed(value, decimals: 2) }
+    private static func clock(_ second: Int) -> ClockReading {
+        ClockReading(wall: second, uptime: second, boot: [UInt8](repeating: 0, count: 16))
+    }
+
+    /// The most broadcasts that one push token can be in within any 60 minutes.
+    var mostPerHour: Int {
+        starts.indices.map { first in
+            starts[first...].prefix { $0.second - (starts[first].second + duration) <= 3600 }.count
+        }.max() ?? 0
+    }
+
+    /// At most 4 lines of 80 columns.
+    package var summary: [String] {
+        let gaps = zip(starts, starts.dropFirst()).map { $1.second - $0.second }
+        let beats = starts.count { $0.reasons.contains(.heartbeat) }
+        var lines = [
+            "\(starts.count) broadcasts in \(hours) hours, \(beats) of them heartbeats",
+            "at most \(mostPerHour) for one device in any hour",
+        ]
+        if let shortest = gaps.min(), let longest = gaps.max() {
+            lines.append(
+                "from one start to the next \(NumberFormat.clock(shortest)) to"
+                    + " \(NumberFormat.clock(longest))")
+        }
+        if asked > 0 {
+            lines.append(
+                "\(asked) asked for, waited up to \(NumberFormat.clock(longestWait)),"
+                    + " \(asked - starts.count { $0.reasons.contains(.asked) }) merged with others")
+        }
+        return lines
+    }
 }

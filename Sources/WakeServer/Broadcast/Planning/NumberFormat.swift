@@ -47,6 +47,11 @@ enum NumberFormat {
         return whole + "." + String(repeating: "0", count: decimals - fraction.count) + fraction
     }
 
+    /// One decimal under 100, else whole and grouped.
+    static func rate(_ value: Double) -> String {
+        value < 100 ? fixed(value, decimals: 1) : grouped(Int(value.rounded()))
+    }
+
     static func padded(_ text: String, to width: Int) -> String {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }

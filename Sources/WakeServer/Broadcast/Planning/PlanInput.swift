@@ -1,37 +1,28 @@
 package import WakeModel
 
-package struct PlanInput: Sendable, Equatable {
+/// What a plan is made from.
+package struct PlanInput: Equatable {
     /// Registrations of both generations, an estimate; 10^9 at most.
-    package var rows: Int
+    var rows: Int
     /// Event streams open now: their clients are all woken in the first moment.
-    package var streams: Int
+    var streams = 0
     /// Without any, only event streams are woken.
-    package var gateways: [GatewayThroughput]
+    var gateways: [GatewayThroughput]
     /// Fetches a second that the feed's origin may get; 0: no limit.
-    package var fetchesPerSecond: Int
+    var fetchesPerSecond = 0
     /// Seconds over which woken clients spread their fetches, by the head they have now.
-    package var spreadSeconds: Int
+    var spreadSeconds: Int
     /// Seconds between two heartbeats; 10^6 at most.
-    package var intervalSeconds: Int
+    var intervalSeconds = 7200
 
-    package init(
-        rows: Int, streams: Int = 0, gateways: [GatewayThroughput], fetchesPerSecond: Int = 0,
-        spreadSeconds: Int, intervalSeconds: Int = 7200
-    ) {
-        precondition(
-            (0...1_000_000_000).contains(rows) && (0...1_000_000_000).contains(streams)
-                && fetchesPerSecond >= 0 && spreadSeconds >= 0
-                && (1...1_000_000).contains(intervalSeconds))
-        self.rows = rows
-        self.streams = streams
-        self.gateways = gateways
-        self.fetchesPerSecond = fetchesPerSecond
-        self.spreadSeconds = spreadSeconds
-        self.intervalSeconds = intervalSeconds
+    var isWithinBounds: Bool {
+        (0...1_000_000_000).contains(rows) && (0...1_000_000_000).contains(streams)
+            && fetchesPerSecond >= 0 && spreadSeconds >= 0
+            && (1...1_000_000).contains(intervalSeconds)
     }
 
     /// Clients spread by an hour at most, whatever a head says.
-    package static let longestSpread = 3600
+    static let longestSpread = 3600
 
     var spread: Int { min(spreadSeconds, Self.longestSpread) }
     var pushes: Int { gateways.isEmpty ? 0 : rows }
@@ -56,14 +47,15 @@ package struct PlanInput: Sendable, Equatable {
     }
 }
 
+/// The pushes a second that one gateway can carry.
 package struct GatewayThroughput: Sendable, Equatable {
-    package let service: PushService
-    package let connections: Int
-    /// Requests on their way on one connection at once.
-    package let streams: Int
-    package let latencyMilliseconds: Int
+    let service: PushService
+    let connections: Int
+    /// Requests in flight on one connection.
+    let streams: Int
+    let latencyMilliseconds: Int
     /// Pushes a minute the push service allows; nil: no such rule.
-    package let quotaPerMinute: Int?
+    let quotaPerMinute: Int?
 
     package init(
         _ service: PushService, connections: Int, streams: Int = 1000,
@@ -85,7 +77,6 @@ package struct GatewayThroughput: Sendable, Equatable {
 
     private var quota: Double { quotaPerMinute.map { Double($0) / 60 } ?? .infinity }
     var isBoundByQuota: Bool { quota < carried }
-    /// Pushes a second at its limit.
     var rate: Double { min(carried, quota) }
 
     /// Seconds for a number of pushes, as if all of them were of this service. A quota is

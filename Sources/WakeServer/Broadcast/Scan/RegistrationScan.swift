@@ -22,7 +22,6 @@ struct RegistrationScan {
         self.checkpoint = checkpoint
     }
 
-    /// Whether a range was begun and not read to its end.
     var isInRange: Bool { range != nil }
 
     mutating func next() async -> Step {
@@ -36,13 +35,12 @@ struct RegistrationScan {
             }
         }
         guard let range, let last else { return .failed }
-        let share = store.estimatedRows * range.count / BucketBitmap.buckets
+        let expected = store.estimatedRows * range.count / BucketBitmap.buckets
         // Somewhat more than the range will have: one page is enough, and little is read in vain.
-        let limit = min(Limits.walkRows, share + share / 2 + 16)
-        guard
-            let page = await store.page(
-                of: range.generation, after: last, limit: limit, through: range.through)
-        else {
+        let limit = min(Limits.scanRows, expected + expected / 2 + 16)
+        let page = await store.page(
+            of: range.generation, after: last, limit: limit, through: range.through)
+        guard let page else {
             abandon()
             return .failed
         }

@@ -6,16 +6,15 @@ import WakeModel
 ///
 /// Previous first, because a renewal moves a row from previous to current and never back: one that
 /// moves before it is read is found again in current, one that moves later had its push. For the
-/// same reason no bucket of current is handed out until every bucket of previous is marked done: a
-/// row that was read but not pushed before a crash is read again, and may have moved by then.
+/// same reason no bucket of current is returned until every bucket of previous is done: a row that
+/// was read but not pushed before a crash is read again, and may have moved by then.
 ///
 /// The order hides who is pushed first: nobody learns from one run about another or about an id,
 /// except for neighbours within a block. After a restart a run continues in another order.
-package struct ScanOrder: Sendable, Equatable {
-    package enum Step: Sendable, Equatable {
+struct ScanOrder: Equatable {
+    enum Step: Equatable {
         case range(BucketRange)
-        /// Every bucket of this generation was handed out: call again when more is marked done, or
-        /// call `rewind()` when what was handed out could not be done.
+        /// Every bucket of this generation was returned: call again when more is done.
         case wait
         case end
     }
@@ -28,16 +27,14 @@ package struct ScanOrder: Sendable, Equatable {
     /// Buckets of the generation that are passed, in scan order.
     private var passed = 0
 
-    /// A random order for a store of so many rows.
-    package init(rows: Int, using random: inout some RandomNumberGenerator) {
+    /// A random order for a store of this number of rows.
+    init(rows: Int, using random: inout some RandomNumberGenerator) {
         let start = UInt32.random(in: 0..<UInt32(BucketBitmap.buckets), using: &random)
         self.init(start: start, blocks: Self.blockCount(rows: rows), using: &random)
     }
 
-    /// - Parameters:
-    ///   - start: where the first block begins.
-    ///   - blocks: a power of two.
-    package init(start: UInt32, blocks: Int, using random: inout some RandomNumberGenerator) {
+    /// - Parameter blocks: a power of two; the first begins with the bucket `start`.
+    init(start: UInt32, blocks: Int, using random: inout some RandomNumberGenerator) {
         precondition(start < BucketBitmap.buckets)
         precondition(blocks > 0 && BucketBitmap.buckets % blocks == 0)
         self.start = start
@@ -45,25 +42,20 @@ package struct ScanOrder: Sendable, Equatable {
         bucketsPerBlock = UInt32(BucketBitmap.buckets / blocks)
     }
 
-    /// The number of blocks for a store. Each costs a page; with 4,096 the orders of two runs over
-    /// a large store are uncorrelated.
-    package static func blockCount(rows: Int) -> Int {
+    /// The number of blocks. Each costs a page; with 4,096 two runs are uncorrelated.
+    static func blockCount(rows: Int) -> Int {
         var blocks = 64
         while blocks < min(rows, 4096) { blocks *= 2 }
         return blocks
     }
 
-    package var isInLastGeneration: Bool { generation == .current }
+    var isInLastGeneration: Bool { generation == .current }
 
-    /// The next range that is not done yet, of at most `limit` buckets.
-    package mutating func next(
-        notIn done: CompletedBuckets, limit: Int = BucketBitmap.buckets
-    ) -> Step {
-        precondition(limit > 0)
+    mutating func next(notIn done: CompletedBuckets) -> Step {
         while true {
             let set = done[generation]
             while passed < BucketBitmap.buckets, set.contains(bucket(passed)) { passed += 1 }
-            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set, limit)) }
+            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set)) }
             guard set.isComplete else { return .wait }
             guard generation == .previous else { return .end }
             generation = .current
@@ -72,16 +64,15 @@ package struct ScanOrder: Sendable, Equatable {
     }
 
     /// Goes back to the first bucket of this generation that is not done, once none is being read.
-    package mutating func rewind() { passed = 0 }
+    mutating func rewind() { passed = 0 }
 
-    private mutating func nextRange(notIn set: BucketBitmap, _ limit: Int) -> BucketRange {
+    private mutating func nextRange(notIn set: BucketBitmap) -> BucketRange {
         let first = bucket(passed)
         var last = first
         passed += 1
         // A range ends where the ids do, and where another block is next.
-        while last + 1 < BucketBitmap.buckets, Int(last - first) + 1 < limit,
-            passed < BucketBitmap.buckets, bucket(passed) == last + 1,
-            !set.contains(last + 1)
+        while last + 1 < BucketBitmap.buckets, passed < BucketBitmap.buckets,
+            bucket(passed) == last + 1, !set.contains(last + 1)
         {
             last += 1
             passed += 1

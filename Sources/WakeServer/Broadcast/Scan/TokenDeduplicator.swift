@@ -2,10 +2,9 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run.
-///
-/// 12 to 24 bytes a push token. Among 10 million push tokens two share a hash with a probability of
-/// 3 in a million; one of the two then waits for the next run.
+/// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run:
+/// 12 to 24 bytes each. Among 10 million push tokens two share a hash with a probability of 3 in a
+/// million; one of the two then waits for the next run.
 struct TokenDeduplicator {
     private let hash = ShortHash()
     /// An open-addressing table; 0 is a free slot.
@@ -14,22 +13,17 @@ struct TokenDeduplicator {
     private let limit: Int
 
     /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
-    init(limit: Int = Limits.seenTokens) {
+    init(limit: Int = Limits.deduplicatedTokens) {
         self.limit = limit
         slots = [UInt64](repeating: 0, count: 1024)
     }
 
     var byteCount: Int { slots.count * 8 }
 
+    /// - Returns: whether the push token is new. Equal bytes for two services are two push tokens.
     mutating func insert(_ token: PushToken) -> Bool {
-        let value = token.bytes.withSpan { bytes in
-            // Equal bytes for two services are two push tokens.
-            hash.hash(bytes) ^ UInt64(token.service.rawValue)
-        }
-        return insert(value == 0 ? 1 : value)
-    }
-
-    private mutating func insert(_ value: UInt64) -> Bool {
+        let hashed = token.bytes.withSpan { hash.hash($0) ^ UInt64(token.service.rawValue) }
+        let value = max(hashed, 1)
         let slot = slot(of: value)
         if slots[slot] == value { return false }
         guard count < limit else { return true }

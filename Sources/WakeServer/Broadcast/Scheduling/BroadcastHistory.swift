@@ -1,5 +1,5 @@
-package import WakeModel
-package import WakeSystem
+import WakeModel
+import WakeSystem
 
 /// The facts that the schedule remembers across restarts, `data/broadcast`: nothing about people.
 /// Moments are seconds of uptime of one start of the machine, that of `seen`, and may be negative.
@@ -9,36 +9,34 @@ package import WakeSystem
 /// 2. end: this with `ended`, then `Checkpoint.remove`;
 /// 3. at a restart a checkpoint goes on when `isRunning` and its run is `run`, any other is
 ///    removed. When it `isRunning` and there is no such checkpoint, the schedule gets `lost`.
-package struct BroadcastHistory: Sendable, Equatable {
+struct BroadcastHistory: Equatable {
     /// One random moment in each interval.
-    package struct Heartbeat: Sendable, Equatable {
+    struct Heartbeat: Equatable {
         /// Seconds; as configured when this was drawn.
         let interval: Int
-        /// Uptime; in the last `interval` seconds before `end`.
+        /// Uptime; in the last `interval` seconds before `end`, where the next interval begins.
         var due: Int
-        /// Uptime; where the next interval begins.
         var end: Int
     }
 
-    package internal(set) var seen: ClockReading
-    package internal(set) var sequence: UInt64?
+    var seen: ClockReading
+    var sequence: UInt64?
     /// The number of the last run of pushes, 0 before the first.
-    package internal(set) var run: UInt64 = 0
+    var run: UInt64 = 0
     /// Uptime at which the last push of each of the last three runs left, the oldest first. Of one
     /// that is going on, its start.
     var ends: [Int] = []
-    /// Whether the last run has not ended.
-    package internal(set) var isRunning = false
+    var isRunning = false
     /// Whether the program stopped with every delivery complete: a resume repeats nothing.
     var isStopped = false
-    package internal(set) var pending: BroadcastReasons = []
+    var pending: BroadcastReasons = []
     var heartbeat: Heartbeat?
 
-    package init(_ now: ClockReading) { seen = now }
+    init(_ now: ClockReading) { seen = now }
 
     /// The history in place of a file that cannot be read: three runs may have ended just now.
     /// - Parameter header: of a checkpoint, if there is one: its run goes on.
-    package static func unknown(
+    static func unknown(
         _ now: ClockReading, resuming header: Checkpoint.Header? = nil
     ) -> BroadcastHistory {
         var history = BroadcastHistory(now)
@@ -106,9 +104,8 @@ extension BroadcastHistory: StateRecord {
         ends = try state.integers("ends")
         isRunning = try state.bool("running")
         isStopped = try state.bool("stopped")
-        pending = BroadcastReasons(
-            rawValue: UInt8(
-                try state.integer("pending", in: 0...Int(BroadcastReasons.all.rawValue))))
+        let reasons = try state.integer("pending", in: 0...Int(BroadcastReasons.all.rawValue))
+        pending = BroadcastReasons(rawValue: UInt8(reasons))
         if state.contains("heartbeat") {
             var moments = try state.object("heartbeat")
             heartbeat = Heartbeat(

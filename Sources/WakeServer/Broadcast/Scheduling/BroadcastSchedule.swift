@@ -1,7 +1,6 @@
-package import WakeSystem
+import WakeSystem
 
-/// The schedule of broadcasts: a value that takes the time and events and decides when the next one
-/// starts.
+/// The schedule of broadcasts: a value that takes time and events and decides the next start.
 ///
 /// - A heartbeat at a random moment in each interval, whether or not anything was published: that
 ///   a device was woken says nothing about the feed.
@@ -13,56 +12,44 @@ package import WakeSystem
 ///
 /// The caller writes `history` to disk after each event, before it acts on it, and drops a schedule
 /// whose history cannot be written, see ``ScheduleStore``.
-package struct BroadcastSchedule: Sendable, Equatable {
-    package struct Settings: Sendable, Equatable {
-        /// Seconds of an interval; nil: no heartbeat.
-        package let heartbeatSeconds: Int?
-
-        package init(heartbeatSeconds: Int? = 7200) {
-            precondition(heartbeatSeconds.map(BroadcastSchedule.heartbeatSeconds.contains) ?? true)
-            self.heartbeatSeconds = heartbeatSeconds
-        }
-    }
-
-    package enum Decision: Sendable, Equatable {
-        /// Nothing to do for so many seconds, at least 1; nil: until something happens.
+struct BroadcastSchedule: Equatable {
+    enum Decision: Equatable {
+        /// Nothing to do for this number of seconds, at least 1; nil: until something happens.
         case wait(seconds: Int?)
-        /// Start one broadcast now, and call `started`.
         case start(BroadcastReasons)
     }
 
-    package enum Asked: Sendable, Equatable {
+    enum Asked: Equatable {
         /// The feed has nothing newer than the last broadcast, and it was not forced.
         case notNewer
-        /// It will start in so many seconds, 0 for now; nil: once the run that goes on has ended.
+        /// It will start in this number of seconds; nil: once the run that goes on has ended.
         case waits(seconds: Int?)
     }
 
-    package struct NextStart: Sendable, Equatable {
-        package let seconds: Int
-        package let reasons: BroadcastReasons
+    struct NextStart: Equatable {
+        let seconds: Int
+        let reasons: BroadcastReasons
     }
 
     /// Apple advises two or three background pushes an hour, and throttles more.
-    package static let broadcastsPerHour = 3
+    static let broadcastsPerHour = 3
     /// Seconds of an interval: three an hour at the least, a week at most.
-    package static let heartbeatSeconds = 1200...604_800
+    static let heartbeatSeconds = 1200...604_800
+    /// Seconds from the end of a broadcast to the start of the third after it: an hour, rounded up.
+    private static let windowSeconds = 3601
 
-    /// Seconds from the end of a broadcast to the start of the third after it: an hour of whole
-    /// seconds.
-    static let windowSeconds = 3601
-
-    private let settings: Settings
-    package private(set) var history: BroadcastHistory
+    /// Seconds of an interval; nil: no heartbeat.
+    private let heartbeatSeconds: Int?
+    private(set) var history: BroadcastHistory
 
     /// - Parameter history: of the last run; nil when there was none. When it `isRunning`, the
-    ///   caller resumes that run or calls `lost`; either way it first writes this schedule's
-    ///   history.
-    package init(
-        _ settings: Settings, history: BroadcastHistory?, now: ClockReading,
+    ///   caller resumes that run or calls `lost`, and first writes this schedule's history.
+    init(
+        heartbeatSeconds: Int?, history: BroadcastHistory?, now: ClockReading,
         using random: inout some RandomNumberGenerator
     ) {
-        self.settings = settings
+        precondition(heartbeatSeconds.map(Self.heartbeatSeconds.contains) ?? true)
+        self.heartbeatSeconds = heartbeatSeconds
         self.history = history ?? BroadcastHistory(now)
         self.history.move(to: now)
         if self.history.isRunning, !self.history.isStopped {
@@ -74,9 +61,7 @@ package struct BroadcastSchedule: Sendable, Equatable {
         drawIfChanged(using: &random)
     }
 
-    // MARK: Events
-
-    package mutating func ask(sequence: UInt64, force: Bool, now: ClockReading) -> Asked {
+    mutating func ask(sequence: UInt64, force: Bool, now: ClockReading) -> Asked {
         history.move(to: now)
         guard force || isNew(sequence) else { return .notNewer }
         history.pending.insert(.asked)
@@ -84,14 +69,14 @@ package struct BroadcastSchedule: Sendable, Equatable {
     }
 
     /// Reports a watched head; true when it is new and will be broadcast.
-    package mutating func headSeen(sequence: UInt64, now: ClockReading) -> Bool {
+    mutating func headSeen(sequence: UInt64, now: ClockReading) -> Bool {
         history.move(to: now)
         guard isNew(sequence) else { return false }
         history.pending.insert(.watched)
         return true
     }
 
-    package mutating func started(sequence: UInt64, now: ClockReading) {
+    mutating func started(sequence: UInt64, now: ClockReading) {
         history.move(to: now)
         precondition(!history.isRunning && secondsUntilAllowed == 0, "not allowed now")
         history.pending = []
@@ -102,13 +87,13 @@ package struct BroadcastSchedule: Sendable, Equatable {
     }
 
     /// Only event streams were woken: no push token had a push.
-    package mutating func streamsWoken(sequence: UInt64, now: ClockReading) {
+    mutating func streamsWoken(sequence: UInt64, now: ClockReading) {
         history.move(to: now)
         history.pending = []
         history.sequence = sequence
     }
 
-    package mutating func ended(now: ClockReading) {
+    mutating func ended(now: ClockReading) {
         history.move(to: now)
         precondition(history.isRunning, "nothing to end")
         endLast()
@@ -117,19 +102,17 @@ package struct BroadcastSchedule: Sendable, Equatable {
 
     /// The run that was going on cannot be resumed: it is unknown who was pushed. It counts as
     /// sent, and everybody is pushed again as soon as allowed.
-    package mutating func lost(now: ClockReading) {
+    mutating func lost(now: ClockReading) {
         ended(now: now)
         history.pending.insert(.asked)
     }
 
-    package mutating func stopping(now: ClockReading) {
+    mutating func stopping(now: ClockReading) {
         history.move(to: now)
         history.isStopped = true
     }
 
-    // MARK: Decisions
-
-    package mutating func decide(
+    mutating func decide(
         _ now: ClockReading, using random: inout some RandomNumberGenerator
     ) -> Decision {
         history.move(to: now)
@@ -142,9 +125,8 @@ package struct BroadcastSchedule: Sendable, Equatable {
         return seconds == 0 ? .start(history.pending) : .wait(seconds: seconds)
     }
 
-    /// The start of the next broadcast if nothing else happens; nil while one runs or nothing is
-    /// due.
-    package func nextStart(_ now: ClockReading) -> NextStart? {
+    /// The start of the next broadcast if nothing else happens; nil while one runs or none is due.
+    func nextStart(_ now: ClockReading) -> NextStart? {
         var later = self
         later.history.move(to: now)
         guard !later.history.isRunning else { return nil }
@@ -156,8 +138,6 @@ package struct BroadcastSchedule: Sendable, Equatable {
             NextStart(seconds: max(0, allowed, heartbeat.due - now.uptime), reasons: .heartbeat)
         }
     }
-
-    // MARK: Private parts
 
     private var uptime: Int { history.seen.uptime }
     private func isNew(_ sequence: UInt64) -> Bool { sequence > history.sequence ?? 0 }
@@ -188,10 +168,9 @@ package struct BroadcastSchedule: Sendable, Equatable {
 
     /// A restart must not draw again, or restarts in a row would put off the heartbeat for ever.
     private mutating func drawIfChanged(using random: inout some RandomNumberGenerator) {
-        guard settings.heartbeatSeconds != history.heartbeat?.interval else { return }
+        guard heartbeatSeconds != history.heartbeat?.interval else { return }
         history.heartbeat = nil
-        guard let interval = settings.heartbeatSeconds else { return }
-        drawHeartbeat(interval, from: uptime, using: &random)
+        if let heartbeatSeconds { drawHeartbeat(heartbeatSeconds, from: uptime, using: &random) }
     }
 
     private mutating func drawHeartbeat(
@@ -209,7 +188,7 @@ package struct BroadcastReasons: OptionSet, Sendable, Hashable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Its time has come, whether or not anything was published.
+    /// It is due, whether or not anything was published.
     package static let heartbeat = BroadcastReasons(rawValue: 1)
     /// The publisher or the operator asked for one.
     package static let asked = BroadcastReasons(rawValue: 2)

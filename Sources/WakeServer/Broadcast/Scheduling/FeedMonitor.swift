@@ -5,23 +5,17 @@ import WakeSystem
 
 /// The newest sequence of the feed that wake-ups announce, and when it is worth a broadcast.
 final class FeedMonitor: Sendable {
-    private struct Seen {
-        var sequence: UInt64 = 0
-        /// When caches no longer hold the head before it.
-        var fresh = ContinuousClock.now
-    }
-
     private let files: FeedFileServer
     private let remote: RemoteFeedHead?
     private let isOn: Bool
     private let cacheSeconds: Int
-    private let seen = Mutex(Seen())
+    /// The last sequence, and when caches no longer hold the head before it.
+    private let seen = Mutex((sequence: UInt64(0), fresh: ContinuousClock.now))
     /// Of the feed elsewhere; 0 before it was read.
     private let remoteSequence = Atomic<UInt64>(0)
 
-    /// - Parameters:
-    ///   - remote: monitored instead of the service's own feed directory.
-    ///   - cacheSeconds: how long a cache in front of the feed may answer with the head before.
+    /// - Parameter remote: monitored instead of the service's own feed directory. A cache in front
+    ///   of the feed may answer with the head before for `cacheSeconds`.
     init(_ files: FeedFileServer, remote: RemoteFeedHead? = nil, isOn: Bool, cacheSeconds: Int) {
         self.files = files
         self.remote = remote
@@ -56,7 +50,7 @@ final class FeedMonitor: Sendable {
         return seen.withLock { seen in
             if sequence != seen.sequence {
                 // A woken client that reads the old head would go back to sleep.
-                seen = Seen(sequence: sequence, fresh: now + .seconds(cacheSeconds))
+                seen = (sequence, now + .seconds(cacheSeconds))
             }
             return now >= seen.fresh && sequence > 0 ? sequence : nil
         }
@@ -84,17 +78,14 @@ package struct RemoteFeed: Sendable {
     }
 }
 
-/// The head of a feed on a server, which must not be able to wake everybody: only signed ones
-/// count.
+/// The head of a feed on a server. Only a signed one counts: no server can wake everybody.
 struct RemoteFeedHead: Sendable {
     static let interval = Duration.seconds(60)
 
     private let feed: RemoteFeed
     private let key: FeedKey
 
-    /// - Parameters:
-    ///   - text: the feed's address, without `head`.
-    ///   - key: the feed's public key, base64url.
+    /// - Parameter text: the feed's address, without `head`; `key` is its public key, base64url.
     init(_ text: String, key: String) throws(WatchError) {
         guard let key = FeedKey(text: key) else { throw .key }
         self.key = key
@@ -107,37 +98,27 @@ struct RemoteFeedHead: Sendable {
     }
 
     func sequence() async -> UInt64? {
-        guard let bytes = try? await feed.fetch("head", limit: FeedLimits.headBytes) else {
-            return nil
-        }
+        let bytes = try? await feed.fetch("head", limit: FeedLimits.headBytes)
         let verifier = HeadVerifier(cursor: FeedCursor(key: key))
-        return try? verifier.verify(bytes.span, now: Int64(SystemClock.wallSeconds)).head.sequence
+        let now = Int64(SystemClock.wallSeconds)
+        return bytes.flatMap { try? verifier.verify($0.span, now: now).head.sequence }
     }
 }
 
 /// Why a feed elsewhere cannot be watched.
-package enum WatchError: Error, Sendable, Equatable {
-    case key
-    case address
-    case libraryMissing
+package enum WatchError: String, Error {
+    case key = """
+        [broadcast] watch-key is not a feed's public key
+        hint: 43 characters of base64url, as `reveille feed init` prints them
+        """
+    case address = """
+        [broadcast] watch is not an address that can be fetched
+        hint: on, off, or the https:// address of the feed's directory
+        """
+    case libraryMissing = """
+        [broadcast] watch needs libcurl to poll a feed elsewhere
+        hint: apt install libcurl4
+        """
 
-    package var message: String {
-        switch self {
-        case .key:
-            """
-            [broadcast] watch-key is not a feed's public key
-            hint: 43 characters of base64url, as `reveille feed init` prints them
-            """
-        case .address:
-            """
-            [broadcast] watch is not an address that can be fetched
-            hint: on, off, or the https:// address of the feed's directory
-            """
-        case .libraryMissing:
-            """
-            [broadcast] watch needs libcurl to poll a feed elsewhere
-            hint: apt install libcurl4
-            """
-        }
-    }
+    package var message: String { rawValue }
 }

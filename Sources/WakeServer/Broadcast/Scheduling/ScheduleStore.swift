@@ -13,7 +13,7 @@ final class ScheduleStore: Sendable {
 
     /// Reads the history; a damaged one costs an hour at most.
     /// - Parameter header: of the checkpoint that lies beside it, if there is one.
-    init(path: String, settings: BroadcastSchedule.Settings, resuming header: Checkpoint.Header?) {
+    init(path: String, heartbeatSeconds: Int?, resuming header: Checkpoint.Header?) {
         file = StateFile(path)
         let now = ClockReading.system()
         let history: BroadcastHistory?
@@ -21,7 +21,9 @@ final class ScheduleStore: Sendable {
             history = try file.readIfPresent()
         } catch { history = .unknown(now, resuming: header) }
         var random = SystemRandomNumberGenerator()
-        schedule = Mutex(BroadcastSchedule(settings, history: history, now: now, using: &random))
+        schedule = Mutex(
+            BroadcastSchedule(
+                heartbeatSeconds: heartbeatSeconds, history: history, now: now, using: &random))
     }
 
     var history: BroadcastHistory { schedule.withLock { $0.history } }

@@ -1,8 +1,49 @@
+import WakeModel
+import WakePush
+import WakeStore
+
+/// The last stages of a run: registrations whose push tokens are gone pass a deletion breaker for
+/// each gateway and are deleted in batches, unless they were renewed since they were read.
+struct GoneRegistrations {
+    private let store: Store
+    private var breakers: [DeletionBreaker<InFlightTable.Entry>]
+    private var released: [InFlightTable.Entry] = []
+
+    /// Registrations deleted at once: each such commit is flushed, which other requests feel.
+    private static let batch = 256
+
+    /// - Parameter tripped: gateways whose breaker tripped before a restart, a bit each by index.
+    init(_ store: Store, gateways: Int, perMille: Int, tripped: UInt64) {
+        self.store = store
+        breakers = (0..<gateways).map {
+            DeletionBreaker(perMille: perMille, isTripped: tripped & 1 << UInt64($0) != 0)
+        }
+    }
+
+    var tripped: [Int] { breakers.indices.filter { breakers[$0].isTripped } }
+    mutating func accepted(gateway: Int) { breakers[gateway].accepted() }
+
+    mutating func gone(_ entry: InFlightTable.Entry) {
+        released += breakers[entry.gateway].gone(entry)
+    }
+
+    mutating func finish() {
+        for index in breakers.indices { released += breakers[index].finish() }
+    }
+
+    /// Deletes what is released, when it is a batch or the last, and returns how many.
+    mutating func delete(isLast: Bool) async -> Int {
+        guard released.count >= (isLast ? 1 : Self.batch) else { return 0 }
+        let rows = released.map { (row: $0.row, generation: $0.generation) }
+        released = []
+        await store.removeIfUnchanged(rows)
+        return rows.count
+    }
+}
+
 /// A circuit breaker for deletions: keeps a push service that answers wrongly from emptying the
-/// store. Deletions wait until the answers around them show that "gone" is rare.
-///
-/// One breaker for each push service and run. Two services in one would cover for each other: one
-/// that gives 4 % of the answers could say "gone" to everything and stay under 5 %.
+/// store. One for each push service and run: one that gives 4 % of the answers could say "gone" to
+/// everything and hide behind another.
 ///
 /// Answers are counted in windows of 1,000 that follow one another. As soon as one holds more than
 /// 5 % "gone" the breaker trips: what waits is dropped, nothing more is released in this run. The
@@ -18,12 +59,12 @@
 /// In a run with fewer answers than a window as many "gone" as a window may hold are fine, if at
 /// least as many were accepted. Fewer than 20 answers are never an alarm. Windows do not slide, so
 /// that 3 % "gone" rarely trip; tripping wrongly is harmless: the next run deletes the rest.
-package struct DeletionBreaker<Item: Sendable>: Sendable {
-    package let window: Int
-    package let perMille: Int
-
+struct DeletionBreaker<Item> {
+    /// Answers in a window.
+    private var window: Int { 1000 }
+    private let perMille: Int
     /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
-    package private(set) var isTripped = false
+    private(set) var isTripped: Bool
 
     /// Answers in the open window, and those of them that said "gone".
     private var answers = 0
@@ -35,25 +76,22 @@ package struct DeletionBreaker<Item: Sendable>: Sendable {
     private var closed: [Item] = []
     private var released: [Item] = []
 
-    /// - Parameters:
-    ///   - window: answers, at least 20.
-    ///   - perMille: 0 to 1,000; with 1,000 the breaker never trips.
-    package init(window: Int = 1000, perMille: Int = 50, isTripped: Bool = false) {
-        precondition(window >= 20 && (0...1000).contains(perMille))
-        self.window = window
+    /// - Parameter perMille: 0 to 1,000; with 1,000 the breaker never trips.
+    init(perMille: Int = 50, isTripped: Bool = false) {
+        precondition((0...1000).contains(perMille))
         self.perMille = perMille
         self.isTripped = isTripped
     }
 
     /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
-    package mutating func accepted() {
+    mutating func accepted() {
         answers += 1
         closeWhenFull()
     }
 
     /// Counts a "gone". Answers of other kinds are not counted.
     /// - Returns: what may be deleted now; rarely `item` itself.
-    package mutating func gone(_ item: Item) -> [Item] {
+    mutating func gone(_ item: Item) -> [Item] {
         answers += 1
         goneAnswers += 1
         guard !isTripped else { return [] }
@@ -64,7 +102,7 @@ package struct DeletionBreaker<Item: Sendable>: Sendable {
     }
 
     /// Ends the run and returns what may be deleted of the rest; the breaker trips over the share.
-    package mutating func finish() -> [Item] {
+    mutating func finish() -> [Item] {
         guard !isTripped else { return [] }
         let gone = closedGone + goneAnswers
         let all = closedAnswers + answers
