@@ -90,7 +90,7 @@ let package = Package(
             name: "reveille",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+                "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
             ],
             swiftSettings: strict),
         .executableTarget(

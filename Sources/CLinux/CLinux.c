@@ -17,8 +17,7 @@
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
-_Static_assert((uint32_t)linux_error == EPOLLERR, "epoll bits");
-_Static_assert((uint32_t)linux_hangup == EPOLLHUP, "epoll bits");
+_Static_assert((uint32_t)linux_error == EPOLLERR && (uint32_t)linux_hangup == EPOLLHUP, "epoll");
 _Static_assert((uint32_t)linux_read_hangup == EPOLLRDHUP, "epoll bits");
 _Static_assert((uint32_t)linux_edge == EPOLLET, "epoll bits");
 
@@ -63,7 +62,7 @@ int linux_eventfd_create(void) { return checked(eventfd(0, EFD_CLOEXEC | EFD_NON
 
 void linux_eventfd_signal(int descriptor) {
     uint64_t one = 1;
-    while (write(descriptor, &one, sizeof one) < 0 && errno == EINTR) {}
+    TEMP_FAILURE_RETRY(write(descriptor, &one, sizeof one));
 }
 
 // MARK: listening
@@ -73,8 +72,7 @@ static int listen_address(const struct addrinfo *address, int backlog) {
     if (descriptor < 0) return -errno;
     int one = 1, zero = 0;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    // Accepted sockets inherit it (tcp(7)): an answer is one write, and must not wait for an
-    // acknowledgement.
+    // Accepted sockets inherit it (tcp(7)): an answer, one write, waits for no acknowledgement.
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     // "::" serves IPv4 too, whatever the system's default is.
     if (address->ai_family == AF_INET6)
@@ -107,8 +105,7 @@ int linux_bound_port(int descriptor) {
     return 0;
 }
 
-/// Makes room for a socket file: 0, or minus the error number when somebody listens there or it is
-/// no socket.
+/// Removes a socket file. Fails when somebody listens there, or it is no socket.
 static int clear_stale(const struct sockaddr_un *address) {
     struct stat found;
     if (lstat(address->sun_path, &found) < 0) return errno == ENOENT ? 0 : -errno;
@@ -118,8 +115,7 @@ static int clear_stale(const struct sockaddr_un *address) {
     int result = connect(probe, (const struct sockaddr *)address, sizeof *address);
     int error = result < 0 ? errno : 0;
     close(probe);
-    // unix(7): only ECONNREFUSED says that nobody listens; EAGAIN is a listener with a full
-    // backlog.
+    // unix(7): only ECONNREFUSED says that nobody listens; EAGAIN is a full backlog.
     if (error != ECONNREFUSED) return -EADDRINUSE;
     return checked(unlink(address->sun_path));
 }
@@ -133,8 +129,7 @@ int linux_listen_unix(const char *path, mode_t mode, int backlog) {
     if (cleared < 0) return cleared;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0) return -errno;
-    // The file is born with no permission and nobody can connect before listen(): no window,
-    // whatever the umask.
+    // Made without permissions, and nobody connects before listen(), whatever the umask.
     fchmod(descriptor, 0);
     if (bind(descriptor, (struct sockaddr *)&address, sizeof address) < 0)
         return abandon(descriptor, errno);
@@ -147,8 +142,7 @@ int linux_listen_unix(const char *path, mode_t mode, int backlog) {
 }
 
 void linux_unlink_unix(int descriptor, const char *path) {
-    // A successor may have replaced the file already: stop listening, then remove it only if nobody
-    // answers.
+    // A successor may have replaced the file: stop listening, remove it only if nobody answers.
     struct sockaddr_un bound;
     socklen_t length = sizeof bound;
     if (getsockname(descriptor, (struct sockaddr *)&bound, &length) < 0) return;
@@ -182,24 +176,19 @@ int linux_accept(int listener, struct linux_peer *peer) {
 }
 
 ssize_t linux_receive(int descriptor, void *bytes, size_t count) {
-    ssize_t result;
-    do result = recv(descriptor, bytes, count, MSG_DONTWAIT);
-    while (result < 0 && errno == EINTR);
+    ssize_t result = TEMP_FAILURE_RETRY(recv(descriptor, bytes, count, MSG_DONTWAIT));
     return result < 0 ? -errno : result;
 }
 
 ssize_t linux_send(int descriptor, const void *bytes, size_t count, bool more) {
-    ssize_t result;
-    do result = send(descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0));
-    while (result < 0 && errno == EINTR);
+    int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
+    ssize_t result = TEMP_FAILURE_RETRY(send(descriptor, bytes, count, flags));
     return result < 0 ? -errno : result;
 }
 
 ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count) {
     off_t position = offset;
-    ssize_t result;
-    do result = sendfile(descriptor, file, &position, count);
-    while (result < 0 && errno == EINTR);
+    ssize_t result = TEMP_FAILURE_RETRY(sendfile(descriptor, file, &position, count));
     return result < 0 ? -errno : result;
 }
 

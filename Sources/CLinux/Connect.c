@@ -32,6 +32,11 @@ int linux_resolve(const char *host, uint16_t port, struct linux_address *address
     return count;
 }
 
+static int closed(int descriptor, int error) {
+    close(descriptor);
+    return -error;
+}
+
 int linux_connect_begin(const struct linux_address *address) {
     // Copied: the bytes of an address carry no alignment.
     struct sockaddr_storage target = {0};
@@ -44,9 +49,7 @@ int linux_connect_begin(const struct linux_address *address) {
     if (connect(descriptor, (const struct sockaddr *)&target, address->count) == 0 ||
         errno == EINPROGRESS)
         return descriptor;
-    int error = errno;
-    close(descriptor);
-    return -error;
+    return closed(descriptor, errno);
 }
 
 int linux_connect_result(int descriptor) {
@@ -56,23 +59,51 @@ int linux_connect_result(int descriptor) {
     return -error;
 }
 
-int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds) {
-    struct sockaddr_un target = {.sun_family = AF_UNIX};
-    // A path keeps its NUL; an abstract name is counted and has none.
-    if (count == 0 || count >= sizeof target.sun_path) return -ENAMETOOLONG;
-    memcpy(target.sun_path, name, count);
-    socklen_t size = offsetof(struct sockaddr_un, sun_path) + count + (name[0] != 0);
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+/// A blocking connection whose calls wait for at most `milliseconds` each.
+static int connect_stream(const void *target, socklen_t size, int family, uint32_t milliseconds) {
+    int descriptor = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
     // socket(7): the time limit of sending holds for connecting, too.
     struct timeval limit = {
         .tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    int result;
-    do result = connect(descriptor, (const struct sockaddr *)&target, size);
-    while (result < 0 && errno == EINTR);
-    if (result == 0) return descriptor;
-    int error = errno;
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    int result = TEMP_FAILURE_RETRY(connect(descriptor, target, size));
+    return result == 0 ? descriptor : closed(descriptor, errno);
+}
+
+int linux_connect_tcp(const char *host, uint16_t port, uint32_t milliseconds) {
+    struct linux_address addresses[8];
+    int count = linux_resolve(host, port, addresses, 8);
+    int result = -EADDRNOTAVAIL;
+    for (int index = 0; index < count && result < 0; index += 1) {
+        struct sockaddr_storage target = {0};
+        memcpy(&target, addresses[index].bytes, sizeof addresses[index].bytes);
+        result = connect_stream(&target, addresses[index].count, target.ss_family, milliseconds);
+    }
+    return result;
+}
+
+/// Returns the size of the address, 0 when the name does not fit.
+static socklen_t unix_address(struct sockaddr_un *address, const uint8_t *name, size_t count) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    // A path keeps its NUL; an abstract name is counted and has none.
+    if (count == 0 || count >= sizeof address->sun_path) return 0;
+    memcpy(address->sun_path, name, count);
+    return offsetof(struct sockaddr_un, sun_path) + count + (name[0] != 0);
+}
+
+int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds) {
+    struct sockaddr_un target;
+    socklen_t size = unix_address(&target, name, count);
+    return size ? connect_stream(&target, size, AF_UNIX, milliseconds) : -ENAMETOOLONG;
+}
+
+void linux_send_datagram(const uint8_t *name, size_t count, const void *bytes, size_t size) {
+    struct sockaddr_un target;
+    socklen_t target_size = unix_address(&target, name, count);
+    int descriptor = target_size ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    if (descriptor < 0) return;
+    sendto(descriptor, bytes, size, MSG_NOSIGNAL, (const void *)&target, target_size);
     close(descriptor);
-    return -error;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -15,7 +16,7 @@ void linux_set_undumpable(void) {
 static int termination = -1;
 
 // write(2) is async-signal-safe (signal-safety(7)).
-static void note_termination(int number) {
+static void signal_termination(int number) {
     (void)number;
     const int error = errno;
     const uint64_t one = 1;
@@ -26,19 +27,15 @@ static void note_termination(int number) {
 
 int linux_catch_termination(void) {
     termination = eventfd(0, EFD_CLOEXEC);
-    if (termination < 0)
-        return -errno;
-    struct sigaction note = {.sa_handler = note_termination, .sa_flags = SA_RESTART};
-    sigemptyset(&note.sa_mask);
+    if (termination < 0) return -errno;
+    struct sigaction signalled = {.sa_handler = signal_termination, .sa_flags = SA_RESTART};
+    sigemptyset(&signalled.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
-    if (sigaction(SIGTERM, &note, NULL) < 0 || sigaction(SIGINT, &note, NULL) < 0)
-        return -errno;
-    if (sigaction(SIGHUP, &note, NULL) < 0)
-        return -errno;
-    if (sigaction(SIGPIPE, &ignore, NULL) < 0)
-        return -errno;
-    return 0;
+    const bool is_set = sigaction(SIGTERM, &signalled, NULL) == 0
+        && sigaction(SIGINT, &signalled, NULL) == 0 && sigaction(SIGHUP, &signalled, NULL) == 0
+        && sigaction(SIGPIPE, &ignore, NULL) == 0;
+    return is_set ? 0 : -errno;
 }
 
 void linux_wait_for_termination(void) {
@@ -49,6 +46,5 @@ void linux_wait_for_termination(void) {
     sigaddset(&ends, SIGHUP);
     pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
     uint64_t count;
-    while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {
-    }
+    while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {}
 }

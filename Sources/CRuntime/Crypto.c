@@ -1,93 +1,75 @@
 #define _GNU_SOURCE
 #include "Crypto.h"
 
-#include "Registry.h"
+#include "Loading.h"
 
 #include <limits.h>
 #include <string.h>
 
-// Prototypes as in openssl/evp.h, openssl/pem.h, openssl/bio.h and openssl/err.h; every object of
-// the library is opaque, void here.
+// Prototypes as in openssl/evp.h, pem.h, bio.h and err.h; every object is opaque, void here.
 typedef int (*password_callback)(char *buffer, int size, int writing, void *context);
 
+#define CRYPTO_FUNCTIONS(X) \
+    X(void *, bio_new_mem_buf, BIO_new_mem_buf, (const void *bytes, int count)) \
+    X(void *, bio_new, BIO_new, (const void *method)) \
+    X(const void *, bio_memory, BIO_s_secmem, (void)) \
+    X(int, bio_read, BIO_read, (void *bio, void *bytes, int count)) \
+    X(int, bio_free, BIO_free, (void *bio)) \
+    X(void *, read_private_key, PEM_read_bio_PrivateKey, \
+      (void *bio, void **key, password_callback callback, void *context)) \
+    X(void *, read_public_key, PEM_read_bio_PUBKEY, \
+      (void *bio, void **key, password_callback callback, void *context)) \
+    X(void, key_free, EVP_PKEY_free, (void *key)) \
+    /* New in 3.0: an older library fails here. */ \
+    X(int, key_is_a, EVP_PKEY_is_a, (const void *key, const char *name)) \
+    X(int, key_group_name, EVP_PKEY_get_group_name, \
+      (const void *key, char *name, size_t size, size_t *count)) \
+    X(int, key_bits, EVP_PKEY_get_bits, (const void *key)) \
+    X(int, key_set_text, EVP_PKEY_set_utf8_string_param, \
+      (void *key, const char *name, const char *text)) \
+    X(int, key_get_bytes, EVP_PKEY_get_octet_string_param, \
+      (const void *key, const char *name, unsigned char *bytes, size_t size, size_t *count)) \
+    X(void *, key_generate, EVP_PKEY_Q_keygen, \
+      (void *context, const char *properties, const char *type, ...)) \
+    X(int, write_private_key, PEM_write_bio_PKCS8PrivateKey, \
+      (void *bio, const void *key, const void *cipher, const char *password, int count, \
+       password_callback callback, void *context)) \
+    X(void *, digest_new, EVP_MD_CTX_new, (void)) \
+    X(void, digest_free, EVP_MD_CTX_free, (void *digest)) \
+    X(const void *, sha256, EVP_sha256, (void)) \
+    X(int, sign_init, EVP_DigestSignInit, \
+      (void *digest, void **context, const void *type, void *engine, void *key)) \
+    X(int, sign, EVP_DigestSign, \
+      (void *digest, unsigned char *signature, size_t *signature_count, \
+       const unsigned char *message, size_t count)) \
+    X(int, verify_init, EVP_DigestVerifyInit, \
+      (void *digest, void **context, const void *type, void *engine, void *key)) \
+    X(int, verify, EVP_DigestVerify, \
+      (void *digest, const unsigned char *signature, size_t signature_count, \
+       const unsigned char *message, size_t count)) \
+    X(void, clear_errors, ERR_clear_error, (void))
+
 struct crt_crypto_table {
-    void *(*bio_new_mem_buf)(const void *bytes, int count);
-    void *(*bio_new)(const void *method);
-    const void *(*bio_memory)(void);
-    int (*bio_read)(void *bio, void *bytes, int count);
-    int (*bio_free)(void *bio);
-    void *(*read_private_key)(void *bio, void **key, password_callback callback, void *context);
-    void *(*read_public_key)(void *bio, void **key, password_callback callback, void *context);
-    void (*key_free)(void *key);
-    int (*key_is_a)(const void *key, const char *name);
-    int (*key_group_name)(const void *key, char *name, size_t size, size_t *count);
-    int (*key_bits)(const void *key);
-    int (*key_set_text)(void *key, const char *name, const char *text);
-    int (*key_get_bytes)(
-        const void *key, const char *name, unsigned char *bytes, size_t size, size_t *count);
-    void *(*key_generate)(void *context, const char *properties, const char *type, ...);
-    int (*write_private_key)(
-        void *bio, const void *key, const void *cipher, const char *password, int count,
-        password_callback callback, void *context);
-    void *(*digest_new)(void);
-    void (*digest_free)(void *digest);
-    const void *(*sha256)(void);
-    int (*sign_init)(void *digest, void **context, const void *type, void *engine, void *key);
-    int (*sign)(
-        void *digest, unsigned char *signature, size_t *signature_count,
-        const unsigned char *message, size_t count);
-    int (*verify_init)(void *digest, void **context, const void *type, void *engine, void *key);
-    int (*verify)(
-        void *digest, const unsigned char *signature, size_t signature_count,
-        const unsigned char *message, size_t count);
-    void (*clear_errors)(void);
+    CRYPTO_FUNCTIONS(CRT_MEMBER)
 };
 
 // MARK: Loading
 
 static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static crt_status resolve(void *library, crt_crypto_table *table) {
-    const crt_symbol symbols[] = {
-        {"BIO_new_mem_buf", (void **)&table->bio_new_mem_buf},
-        {"BIO_new", (void **)&table->bio_new},
-        {"BIO_s_secmem", (void **)&table->bio_memory},
-        {"BIO_read", (void **)&table->bio_read},
-        {"BIO_free", (void **)&table->bio_free},
-        {"PEM_read_bio_PrivateKey", (void **)&table->read_private_key},
-        {"PEM_read_bio_PUBKEY", (void **)&table->read_public_key},
-        {"EVP_PKEY_free", (void **)&table->key_free},
-        // New in 3.0: an older library fails here.
-        {"EVP_PKEY_is_a", (void **)&table->key_is_a},
-        {"EVP_PKEY_get_group_name", (void **)&table->key_group_name},
-        {"EVP_PKEY_get_bits", (void **)&table->key_bits},
-        {"EVP_PKEY_set_utf8_string_param", (void **)&table->key_set_text},
-        {"EVP_PKEY_get_octet_string_param", (void **)&table->key_get_bytes},
-        {"EVP_PKEY_Q_keygen", (void **)&table->key_generate},
-        {"PEM_write_bio_PKCS8PrivateKey", (void **)&table->write_private_key},
-        {"EVP_MD_CTX_new", (void **)&table->digest_new},
-        {"EVP_MD_CTX_free", (void **)&table->digest_free},
-        {"EVP_sha256", (void **)&table->sha256},
-        {"EVP_DigestSignInit", (void **)&table->sign_init},
-        {"EVP_DigestSign", (void **)&table->sign},
-        {"EVP_DigestVerifyInit", (void **)&table->verify_init},
-        {"EVP_DigestVerify", (void **)&table->verify},
-        {"ERR_clear_error", (void **)&table->clear_errors},
-    };
-    return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
-}
-
-static crt_status fill(const char *name, void *table) {
+static crt_status fill(const char *name, void *memory) {
+    crt_crypto_table *table = memory;
+    const crt_symbol symbols[] = {CRYPTO_FUNCTIONS(CRT_SYMBOL)};
     const char *names[] = {name ? name : "libcrypto.so.3", NULL};
     // It initialises itself, from any thread (OPENSSL_init_crypto(3)).
     void *library = crt_library_open(names);
-    return library ? resolve(library, table) : CRT_NOT_FOUND;
+    if (!library) return CRT_NOT_FOUND;
+    return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
 crt_status crt_crypto_load(const char *name, crt_crypto *crypto) {
-    const void *table = NULL;
-    crt_status status = crt_registry_table(&registry, name, sizeof(crt_crypto_table), fill, &table);
-    if (status == CRT_LOADED) crypto->table = table;
+    crt_status status;
+    crypto->table = crt_registry_table(&registry, name, sizeof *crypto->table, fill, &status);
     return status;
 }
 
@@ -95,10 +77,7 @@ crt_status crt_crypto_load(const char *name, crt_crypto *crypto) {
 
 // pem_password_cb(3): without a callback the library would ask on the terminal.
 static int no_password(char *buffer, int size, int writing, void *context) {
-    (void)buffer;
-    (void)size;
-    (void)writing;
-    (void)context;
+    (void)buffer, (void)size, (void)writing, (void)context;
     return -1;
 }
 
@@ -110,7 +89,7 @@ static bool is_p256(const crt_crypto_table *table, const void *key) {
         && strcmp(group, "prime256v1") == 0;
 }
 
-static crt_key_status judge(const crt_crypto_table *table, crt_key_kind kind, const void *key) {
+static crt_key_status check(const crt_crypto_table *table, crt_key_kind kind, const void *key) {
     if (kind == CRT_KEY_P256) return is_p256(table, key) ? CRT_KEY_READ : CRT_KEY_OTHER_KIND;
     // Not "RSA-PSS": such a key refuses the padding of RS256 (EVP_PKEY-RSA(7)).
     if (table->key_is_a(key, "RSA") != 1) return CRT_KEY_OTHER_KIND;
@@ -118,8 +97,8 @@ static crt_key_status judge(const crt_crypto_table *table, crt_key_kind kind, co
     return bits >= 2048 && bits <= 8 * CRT_SIGNATURE_BYTES ? CRT_KEY_READ : CRT_KEY_OTHER_SIZE;
 }
 
-static crt_key_status read_key(
-    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, bool is_private,
+crt_key_status crt_crypto_read_key(
+    crt_crypto crypto, crt_key_kind kind, bool is_private, const uint8_t *pem, size_t count,
     void **key) {
     const crt_crypto_table *table = crypto.table;
     *key = NULL;
@@ -132,29 +111,15 @@ static crt_key_status read_key(
     // What went wrong is left in the thread's queue, where it would confuse later TLS calls.
     table->clear_errors();
     if (!read) return CRT_KEY_MALFORMED;
-    crt_key_status status = judge(table, kind, read);
+    crt_key_status status = check(table, kind, read);
     // EVP_PKEY-EC(7): a file may hold the point compressed, and it is given out as it came. Set
     // here, before anybody shares the key.
-    if (status == CRT_KEY_READ && kind == CRT_KEY_P256) {
+    if (status == CRT_KEY_READ && kind == CRT_KEY_P256)
         table->key_set_text(read, "point-format", "uncompressed");
-    }
     table->clear_errors();
-    if (status == CRT_KEY_READ) {
-        *key = read;
-    } else {
-        table->key_free(read);
-    }
+    if (status == CRT_KEY_READ) *key = read;
+    else table->key_free(read);
     return status;
-}
-
-crt_key_status crt_crypto_private_key(
-    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, void **key) {
-    return read_key(crypto, kind, pem, count, true, key);
-}
-
-crt_key_status crt_crypto_public_key(
-    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count, void **key) {
-    return read_key(crypto, kind, pem, count, false, key);
 }
 
 bool crt_crypto_public_point(crt_crypto crypto, const void *key, uint8_t *point) {

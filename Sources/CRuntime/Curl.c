@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "Curl.h"
 
-#include "Registry.h"
+#include "Loading.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -39,47 +39,38 @@ typedef struct socket_address {  // struct curl_sockaddr
     struct sockaddr address;
 } socket_address;
 
+#define CURL_FUNCTIONS(X) \
+    X(int, global_init, curl_global_init, (long flags)) \
+    X(version_info *, version_info, curl_version_info, (int age)) \
+    X(void *, easy_init, curl_easy_init, (void)) \
+    X(void, easy_cleanup, curl_easy_cleanup, (void *easy)) \
+    X(int, easy_setopt, curl_easy_setopt, (void *easy, int option, ...)) \
+    X(int, easy_getinfo, curl_easy_getinfo, (void *easy, int info, ...)) \
+    X(int, easy_pause, curl_easy_pause, (void *easy, int directions)) \
+    X(crt_curl_list *, slist_append, curl_slist_append, (crt_curl_list *list, const char *line)) \
+    X(void, slist_free_all, curl_slist_free_all, (crt_curl_list *list)) \
+    X(void *, multi_init, curl_multi_init, (void)) \
+    X(int, multi_cleanup, curl_multi_cleanup, (void *multi)) \
+    X(int, multi_setopt, curl_multi_setopt, (void *multi, int option, ...)) \
+    X(int, multi_add_handle, curl_multi_add_handle, (void *multi, void *easy)) \
+    X(int, multi_remove_handle, curl_multi_remove_handle, (void *multi, void *easy)) \
+    X(int, multi_perform, curl_multi_perform, (void *multi, int *running)) \
+    X(int, multi_poll, curl_multi_poll, \
+      (void *multi, void *extra, unsigned int count, int milliseconds, int *ready)) \
+    X(int, multi_wakeup, curl_multi_wakeup, (void *multi)) \
+    X(message *, multi_info_read, curl_multi_info_read, (void *multi, int *left))
+
 struct crt_curl_table {
-    int (*global_init)(long flags);
-    version_info *(*version_info)(int age);
-    void *(*easy_init)(void);
-    void (*easy_cleanup)(void *easy);
-    int (*easy_setopt)(void *easy, int option, ...);
-    int (*easy_getinfo)(void *easy, int info, ...);
-    int (*easy_pause)(void *easy, int directions);
-    crt_curl_list *(*slist_append)(crt_curl_list *list, const char *line);
-    void (*slist_free_all)(crt_curl_list *list);
-    void *(*multi_init)(void);
-    int (*multi_cleanup)(void *multi);
-    int (*multi_setopt)(void *multi, int option, ...);
-    int (*multi_add_handle)(void *multi, void *easy);
-    int (*multi_remove_handle)(void *multi, void *easy);
-    int (*multi_perform)(void *multi, int *running);
-    int (*multi_poll)(
-        void *multi, void *extra, unsigned int count, int milliseconds, int *ready);
-    int (*multi_wakeup)(void *multi);
-    message *(*multi_info_read)(void *multi, int *left);
+    CURL_FUNCTIONS(CRT_MEMBER)
 };
 
 enum {
-    CURL_GLOBAL_ALL = 3,
-    CURLVERSION_FIRST = 0,
-    CURL_VERSION_SSL = 1 << 2,
-    CURL_VERSION_ASYNCHDNS = 1 << 7,
-    CURLMSG_DONE = 1,
-    CURLOPT_WRITEDATA = 10001,
-    CURLOPT_HEADERDATA = 10029,
-    CURLOPT_OPENSOCKETDATA = 10164,
-    CURLOPT_SOCKOPTFUNCTION = 20148,
-    CURLOPT_OPENSOCKETFUNCTION = 20163,
-    CURL_SOCKET_BAD = -1,
-    CURLPAUSE_CONT = 0,
-    CURLPAUSE_RECV = 1,
-    CURL_SOCKOPT_OK = 0,
-    CURL_SOCKOPT_ERROR = 1,
-    CURLOPT_WRITEFUNCTION = 20011,
-    CURLOPT_HEADERFUNCTION = 20079,
-    CURLINFO_PRIVATE = 0x100000 + 21,
+    CURL_GLOBAL_ALL = 3, CURLVERSION_FIRST = 0, CURL_VERSION_SSL = 1 << 2,
+    CURL_VERSION_ASYNCHDNS = 1 << 7, CURLMSG_DONE = 1, CURLOPT_WRITEDATA = 10001,
+    CURLOPT_HEADERDATA = 10029, CURLOPT_OPENSOCKETDATA = 10164, CURLOPT_SOCKOPTFUNCTION = 20148,
+    CURLOPT_OPENSOCKETFUNCTION = 20163, CURL_SOCKET_BAD = -1, CURLPAUSE_CONT = 0,
+    CURLPAUSE_RECV = 1, CURL_SOCKOPT_OK = 0, CURL_SOCKOPT_ERROR = 1, CURLOPT_WRITEFUNCTION = 20011,
+    CURLOPT_HEADERFUNCTION = 20079, CURLINFO_PRIVATE = 0x100000 + 21,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     // curl_multi_wakeup(3) came with 7.68.0.
     OLDEST_VERSION = 0x074400,
@@ -89,39 +80,16 @@ enum {
 
 static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static crt_status resolve(void *library, crt_curl_table *table) {
-    const crt_symbol symbols[] = {
-        {"curl_global_init", (void **)&table->global_init},
-        {"curl_version_info", (void **)&table->version_info},
-        {"curl_easy_init", (void **)&table->easy_init},
-        {"curl_easy_cleanup", (void **)&table->easy_cleanup},
-        {"curl_easy_setopt", (void **)&table->easy_setopt},
-        {"curl_easy_getinfo", (void **)&table->easy_getinfo},
-        {"curl_easy_pause", (void **)&table->easy_pause},
-        {"curl_slist_append", (void **)&table->slist_append},
-        {"curl_slist_free_all", (void **)&table->slist_free_all},
-        {"curl_multi_init", (void **)&table->multi_init},
-        {"curl_multi_cleanup", (void **)&table->multi_cleanup},
-        {"curl_multi_setopt", (void **)&table->multi_setopt},
-        {"curl_multi_add_handle", (void **)&table->multi_add_handle},
-        {"curl_multi_remove_handle", (void **)&table->multi_remove_handle},
-        {"curl_multi_perform", (void **)&table->multi_perform},
-        {"curl_multi_poll", (void **)&table->multi_poll},
-        {"curl_multi_wakeup", (void **)&table->multi_wakeup},
-        {"curl_multi_info_read", (void **)&table->multi_info_read},
-    };
-    return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
-}
-
 // Under the registry's lock.
 static crt_status fill(const char *name, void *memory) {
     crt_curl_table *table = memory;
+    const crt_symbol symbols[] = {CURL_FUNCTIONS(CRT_SYMBOL)};
     const char *named[] = {name, NULL};
     const char *usual[] = {"libcurl.so.4", "libcurl-gnutls.so.4", NULL};
     void *library = crt_library_open(name ? named : usual);
     if (!library) return CRT_NOT_FOUND;
-    crt_status status = resolve(library, table);
     // curl_multi_wakeup is the newest function looked up: an older library fails there.
+    crt_status status = crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
     if (status != CRT_LOADED) return status;
     const version_info *info = table->version_info(CURLVERSION_FIRST);
     if (info->version_num < OLDEST_VERSION) return CRT_TOO_OLD;
@@ -133,9 +101,8 @@ static crt_status fill(const char *name, void *memory) {
 }
 
 crt_status crt_curl_load(const char *name, crt_curl *curl) {
-    const void *table = NULL;
-    crt_status status = crt_registry_table(&registry, name, sizeof(crt_curl_table), fill, &table);
-    if (status == CRT_LOADED) curl->table = table;
+    crt_status status;
+    curl->table = crt_registry_table(&registry, name, sizeof *curl->table, fill, &status);
     return status;
 }
 
@@ -146,28 +113,17 @@ unsigned crt_curl_version(crt_curl curl) {
 // MARK: Easy handles
 
 void *crt_curl_easy_init(crt_curl curl) { return curl.table->easy_init(); }
-
 void crt_curl_easy_cleanup(crt_curl curl, void *easy) { curl.table->easy_cleanup(easy); }
 
-int crt_curl_easy_set_long(crt_curl curl, void *easy, crt_curl_option option, long value) {
-    return curl.table->easy_setopt(easy, (int)option, value);
-}
-
-int crt_curl_easy_set_offset(crt_curl curl, void *easy, crt_curl_option option, int64_t value) {
-    return curl.table->easy_setopt(easy, (int)option, value);
-}
-
-int crt_curl_easy_set_text(crt_curl curl, void *easy, crt_curl_option option, const char *text) {
-    return curl.table->easy_setopt(easy, (int)option, text);
-}
-
-int crt_curl_easy_set_pointer(crt_curl curl, void *easy, crt_curl_option option, void *value) {
-    return curl.table->easy_setopt(easy, (int)option, value);
-}
-
-int crt_curl_easy_set_fields(crt_curl curl, void *easy, crt_curl_list *list) {
-    return curl.table->easy_setopt(easy, CURLOPT_HTTPHEADER, list);
-}
+#define SETTER(name, type) \
+    int crt_curl_easy_set_##name(crt_curl curl, void *easy, crt_curl_option option, type value) { \
+        return curl.table->easy_setopt(easy, (int)option, value); \
+    }
+SETTER(long, long)
+SETTER(offset, int64_t)
+SETTER(text, const char *)
+SETTER(pointer, void *)
+SETTER(list, crt_curl_list *)
 
 int crt_curl_easy_set_head_receiver(
     crt_curl curl, void *easy, crt_curl_receiver receiver, void *context) {
@@ -192,40 +148,36 @@ int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy) {
     return curl.table->easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_from_children);
 }
 
-static bool leads_to(const crt_curl_door *door, const socket_address *wanted) {
+static bool is_allowed(const crt_curl_address *allowed, const socket_address *wanted) {
     // The address is of the size of its family, whatever its member's type says.
     if (wanted->family != wanted->address.sa_family) return false;
-    if (wanted->family == AF_INET && door->length == 4) {
+    if (wanted->family == AF_INET && allowed->length == 4) {
         const struct sockaddr_in *address = (const void *)&wanted->address;
-        return wanted->length >= sizeof *address && ntohs(address->sin_port) == door->port &&
-               memcmp(&address->sin_addr, door->address, 4) == 0;
+        return wanted->length >= sizeof *address && ntohs(address->sin_port) == allowed->port &&
+               memcmp(&address->sin_addr, allowed->address, 4) == 0;
     }
-    if (wanted->family == AF_INET6 && door->length == 16) {
+    if (wanted->family == AF_INET6 && allowed->length == 16) {
         const struct sockaddr_in6 *address = (const void *)&wanted->address;
-        return wanted->length >= sizeof *address && ntohs(address->sin6_port) == door->port &&
+        return wanted->length >= sizeof *address && ntohs(address->sin6_port) == allowed->port &&
                address->sin6_scope_id == 0 &&
-               memcmp(&address->sin6_addr, door->address, 16) == 0;
+               memcmp(&address->sin6_addr, allowed->address, 16) == 0;
     }
     return false;
 }
 
-static int open_at_door(void *context, int purpose, socket_address *wanted) {
+static int open_if_allowed(void *context, int purpose, socket_address *wanted) {
     (void)purpose;
-    crt_curl_door *door = context;
-    if (!leads_to(door, wanted)) {
-        door->refused = true;
+    crt_curl_address *allowed = context;
+    if (!is_allowed(allowed, wanted)) {
+        allowed->refused = true;
         return CURL_SOCKET_BAD;
     }
     return socket(wanted->family, wanted->type | SOCK_CLOEXEC, wanted->protocol);
 }
 
-int crt_curl_easy_set_door(crt_curl curl, void *easy, crt_curl_door *door) {
-    int code = curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_at_door);
-    return code ? code : curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, door);
-}
-
-int crt_curl_easy_set_target(crt_curl curl, void *easy, crt_curl_list *list) {
-    return curl.table->easy_setopt(easy, CURLOPT_CONNECT_TO, list);
+int crt_curl_easy_set_address(crt_curl curl, void *easy, crt_curl_address *allowed) {
+    int code = curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_if_allowed);
+    return code ? code : curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, allowed);
 }
 
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {
@@ -234,12 +186,10 @@ bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {
     return code == CURLE_OK && microseconds > 0;
 }
 
-void crt_curl_easy_nudge(crt_curl curl, void *easy) {
-    // Unpausing reads "as the data might've been read off the socket already"; without a pause
-    // before, it does nothing.
-    if (curl.table->easy_pause(easy, CURLPAUSE_RECV) == CURLE_OK) {
+void crt_curl_easy_read_again(crt_curl curl, void *easy) {
+    // Unpausing reads, since data may be off the socket already; it does nothing without a pause.
+    if (curl.table->easy_pause(easy, CURLPAUSE_RECV) == CURLE_OK)
         curl.table->easy_pause(easy, CURLPAUSE_CONT);
-    }
 }
 
 // MARK: Lists
@@ -249,20 +199,17 @@ crt_curl_list *crt_curl_list_append(crt_curl curl, crt_curl_list *list, const ch
 }
 
 void crt_curl_list_wipe(crt_curl curl, crt_curl_list *list) {
-    for (crt_curl_list *node = list; node; node = node->next) {
+    for (crt_curl_list *node = list; node; node = node->next)
         explicit_bzero(node->data, strlen(node->data));
-    }
     curl.table->slist_free_all(list);
 }
 
 // MARK: Multi handles
 
 void *crt_curl_multi_init(crt_curl curl) { return curl.table->multi_init(); }
-
 void crt_curl_multi_cleanup(crt_curl curl, void *multi) { curl.table->multi_cleanup(multi); }
 
-int crt_curl_multi_set_long(
-    crt_curl curl, void *multi, crt_curl_multi_option option, long value) {
+int crt_curl_multi_set_long(crt_curl curl, void *multi, crt_curl_multi_option option, long value) {
     return curl.table->multi_setopt(multi, (int)option, value);
 }
 

@@ -8,12 +8,8 @@
 
 // openssl/bio.h
 enum {
-    BIO_TYPE_SOURCE_SINK = 0x0400,
-    BIO_CTRL_FLUSH = 11,
-    BIO_CTRL_DUP = 12,
-    BIO_FLAGS_WRITE = 0x02,
-    BIO_FLAGS_RWS = 0x07,
-    BIO_FLAGS_SHOULD_RETRY = 0x08,
+    BIO_TYPE_SOURCE_SINK = 0x0400, BIO_CTRL_FLUSH = 11, BIO_CTRL_DUP = 12, BIO_FLAGS_WRITE = 0x02,
+    BIO_FLAGS_RWS = 0x07, BIO_FLAGS_SHOULD_RETRY = 0x08,
 };
 
 // Four full records with their heads and tags (RFC 8446 §5.2), and room for an alert.
@@ -76,6 +72,11 @@ static long control(void *bio, int command, long number, void *pointer) {
     functions->clear_flags(bio, BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY);
     enum crt_outbox_state state = crt_outbox_flush(functions->get_data(bio));
     return state == CRT_OUTBOX_EMPTY ? 1 : retry(functions, bio, state);
+}
+
+crt_status crt_outbox_resolve(void *crypto, crt_bio_functions *table) {
+    const crt_symbol symbols[] = {BIO_FUNCTIONS(CRT_SYMBOL)};
+    return crt_library_resolve(crypto, symbols, sizeof symbols / sizeof symbols[0]);
 }
 
 void *crt_outbox_method(const crt_bio_functions *functions) {

@@ -6,27 +6,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/// The functions of libcrypto that an outbox is made with: BIO_meth_new(3), BIO_set_data(3),
-/// BIO_set_flags(3).
+#include "Loading.h"
+
+// See BIO_meth_new(3), BIO_set_data(3), BIO_set_flags(3).
+#define BIO_FUNCTIONS(X) \
+    X(void *, meth_new, BIO_meth_new, (int type, const char *name)) \
+    X(int, meth_set_write, BIO_meth_set_write, \
+      (void *method, int (*write)(void *bio, const char *bytes, int count))) \
+    X(int, meth_set_ctrl, BIO_meth_set_ctrl, \
+      (void *method, long (*ctrl)(void *bio, int command, long number, void *pointer))) \
+    X(void *, new, BIO_new, (const void *method)) \
+    X(void, set_data, BIO_set_data, (void *bio, void *data)) \
+    X(void *, get_data, BIO_get_data, (void *bio)) \
+    X(void, set_init, BIO_set_init, (void *bio, int is_ready)) \
+    X(void, set_flags, BIO_set_flags, (void *bio, int flags)) \
+    X(void, clear_flags, BIO_clear_flags, (void *bio, int flags))
+
+/// The functions of libcrypto that an outbox is made with.
 typedef struct {
-    void *(*meth_new)(int type, const char *name);
-    int (*meth_set_write)(void *method, int (*write)(void *bio, const char *bytes, int count));
-    int (*meth_set_ctrl)(
-        void *method, long (*ctrl)(void *bio, int command, long number, void *pointer));
-    void *(*new)(const void *method);
-    void (*set_data)(void *bio, void *data);
-    void *(*get_data)(void *bio);
-    void (*set_init)(void *bio, int is_ready);
-    void (*set_flags)(void *bio, int flags);
-    void (*clear_flags)(void *bio, int flags);
+    BIO_FUNCTIONS(CRT_MEMBER)
 } crt_bio_functions;
+
+crt_status crt_outbox_resolve(void *crypto, crt_bio_functions *table);
 
 typedef struct crt_outbox crt_outbox;
 
 enum crt_outbox_state { CRT_OUTBOX_EMPTY, CRT_OUTBOX_WAITS, CRT_OUTBOX_FAILED };
 
-/// Once per loaded library. Its functions are remembered for good: they are the same each time.
-/// NULL when out of memory.
+/// Once per loaded library, whose functions are kept for good. NULL when out of memory.
 void *crt_outbox_method(const crt_bio_functions *functions);
 
 crt_outbox *crt_outbox_new(int socket);

@@ -1,54 +1,60 @@
 #include "SSL.h"
 
 #include "Outbox.h"
-#include "Registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Prototypes as in openssl/ssl.h, openssl/err.h and openssl/x509_vfy.h; their structures are
-// opaque, void here.
+// Prototypes as in openssl/ssl.h, err.h and x509_vfy.h; their structures are opaque, void here.
+typedef int (*protocol_callback)(
+    void *connection, const unsigned char **out, unsigned char *out_count,
+    const unsigned char *in, unsigned in_count, void *argument);
+
+#define SSL_FUNCTIONS(X) \
+    X(const void *, client_method, TLS_client_method, (void)) \
+    X(const void *, server_method, TLS_server_method, (void)) \
+    X(void *, ctx_new, SSL_CTX_new, (const void *method)) \
+    X(void, ctx_free, SSL_CTX_free, (void *context)) \
+    X(long, ctx_ctrl, SSL_CTX_ctrl, (void *context, int command, long number, void *pointer)) \
+    X(uint64_t, ctx_set_options, SSL_CTX_set_options, (void *context, uint64_t options)) \
+    X(void, ctx_read_buffer, SSL_CTX_set_default_read_buffer_len, (void *context, size_t count)) \
+    X(int, ctx_set_ciphersuites, SSL_CTX_set_ciphersuites, (void *context, const char *list)) \
+    X(int, ctx_default_paths, SSL_CTX_set_default_verify_paths, (void *context)) \
+    X(int, ctx_load_locations, SSL_CTX_load_verify_locations, \
+      (void *context, const char *file, const char *folder)) \
+    X(void, ctx_set_verify, SSL_CTX_set_verify, (void *context, int mode, void *callback)) \
+    X(int, ctx_use_chain, SSL_CTX_use_certificate_chain_file, (void *context, const char *file)) \
+    X(int, ctx_use_key, SSL_CTX_use_PrivateKey_file, (void *context, const char *file, int type)) \
+    X(int, ctx_check_key, SSL_CTX_check_private_key, (const void *context)) \
+    X(void, ctx_set_alpn_select, SSL_CTX_set_alpn_select_cb, \
+      (void *context, protocol_callback choose, void *argument)) \
+    X(void *, new, SSL_new, (void *context)) \
+    X(void, free, SSL_free, (void *connection)) \
+    X(long, ctrl, SSL_ctrl, (void *connection, int command, long number, void *pointer)) \
+    X(int, set_fd, SSL_set_fd, (void *connection, int socket)) \
+    X(int, set1_host, SSL_set1_host, (void *connection, const char *host)) \
+    X(void *, get0_param, SSL_get0_param, (void *connection)) \
+    X(int, set_alpn_protos, SSL_set_alpn_protos, \
+      (void *connection, const unsigned char *list, unsigned count)) \
+    X(void, get0_alpn_selected, SSL_get0_alpn_selected, \
+      (const void *connection, const unsigned char **protocol, unsigned *count)) \
+    X(void, set_connect_state, SSL_set_connect_state, (void *connection)) \
+    X(void, set_accept_state, SSL_set_accept_state, (void *connection)) \
+    X(int, do_handshake, SSL_do_handshake, (void *connection)) \
+    X(long, get_verify_result, SSL_get_verify_result, (const void *connection)) \
+    X(int, read, SSL_read, (void *connection, void *bytes, int count)) \
+    X(int, write, SSL_write, (void *connection, const void *bytes, int count)) \
+    X(int, shutdown, SSL_shutdown, (void *connection)) \
+    X(int, get_error, SSL_get_error, (const void *connection, int result)) \
+    X(void, set0_wbio, SSL_set0_wbio, (void *connection, void *bio))
+
+#define CRYPTO_FUNCTIONS(X) \
+    X(void, clear_error, ERR_clear_error, (void)) \
+    X(int, param_set1_ip_asc, X509_VERIFY_PARAM_set1_ip_asc, (void *param, const char *address))
+
 struct crt_ssl_table {
-    const void *(*client_method)(void);
-    const void *(*server_method)(void);
-    void *(*ctx_new)(const void *method);
-    void (*ctx_free)(void *context);
-    long (*ctx_ctrl)(void *context, int command, long number, void *pointer);
-    uint64_t (*ctx_set_options)(void *context, uint64_t options);
-    void (*ctx_read_buffer)(void *context, size_t count);
-    int (*ctx_set_ciphersuites)(void *context, const char *list);
-    int (*ctx_default_paths)(void *context);
-    int (*ctx_load_locations)(void *context, const char *file, const char *folder);
-    void (*ctx_set_verify)(void *context, int mode, void *callback);
-    int (*ctx_use_chain)(void *context, const char *file);
-    int (*ctx_use_key)(void *context, const char *file, int type);
-    int (*ctx_check_key)(const void *context);
-    void (*ctx_set_alpn_select)(
-        void *context,
-        int (*choose)(
-            void *connection, const unsigned char **out, unsigned char *out_count,
-            const unsigned char *in, unsigned in_count, void *argument),
-        void *argument);
-    void *(*new)(void *context);
-    void (*free)(void *connection);
-    long (*ctrl)(void *connection, int command, long number, void *pointer);
-    int (*set_fd)(void *connection, int socket);
-    int (*set1_host)(void *connection, const char *host);
-    void *(*get0_param)(void *connection);
-    int (*param_set1_ip_asc)(void *param, const char *address);
-    int (*set_alpn_protos)(void *connection, const unsigned char *list, unsigned count);
-    void (*get0_alpn_selected)(
-        const void *connection, const unsigned char **protocol, unsigned *count);
-    void (*set_connect_state)(void *connection);
-    void (*set_accept_state)(void *connection);
-    int (*do_handshake)(void *connection);
-    long (*get_verify_result)(const void *connection);
-    int (*read)(void *connection, void *bytes, int count);
-    int (*write)(void *connection, const void *bytes, int count);
-    int (*shutdown)(void *connection);
-    int (*get_error)(const void *connection, int result);
-    void (*set0_wbio)(void *connection, void *bio);
-    void (*clear_error)(void);
+    SSL_FUNCTIONS(CRT_MEMBER)
+    CRYPTO_FUNCTIONS(CRT_MEMBER)
     crt_bio_functions bio;
     void *outbox_method;
 };
@@ -60,23 +66,12 @@ typedef struct {
 } connection_state;
 
 enum {
-    SSL_CTRL_MODE = 33,
-    SSL_CTRL_SET_READ_AHEAD = 41,
-    SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
-    SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
-    TLS1_2_VERSION = 0x0303,
-    TLSEXT_NAMETYPE_host_name = 0,
-    SSL_MODE_ENABLE_PARTIAL_WRITE = 0x1,
-    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER = 0x2,
-    SSL_VERIFY_PEER = 1,
-    SSL_FILETYPE_PEM = 1,
-    SSL_ERROR_WANT_READ = 2,
-    SSL_ERROR_WANT_WRITE = 3,
-    SSL_ERROR_SYSCALL = 5,
-    SSL_ERROR_ZERO_RETURN = 6,
-    SSL_TLSEXT_ERR_OK = 0,
-    SSL_TLSEXT_ERR_ALERT_FATAL = 2,
-    SSL_TLSEXT_ERR_NOACK = 3,
+    SSL_CTRL_MODE = 33, SSL_CTRL_SET_READ_AHEAD = 41, SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
+    SSL_CTRL_SET_MIN_PROTO_VERSION = 123, TLS1_2_VERSION = 0x0303, TLSEXT_NAMETYPE_host_name = 0,
+    SSL_MODE_ENABLE_PARTIAL_WRITE = 0x1, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER = 0x2,
+    SSL_VERIFY_PEER = 1, SSL_FILETYPE_PEM = 1, SSL_ERROR_WANT_READ = 2, SSL_ERROR_WANT_WRITE = 3,
+    SSL_ERROR_SYSCALL = 5, SSL_ERROR_ZERO_RETURN = 6, SSL_TLSEXT_ERR_OK = 0,
+    SSL_TLSEXT_ERR_ALERT_FATAL = 2, SSL_TLSEXT_ERR_NOACK = 3,
 };
 static const uint64_t SSL_OP_IGNORE_UNEXPECTED_EOF = 1ull << 7;
 static const uint64_t SSL_OP_NO_RENEGOTIATION = 1ull << 30;
@@ -88,75 +83,27 @@ static const unsigned char h2[] = {2, 'h', '2'};
 
 static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static crt_status resolve(void *ssl, void *crypto, crt_ssl_table *table) {
-    const crt_symbol symbols[] = {
-        {"TLS_client_method", (void **)&table->client_method},
-        {"TLS_server_method", (void **)&table->server_method},
-        {"SSL_CTX_new", (void **)&table->ctx_new},
-        {"SSL_CTX_free", (void **)&table->ctx_free},
-        {"SSL_CTX_ctrl", (void **)&table->ctx_ctrl},
-        {"SSL_CTX_set_options", (void **)&table->ctx_set_options},
-        {"SSL_CTX_set_default_read_buffer_len", (void **)&table->ctx_read_buffer},
-        {"SSL_CTX_set_ciphersuites", (void **)&table->ctx_set_ciphersuites},
-        {"SSL_CTX_set_default_verify_paths", (void **)&table->ctx_default_paths},
-        {"SSL_CTX_load_verify_locations", (void **)&table->ctx_load_locations},
-        {"SSL_CTX_set_verify", (void **)&table->ctx_set_verify},
-        {"SSL_CTX_use_certificate_chain_file", (void **)&table->ctx_use_chain},
-        {"SSL_CTX_use_PrivateKey_file", (void **)&table->ctx_use_key},
-        {"SSL_CTX_check_private_key", (void **)&table->ctx_check_key},
-        {"SSL_CTX_set_alpn_select_cb", (void **)&table->ctx_set_alpn_select},
-        {"SSL_new", (void **)&table->new},
-        {"SSL_free", (void **)&table->free},
-        {"SSL_ctrl", (void **)&table->ctrl},
-        {"SSL_set_fd", (void **)&table->set_fd},
-        {"SSL_set1_host", (void **)&table->set1_host},
-        {"SSL_get0_param", (void **)&table->get0_param},
-        {"SSL_set_alpn_protos", (void **)&table->set_alpn_protos},
-        {"SSL_get0_alpn_selected", (void **)&table->get0_alpn_selected},
-        {"SSL_set_connect_state", (void **)&table->set_connect_state},
-        {"SSL_set_accept_state", (void **)&table->set_accept_state},
-        {"SSL_do_handshake", (void **)&table->do_handshake},
-        {"SSL_get_verify_result", (void **)&table->get_verify_result},
-        {"SSL_read", (void **)&table->read},
-        {"SSL_write", (void **)&table->write},
-        {"SSL_shutdown", (void **)&table->shutdown},
-        {"SSL_get_error", (void **)&table->get_error},
-        {"SSL_set0_wbio", (void **)&table->set0_wbio},
-    };
+static crt_status fill(const char *name, void *memory) {
+    crt_ssl_table *table = memory;
+    const char *ssl_names[] = {name ? name : "libssl.so.3", NULL};
+    const char *crypto_names[] = {"libcrypto.so.3", NULL};
+    void *ssl = crt_library_open(ssl_names);
+    void *crypto = ssl ? crt_library_open(crypto_names) : NULL;
+    if (!crypto) return CRT_NOT_FOUND;
+    const crt_symbol symbols[] = {SSL_FUNCTIONS(CRT_SYMBOL)};
     crt_status status = crt_library_resolve(ssl, symbols, sizeof symbols / sizeof symbols[0]);
     if (status != CRT_LOADED) return status;
-    const crt_symbol crypto_symbols[] = {
-        {"ERR_clear_error", (void **)&table->clear_error},
-        {"X509_VERIFY_PARAM_set1_ip_asc", (void **)&table->param_set1_ip_asc},
-        {"BIO_meth_new", (void **)&table->bio.meth_new},
-        {"BIO_meth_set_write", (void **)&table->bio.meth_set_write},
-        {"BIO_meth_set_ctrl", (void **)&table->bio.meth_set_ctrl},
-        {"BIO_new", (void **)&table->bio.new},
-        {"BIO_set_data", (void **)&table->bio.set_data},
-        {"BIO_get_data", (void **)&table->bio.get_data},
-        {"BIO_set_init", (void **)&table->bio.set_init},
-        {"BIO_set_flags", (void **)&table->bio.set_flags},
-        {"BIO_clear_flags", (void **)&table->bio.clear_flags},
-    };
-    status = crt_library_resolve(
-        crypto, crypto_symbols, sizeof crypto_symbols / sizeof crypto_symbols[0]);
+    const crt_symbol shared[] = {CRYPTO_FUNCTIONS(CRT_SYMBOL)};
+    status = crt_library_resolve(crypto, shared, sizeof shared / sizeof shared[0]);
+    if (status == CRT_LOADED) status = crt_outbox_resolve(crypto, &table->bio);
     if (status != CRT_LOADED) return status;
     table->outbox_method = crt_outbox_method(&table->bio);
     return table->outbox_method ? CRT_LOADED : CRT_NOT_INITIALISED;
 }
 
-static crt_status fill(const char *name, void *table) {
-    const char *ssl_names[] = {name ? name : "libssl.so.3", NULL};
-    const char *crypto_names[] = {"libcrypto.so.3", NULL};
-    void *ssl = crt_library_open(ssl_names);
-    void *crypto = ssl ? crt_library_open(crypto_names) : NULL;
-    return crypto ? resolve(ssl, crypto, table) : CRT_NOT_FOUND;
-}
-
 crt_status crt_ssl_load(const char *name, crt_ssl *ssl) {
-    const void *table = NULL;
-    crt_status status = crt_registry_table(&registry, name, sizeof(crt_ssl_table), fill, &table);
-    if (status == CRT_LOADED) ssl->table = table;
+    crt_status status;
+    ssl->table = crt_registry_table(&registry, name, sizeof *ssl->table, fill, &status);
     return status;
 }
 
@@ -178,8 +125,8 @@ void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
     table->ctx_set_ciphersuites(
         context,
         "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256");
-    // A peer that hangs up without a goodbye has hung up: HTTP/2 frames say themselves where they
-    // end, so nothing can be cut off unseen.
+    // A missing close_notify counts as the end: HTTP/2 frames carry their length, so nothing can be
+    // cut off unnoticed.
     table->ctx_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
     return context;
 }
@@ -222,7 +169,7 @@ void crt_ssl_context_select_h2(crt_ssl ssl, void *context, bool is_required) {
 
 // MARK: Connections
 
-static bool expect(const crt_ssl_table *table, void *ssl, const char *host) {
+static bool expect_host(const crt_ssl_table *table, void *ssl, const char *host) {
     // RFC 7301: a client that offers one protocol. 0 is success here, unlike everywhere else.
     if (table->set_alpn_protos(ssl, h2, sizeof h2) != 0) return false;
     // X509_VERIFY_PARAM_set1_ip_asc(3) takes numeric addresses and nothing else.
@@ -234,7 +181,7 @@ static bool expect(const crt_ssl_table *table, void *ssl, const char *host) {
     return table->set1_host(ssl, host) == 1;
 }
 
-static bool collect(const crt_ssl_table *table, connection_state *state, int socket) {
+static bool attach_outbox(const crt_ssl_table *table, connection_state *state, int socket) {
     state->outbox = crt_outbox_new(socket);
     if (!state->outbox) return false;
     void *bio = crt_outbox_bio(table->outbox_method, state->outbox);
@@ -253,7 +200,8 @@ void *crt_ssl_new(crt_ssl ssl, void *context, int socket, bool is_server, const 
     if (is_ready && is_server) {
         table->set_accept_state(state->ssl);
     } else if (is_ready) {
-        is_ready = host && expect(table, state->ssl, host) && collect(table, state, socket);
+        is_ready = host && expect_host(table, state->ssl, host)
+            && attach_outbox(table, state, socket);
         table->set_connect_state(state->ssl);
     }
     if (is_ready) return state;
@@ -281,7 +229,7 @@ static int outcome(const crt_ssl_table *table, const connection_state *state, in
 }
 
 /// 1 once nothing waits to be sent.
-static int drain(connection_state *state) {
+static int flush(connection_state *state) {
     switch (state->outbox ? crt_outbox_flush(state->outbox) : CRT_OUTBOX_EMPTY) {
     case CRT_OUTBOX_EMPTY: return 1;
     case CRT_OUTBOX_WAITS: return CRT_SSL_WANTS_WRITE;
@@ -316,8 +264,8 @@ int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count) {
 
 int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count) {
     connection_state *state = connection;
-    int drained = drain(state);
-    if (drained != 1) return drained;
+    int flushed = flush(state);
+    if (flushed != 1) return flushed;
     int total = 0, result = 1;
     // Partial writes are on: each call makes one record.
     while (result > 0 && (size_t)total < count) {
@@ -328,15 +276,15 @@ int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count
         if (result > 0) total += result;
         if (!state->outbox) break;
     }
-    if (total > 0 && drain(state) == CRT_SSL_FAILED) return CRT_SSL_FAILED;
+    if (total > 0 && flush(state) == CRT_SSL_FAILED) return CRT_SSL_FAILED;
     return total > 0 ? total : result;
 }
 
-int crt_ssl_flush(crt_ssl ssl, void *connection) { return drain(connection); }
+int crt_ssl_flush(crt_ssl ssl, void *connection) { return flush(connection); }
 
 void crt_ssl_shutdown(crt_ssl ssl, void *connection) {
     connection_state *state = connection;
     ssl.table->clear_error();
     ssl.table->shutdown(state->ssl);
-    drain(state);
+    flush(state);
 }

@@ -1,17 +1,18 @@
-/// One command of a program: its name, its operands and options, and its action. The table of
-/// commands drives dispatch, help, completions and the manual.
+package import WakeSystem
+
+/// One command of a program. Their table drives dispatch, help, completions and the manual.
 package struct Command: Sendable {
     /// The words that name it, e.g. `["feed", "publish"]`.
-    package let words: [String]
+    let words: [String]
     /// One line, lower case, no full stop.
-    package let summary: String
-    package let operands: [Operand]
-    package let options: [Option]
+    let summary: String
+    let operands: [Operand]
+    let options: [Option]
     /// Whole command lines, shown at the end of the help.
-    package let examples: [String]
+    let examples: [String]
     /// Further text of the help, before the examples.
-    package let notes: String
-    package let run: @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
+    let notes: String
+    let run: @Sendable (Invocation) async throws(CommandFailure) -> ExitStatus
 
     package init(
         _ words: String, _ summary: String, operands: [Operand] = [], options: [Option] = [],
@@ -31,15 +32,12 @@ package struct Command: Sendable {
 
     /// A word that is not an option.
     package struct Operand: Sendable {
-        package enum Count: Sendable {
-            case one, optional, many
-        }
+        package enum Count: Sendable { case one, optional, many }
 
-        package let name: String
-        package let help: String
-        package let count: Count
-        /// True for a word with a leading dash that is this operand and no mistyped option: one in
-        /// 64 words of base64url begins so.
+        let name: String
+        let help: String
+        let count: Count
+        /// Whether a word that begins with a dash is this operand, as one in 64 of base64url does.
         let isDashed: @Sendable (String) -> Bool
         let completion: Completion
 
@@ -55,8 +53,7 @@ package struct Command: Sendable {
             self.isDashed = isDashed
         }
 
-        /// The operand in a synopsis: `NAME`, `[NAME]` or `NAME...`.
-        /// - Parameter name: the name as it is set.
+        /// The operand in a synopsis: `NAME`, `[NAME]` or `NAME...`, with `name` as it is set.
         func usage(_ name: String) -> String {
             switch count {
             case .one: name
@@ -72,11 +69,10 @@ package struct Command: Sendable {
         package let name: String
         /// The value's name in the help; nil for a flag.
         package let value: String?
-        package let help: String
+        let help: String
         let completion: Completion
 
-        /// - Parameter completion: what shells offer for the value; by default what its name
-        ///   implies.
+        /// - Parameter completion: by default what the name of the value implies.
         package init(
             _ name: String, value: String? = nil, _ help: String, completion: Completion? = nil
         ) {
@@ -98,6 +94,23 @@ package struct CommandFailure: Error, Equatable {
         self.message = message
         self.hint = hint
         self.status = status
+    }
+
+    /// A command line that was not understood.
+    package static func usage(_ message: String, hint: String? = nil) -> CommandFailure {
+        CommandFailure(message, hint: hint, status: .usage)
+    }
+
+    /// - Parameter text: the message, and a second line `hint: …` if there is a hint.
+    package init(lines text: String, status: ExitStatus = .failure) {
+        let lines = text.split(separator: "\n", maxSplits: 1)
+        let hint = lines.dropFirst().first.map { String($0.trimmingPrefix("hint: ")) }
+        self.init(String(lines.first ?? ""), hint: hint, status: status)
+    }
+
+    /// - Parameter subject: the file as the command line names it, or what cannot be done.
+    package init(_ subject: String, _ error: FileError, _ status: ExitStatus = .failure) {
+        self.init("\(subject): \(error.reason)", status: status)
     }
 }
 

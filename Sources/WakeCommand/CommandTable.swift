@@ -25,9 +25,7 @@ package struct CommandTable: Sendable {
     /// The commands of the program, and those that every program has.
     var commands: [Command] { given + [completionsCommand, manualCommand] }
 
-    /// Runs the command named by the words; failures are written to standard error.
-    /// - Parameter words: the command line without the program's name.
-    /// - Returns: the exit status.
+    /// Runs the command line (without the program's name); returns the exit status.
     package func run(_ words: [String]) async -> Int32 {
         do throws(CommandFailure) {
             return try await dispatch(words).rawValue
@@ -124,10 +122,7 @@ package struct CommandTable: Sendable {
     }
 
     private func columns(_ rows: [(String, String)]) -> String {
-        let width = (rows.map(\.0.count).max() ?? 0) + 2
-        return rows.map { name, help in
-            "  " + name + String(repeating: " ", count: width - name.count) + help + "\n"
-        }.joined()
+        Console.columns(rows).map { "  \($0)\n" }.joined()
     }
 
     private func list(_ examples: [String]) -> String {
@@ -137,8 +132,7 @@ package struct CommandTable: Sendable {
 
     // MARK: Commands of every program
 
-    /// The answer to a completion script, see `CompletionQuery`.
-    /// - Parameter words: of an unfinished command line, without the program's name.
+    /// The answer of `CompletionQuery` to an unfinished command line without the program's name.
     package func completions(of words: [String]) async -> String {
         await CompletionQuery.answer(words, commands)
     }
@@ -156,9 +150,7 @@ package struct CommandTable: Sendable {
             ]
         ) { [self] invocation throws(CommandFailure) in
             guard let shell = Shell(rawValue: invocation.operands[0]) else {
-                throw CommandFailure(
-                    "there are completions for \(Self.shells.joined(separator: ", "))",
-                    status: .usage)
+                throw .usage("there are completions for \(Self.shells.joined(separator: ", "))")
             }
             Console().out(shell.completions(of: program), terminator: "")
             return .success

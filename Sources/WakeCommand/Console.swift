@@ -1,4 +1,5 @@
 private import Glibc
+private import WakeSystem
 
 /// Standard output and standard error of a command.
 package struct Console: Sendable {
@@ -16,6 +17,12 @@ package struct Console: Sendable {
     /// Writes messages to standard error.
     package func error(_ text: String, terminator: String = "\n") {
         write(text + terminator, to: STDERR_FILENO)
+    }
+
+    /// Lines of two columns, the second one two spaces behind the longest name.
+    package static func columns(_ rows: [(String, String)]) -> [String] {
+        let width = (rows.map(\.0.count).max() ?? 0) + 2
+        return rows.map { $0 + String(repeating: " ", count: width - $0.count) + $1 }
     }
 
     /// True when standard error is a terminal: only then is progress drawn.
@@ -36,19 +43,36 @@ package struct Console: Sendable {
     /// Reads standard input to its end.
     /// - Throws: a usage failure beyond `limit` bytes.
     package func input(limit: Int) throws(CommandFailure) -> [UInt8] {
+        guard let bytes = Self.readAll(from: STDIN_FILENO, limit: limit) else {
+            throw CommandFailure("standard input cannot be read")
+        }
+        if bytes.count <= limit { return bytes }
+        throw .usage("standard input is longer than \(limit) bytes")
+    }
+
+    /// Reads to the end, or until there are more than `limit` bytes; nil when that fails.
+    package static func readAll(from descriptor: Int32, limit: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = unsafe chunk.withUnsafeMutableBytes { buffer in
-                unsafe Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+        while bytes.count <= limit {
+            let count = unsafe chunk.withUnsafeMutableBytes {
+                unsafe Glibc.read(descriptor, $0.baseAddress, $0.count)
             }
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw CommandFailure("standard input cannot be read") }
-            if count == 0 { return bytes }
-            guard bytes.count + count <= limit else {
-                throw CommandFailure("standard input is longer than \(limit) bytes", status: .usage)
-            }
+            guard count >= 0 else { return nil }
+            if count == 0 { break }
             bytes.append(contentsOf: chunk[..<count])
+        }
+        return bytes
+    }
+
+    /// Reads a file that the command line names; `-` is standard input.
+    package func contents(
+        of path: String, limit: Int, status: ExitStatus = .failure
+    ) throws(CommandFailure) -> [UInt8] {
+        if path == "-" { return try input(limit: limit) }
+        return try mapError({ CommandFailure(path, $0, status) }) { () throws(FileError) in
+            try Files.readGiven(path, limit: limit)
         }
     }
 
@@ -69,5 +93,26 @@ package struct Console: Sendable {
             }
             return true
         }
+    }
+}
+
+/// The environment and the working directory of this process.
+package enum Environment {
+    /// The value of a variable; nil when it is not set, or empty.
+    package static func value(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        let text = unsafe String(cString: value)
+        return text.isEmpty ? nil : text
+    }
+
+    /// A path as given on the command line, independent of the working directory.
+    package static func absolute(_ path: String) throws(CommandFailure) -> String {
+        if path.hasPrefix("/") { return path }
+        guard let here = unsafe getcwd(nil, 0) else {
+            throw CommandFailure("the working directory is gone", status: .ioError)
+        }
+        defer { unsafe free(here) }
+        let directory = unsafe String(cString: here)
+        return path == "." ? directory : directory + "/" + path
     }
 }

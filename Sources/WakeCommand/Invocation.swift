@@ -6,8 +6,7 @@ package struct Invocation: Sendable {
     private let values: [String: String]
     private let command: String
 
-    /// - Parameter words: what follows the command's name.
-    /// - Throws: a usage failure that names the word and says what was expected.
+    /// - Parameter words: the words after the command's name.
     init(_ words: ArraySlice<String>, for command: Command) throws(CommandFailure) {
         var operands: [String] = []
         var values: [String: String] = [:]
@@ -38,15 +37,20 @@ package struct Invocation: Sendable {
 
     package func value(_ name: String) -> String? { values[name] }
 
+    /// The value as a path, independent of the working directory.
+    package func path(_ name: String) throws(CommandFailure) -> String? {
+        guard let path = values[name] else { return nil }
+        return try Environment.absolute(path)
+    }
+
     /// The value as a whole number within bounds.
     package func integer(
         _ name: String, in bounds: ClosedRange<Int>
     ) throws(CommandFailure) -> Int? {
         guard let text = values[name] else { return nil }
         guard let number = Int(text), bounds.contains(number) else {
-            throw CommandFailure(
-                "\(name) takes a whole number from \(bounds.lowerBound) to \(bounds.upperBound)",
-                status: .usage)
+            throw .usage(
+                "\(name) takes a whole number from \(bounds.lowerBound) to \(bounds.upperBound)")
         }
         return number
     }
@@ -54,8 +58,7 @@ package struct Invocation: Sendable {
     /// The value of an option that the command cannot do without.
     package func required(_ name: String) throws(CommandFailure) -> String {
         guard let value = values[name] else {
-            throw CommandFailure(
-                "\(name) is missing", hint: "see \(command) --help", status: .usage)
+            throw .usage("\(name) is missing", hint: "see \(command) --help")
         }
         return value
     }
@@ -86,9 +89,7 @@ package struct Invocation: Sendable {
         // An empty word is a shell variable that was not set.
         guard !given.contains("") else { throw usage("a word is empty", command) }
         let isOpen = command.operands.contains { $0.count == .many }
-        if !isOpen, given.count > command.operands.count {
-            throw usage("too many words", command)
-        }
+        if !isOpen, given.count > command.operands.count { throw usage("too many words", command) }
     }
 
     private static func usage(

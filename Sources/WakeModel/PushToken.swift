@@ -75,8 +75,8 @@ package enum PushService: UInt8, Sendable, CaseIterable {
     case fcm = 3
     case webPush = 4
 
-    /// The word in HTTP, configuration and command line.
-    package var word: StaticString {
+    /// The name in HTTP, configuration and command line.
+    package var name: StaticString {
         switch self {
         case .apns: "apns"
         case .apnsSandbox: "apns-sandbox"
@@ -85,8 +85,8 @@ package enum PushService: UInt8, Sendable, CaseIterable {
         }
     }
 
-    package init?(word: Span<UInt8>) {
-        guard let service = Self.allCases.first(where: { word.equals($0.word) }) else { return nil }
+    package init?(name: Span<UInt8>) {
+        guard let service = Self.allCases.first(where: { name.equals($0.name) }) else { return nil }
         self = service
     }
 

@@ -3,7 +3,7 @@ import WakeSystem
 
 /// The result of one wake-up. Never about the gateway itself: that is ``GatewayFailure``.
 package enum Delivery: Sendable, Hashable {
-    /// The push service took it.
+    /// The push service accepted it.
     case accepted
     /// The push token is no longer valid: its registration may be deleted, if still the same.
     case gone
@@ -12,49 +12,37 @@ package enum Delivery: Sendable, Hashable {
 }
 
 /// The reason why a wake-up may be tried again; it decides the wait.
-package enum RetryCause: Sendable, Hashable, CaseIterable {
-    /// The push service has too much to do, or too many wake-ups for this push token.
+package enum RetryCause: String, Sendable, CaseIterable {
+    /// The push service is overloaded, or has too many wake-ups for this push token.
     case throttled
     /// The push service failed or shuts down.
-    case serviceFault
-    /// The connection broke, was reset, or stalled: nobody knows whether the wake-up arrived.
-    case connectionFault
+    case serviceFault = "service-fault"
+    /// The connection broke, was reset, or stalled: the wake-up may have arrived.
+    case connectionFault = "connection-fault"
     /// The provider token is too old for the push service: a new one is needed first.
-    case providerTokenExpired
+    case providerTokenExpired = "provider-token-expired"
     /// The push service has seen too many new provider tokens: none may be minted for a while.
-    case providerTokenUpdates
+    case providerTokenUpdates = "provider-token-updates"
     /// A refusal this program does not know, on a connection that works for others.
-    case unknownRefusal
+    case unknownRefusal = "unknown-refusal"
     /// The endpoint may not be sent to: its form, its host, or an address of that.
-    case endpointRefused
-
-    package var name: StaticString {
-        switch self {
-        case .throttled: "throttled"
-        case .serviceFault: "service-fault"
-        case .connectionFault: "connection-fault"
-        case .providerTokenExpired: "provider-token-expired"
-        case .providerTokenUpdates: "provider-token-updates"
-        case .unknownRefusal: "unknown-refusal"
-        case .endpointRefused: "endpoint-refused"
-        }
-    }
+    case endpointRefused = "endpoint-refused"
 }
 
-/// A gateway as a whole cannot work: stop it, delete nothing, tell the operator. Here as in every
-/// fault below, `name` is for logs and metrics; `message` has two lines: what is wrong, and a hint.
+/// The end of a gateway's round: nothing is deleted, the operator is informed. Of this and every
+/// fault below `name` is for logs and metrics, and `message` has two lines: the fault, and a hint.
 package enum GatewayFailure: Error, Sendable, Hashable {
-    /// Stays so until the operator changes something.
+    /// Lasts until the operator changes something.
     case misconfigured(Misconfiguration)
     /// May pass by itself: the next round tries again.
     case unavailable(Unavailability, PushService)
 
-    /// Two lines: what is wrong, and what to do. Holds constants and numbers only.
+    /// Holds constants and numbers only.
     package var message: String {
         switch self {
         case .misconfigured(let fault): fault.message
         case .unavailable(let reason, let service):
-            "\(service.word): \(reason.message(for: service))"
+            "\(service.name): \(reason.message(for: service))"
         }
     }
 
@@ -72,16 +60,16 @@ package enum GatewayFailure: Error, Sendable, Hashable {
     }
 }
 
-/// A fault that the operator has to correct, by gateway.
+/// A fault that the operator has to correct.
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
     case fcm(FCMFault)
     case webPush(WebPushFault)
     /// The relay that these push tokens go through.
     case relay(RelayFault, PushService)
-    /// No connection that may be trusted comes about.
+    /// No connection can be trusted.
     case connection(ConnectionFault, PushService)
-    /// The provider token can be neither read, made nor kept.
+    /// The provider token cannot be read, made or kept.
     case providerToken(ProviderTokenError)
     /// Nothing can be sent from this machine.
     case engine(PushEngineError, PushService)
@@ -91,17 +79,17 @@ package enum Misconfiguration: Sendable, Hashable {
         case .apns(let fault): fault.message
         case .fcm(let fault): fault.message
         case .webPush(let fault): fault.message
-        case .relay(let fault, let service): "\(service.word): \(fault.message)"
-        case .connection(let fault, let service): "\(service.word): \(fault.message)"
+        case .relay(let fault, let service): "\(service.name): \(fault.message)"
+        case .connection(let fault, let service): "\(service.name): \(fault.message)"
         case .providerToken(let error): error.message
-        case .engine(let error, let service): "\(service.word): \(error.message)"
+        case .engine(let error, let service): "\(service.name): \(error.message)"
         }
     }
 }
 
-/// The reason why a push service that is there is not connected to.
+/// The reason why no connection to a reachable push service is used.
 package enum ConnectionFault: Sendable, Hashable {
-    /// The number is OpenSSL's (X509_V_ERR_*, verify(1)).
+    /// OpenSSL's number (X509_V_ERR_*, verify(1)).
     case certificate(Int)
     case handshake, noHTTP2
 
@@ -129,7 +117,7 @@ package enum ConnectionFault: Sendable, Hashable {
         }
     }
 
-    /// verify(1), the errors an operator meets.
+    /// verify(1): the errors that operators meet.
     private static func reason(_ number: Int) -> StaticString {
         switch number {
         case 9: "it is not valid yet"
@@ -189,11 +177,11 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The reading of one answer of a push service: about the wake-up, the gateway, or either.
+/// The meaning of one answer of a push service: for the wake-up, the gateway, or either.
 package enum Verdict: Sendable, Hashable {
     case delivery(Delivery)
     case failure(GatewayFailure)
-    /// Means `then` once the connection has accepted another wake-up of the round, and a failure if
-    /// it never does, see ``ProvisionalAnswers``.
+    /// `then` once the connection has accepted another wake-up of the round; a failure if it never
+    /// does, see ``ProvisionalAnswers``.
     case ambiguous(then: Delivery, or: Misconfiguration)
 }

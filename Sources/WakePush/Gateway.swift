@@ -8,12 +8,12 @@ package protocol Gateway: Sendable {
     var connections: Int { get }
     /// Wake-ups in flight on one connection.
     var streams: Int { get }
-    /// Wake-ups that keep it busy: with fewer unsettled it may wait for more.
+    /// Wake-ups that keep it busy: with fewer it may wait for more.
     var window: Int { get }
-    /// The quota of the push service; nil when it names none.
+    /// The quota of the push service, if it has one.
     var perMinute: Int? { get }
 
-    /// Whether a push token of `service` may be registered; quick.
+    /// True when a push token of `service` may be registered; quick.
     func admits(_ token: PushToken) -> Bool
 
     /// Opens a session; costs nothing until something is sent.
@@ -30,4 +30,50 @@ extension Gateway {
     package var perMinute: Int? { nil }
 
     package func admits(_ token: PushToken) -> Bool { true }
+}
+
+/// One gateway in one broadcast.
+package protocol GatewaySession: AnyObject, Sendable {
+    /// Each wake-up gets one result, unless the gateway fails first.
+    func send(_ wakeUps: [WakeUp])
+    /// Completes all that was sent so far; final: nothing more will be sent.
+    func flush(isFinal: Bool)
+    /// To be called some times a second.
+    func tick()
+    /// Stops sending; returns the number of wake-ups that the push service still has.
+    func quiesce() -> Int
+    /// Ends at once. Nothing more is reported.
+    func cancel()
+}
+
+/// A report of a gateway's session to its caller.
+package enum GatewayReport: Sendable {
+    case completed([WakeUpResult])
+    /// This number of wake-ups failed for now and will be tried again.
+    case retried(Int)
+    /// The last report: wake-ups without a result stay as they are.
+    case failed(GatewayFailure)
+}
+
+/// One empty push to one push token.
+package struct WakeUp: Sendable {
+    /// The caller's number for it.
+    package let reference: Int
+    package let token: PushToken
+
+    package init(reference: Int, token: PushToken) {
+        self.reference = reference
+        self.token = token
+    }
+}
+
+/// The result of a wake-up in its round: `retry` means that all attempts failed.
+package struct WakeUpResult: Sendable, Equatable {
+    package let reference: Int
+    package let delivery: Delivery
+
+    package init(reference: Int, delivery: Delivery) {
+        self.reference = reference
+        self.delivery = delivery
+    }
 }

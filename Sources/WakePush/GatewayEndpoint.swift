@@ -12,7 +12,7 @@ package struct GatewayEndpoint: Sendable, Hashable {
 
     package init(host: String) { self.host = host }
 
-    /// `host` and its port, unless the configuration says otherwise.
+    /// `host`, port 443 and TLS, unless the options say otherwise.
     package init(host: String, _ options: EndpointOptions) {
         self.host = options.host ?? host
         port = options.port ?? 443
@@ -23,13 +23,12 @@ package struct GatewayEndpoint: Sendable, Hashable {
     /// RFC 9113 §8.3.1
     package var scheme: String { isPlain ? "http" : "https" }
 
-    /// `:authority` (RFC 9113 §8.3.1): without the port that goes without saying.
+    /// `:authority` (RFC 9113 §8.3.1), without the default port.
     package var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isPlain ? 80 : 443) ? name : "\(name):\(port)"
     }
 
-    /// The engine's configuration for it.
     package func engine(_ template: RequestTemplate, connections: Int = 1) -> EngineConfiguration {
         var configuration = EngineConfiguration(
             host: host, port: port,
@@ -39,19 +38,19 @@ package struct GatewayEndpoint: Sendable, Hashable {
     }
 }
 
-/// The address of the push service, as the sections of all gateways with the engine have it.
+/// The options of an endpoint, in the sections of all gateways that use the engine.
 package struct EndpointOptions: Sendable, Equatable {
-    // For tests, and for a proxy that adds TLS: nil for the push service's own.
+    // For tests, and for a proxy that adds TLS; nil: those of the push service.
     package var host: String?
     package var port: UInt16?
     package var authorityFile: String?
-    /// Whether the far end speaks HTTP/2 without TLS.
+    /// HTTP/2 without TLS.
     package var isPlain = false
     package var connections = 1
 
     package init() {}
 
-    /// The keys of a section that are about this, with what they take.
+    /// The keys of these options, and their values.
     package static let words: [(key: String, takes: String)] = [
         ("host", "a host name"),
         ("port", "a number from 1 to 65535"),
@@ -68,7 +67,7 @@ package struct EndpointOptions: Sendable, Equatable {
         port = try values.number("port", in: 1...65_535).map(UInt16.init)
         connections = try values.number("connections", in: 1...64) ?? connections
         isPlain = try values.choice("plain", ["off": false, "on": true]) ?? false
-        // Credentials in clear text over a network would be anyone's for an hour.
+        // Credentials never cross a network in clear text.
         if isPlain, !["127.0.0.1", "::1", "localhost"].contains(host) { throw .plainToElsewhere }
     }
 
@@ -80,7 +79,7 @@ package struct EndpointOptions: Sendable, Equatable {
             && text.utf8.allSatisfy { $0.isAlphanumeric || "-._:".utf8.contains($0) }
     }
 
-    /// Reads the authorities to trust; a file that holds none is said now and not by a round.
+    /// Reads the authorities to trust: faults show at the start, not in a round.
     package func checkAuthorities() throws(PushEngineError) {
         // Also when `plain`: access tokens come from elsewhere.
         guard !isPlain || authorityFile != nil else { return }
@@ -103,12 +102,12 @@ struct SectionValues {
         try value(key) { Int($0).flatMap { range.contains($0) ? $0 : nil } }
     }
 
-    /// One of a few words; nil without the key.
+    /// One of a few values; nil without the key.
     func choice<Value>(
         _ key: String, _ values: [String: Value]
     ) throws(GatewaySectionFault) -> Value? { try value(key) { values[$0] } }
 
-    /// The value that `parse` makes of the text; nil without the key.
+    /// The parsed value; nil without the key.
     func value<Value>(
         _ key: String, _ parse: (String) -> Value?
     ) throws(GatewaySectionFault) -> Value? {
@@ -118,16 +117,16 @@ struct SectionValues {
     }
 }
 
-/// A mistake in the section of a gateway. The keys are of its list of words.
+/// A mistake in the section of a gateway, by key.
 package enum GatewaySectionFault: Error, Equatable, Sendable {
     case missing(String)
     case badValue(String)
-    /// `plain = on` with a host other than this machine.
+    /// `plain = on` with another host than this machine.
     case plainToElsewhere
     /// A key that makes no sense beside `via`.
     case notWithVia(String)
 
-    /// The key that stands there and should not, or not so; nil for one that is missing.
+    /// The key with the mistake; nil for one that is missing.
     package var key: String? {
         switch self {
         case .missing: nil
@@ -136,7 +135,7 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Two lines: what is wrong, and what to do. `words`: the section's keys, with what they take.
+    /// Two lines: what is wrong, and what to do. `words`: the section's keys and their values.
     package func message(section: String, words: [(key: String, takes: String)]) -> String {
         func takes(_ key: String) -> String { words.first { $0.key == key }?.takes ?? "a value" }
         return switch self {

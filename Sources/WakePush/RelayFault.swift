@@ -1,10 +1,9 @@
-/// A fault between a gateway and its relay that somebody has to mend before any wake-up works.
+/// A fault between a gateway and its relay that every wake-up meets.
 package enum RelayFault: Sendable, Hashable {
     case notAllowed, signatureRefused, noRelay, untrusted, serviceOff, ownerMisconfigured
-    /// `difference`: seconds by which the relay's clock is ahead beyond what it tolerates; 0 when
-    /// the clocks agree, nil when it is unknown.
+    /// `difference`: seconds by which the relay's clock is ahead; 0 within its tolerance, nil when
+    /// unknown.
     case clock(difference: Int?)
-    /// Any other refusal that every request would get.
     case requestRefused(status: Int)
 
     package var name: StaticString {

@@ -1,8 +1,7 @@
 /// The meaning of every answer of a push service: the first row that fits holds.
 package struct ResponseTable<Reason: Hashable & Sendable, Fault: Hashable & Sendable>: Sendable {
-    /// The meaning of one row. Anybody may register a push token that is none; an answer that
-    /// blames it for what the gateway may have done is believed only when the connection has
-    /// accepted others.
+    /// The meaning of one row. Anybody may register a false push token; an answer that blames the
+    /// token for a possible fault of the gateway is believed only when others were accepted.
     package enum Meaning: Sendable, Hashable {
         case accepted, gone
         case goneIfOthersAccepted(else: Fault)

@@ -81,9 +81,9 @@ package enum LogEvent: Sendable, Equatable {
             (.error, "plan-refused needed=\(needed) interval=\(interval)")
         case .headSeen(let sequence): (.info, "head-seen sequence=\(sequence)")
         case .gatewayStopped(let service, let failure):
-            (.error, "gateway-stopped service=\(service.word) reason=\(failure.name)")
+            (.error, "gateway-stopped service=\(service.name) reason=\(failure.name)")
         case .deletionBreakerTripped(let service):
-            (.error, "deletion-breaker-tripped service=\(service.word)")
+            (.error, "deletion-breaker-tripped service=\(service.name)")
         case .broadcastResumed(let permille): (.info, "broadcast-resumed permille=\(permille)")
         case .checkpointUnwritable: (.error, "checkpoint-unwritable")
         case .rotated(let generation, let dropped, let kept, let time):

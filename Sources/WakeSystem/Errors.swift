@@ -59,3 +59,9 @@ package func mapError<Result: ~Copyable, Lower: Error, Upper: Error>(
         throw map(error)
     }
 }
+
+/// The same for a single call: `try mapError(StoreError.file, try OpenFile(path))`.
+@inlinable
+package func mapError<Result, Lower: Error, Upper: Error>(
+    _ map: (Lower) -> Upper, _ call: @autoclosure () throws(Lower) -> Result
+) throws(Upper) -> Result { try mapError(map, { () throws(Lower) in try call() }) }

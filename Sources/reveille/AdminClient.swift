@@ -1,6 +1,7 @@
-import Glibc
+import CLinux
 import WakeCommand
 import WakeServer
+import WakeSystem
 
 /// A client of the running service's admin socket: one request and one answer per connection.
 struct AdminClient {
@@ -9,6 +10,7 @@ struct AdminClient {
     struct Answer {
         let status: Int
         let body: [UInt8]
+        var text: String { String(decoding: body, as: UTF8.self) }
     }
 
     private static let answerLimit = 1 << 20
@@ -27,101 +29,32 @@ struct AdminClient {
     func send(
         _ method: String, _ path: String, body: String = ""
     ) throws(CommandFailure) -> Answer {
-        let descriptor = try connect()
-        defer { close(descriptor) }
+        let socket = try connect()
         let request =
             "\(method) \(path) HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
-        try write(Array(request.utf8), to: descriptor)
-        return try parse(try readAll(descriptor))
+        // A new socket's buffer holds the whole of it.
+        let bytes = Array(request.utf8)
+        guard unsafe linux_send(socket.number, bytes, bytes.count, false) == bytes.count,
+            let answer = Console.readAll(from: socket.number, limit: Self.answerLimit)
+        else { throw Self.incomplete }
+        return try parse(answer)
     }
 
-    private func connect() throws(CommandFailure) -> Int32 {
-        let descriptor =
+    /// Milliseconds that the service may take to accept, to read or to write.
+    private static let timeLimit: UInt32 = 30_000
+
+    private func connect() throws(CommandFailure) -> Descriptor {
+        let number =
             switch address {
-            case .unix(let path): Self.connectUnix(path)
-            case .tcp(let host, let port): Self.connectTCP(host, port)
+            case .unix(let path):
+                unsafe linux_connect_unix(Array(path.utf8), path.utf8.count, Self.timeLimit)
+            case .tcp(let host, let port): unsafe linux_connect_tcp(host, port, Self.timeLimit)
             }
-        guard descriptor >= 0 else {
-            throw CommandFailure(
-                "the service does not answer on its admin socket: is it running?",
-                hint: "start it with `reveille serve`, as the same user", status: .transient)
-        }
-        var timeout = timeval(tv_sec: 30, tv_usec: 0)
-        let size = socklen_t(MemoryLayout<timeval>.size)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
-        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
-        return descriptor
-    }
-
-    private static func connectUnix(_ path: String) -> Int32 {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { buffer in
-            guard bytes.count < buffer.count else { return false }
-            unsafe buffer.copyBytes(from: bytes)
-            return true
-        }
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        guard fits, descriptor >= 0 else { return -1 }
-        let connected = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
-        if connected { return descriptor }
-        close(descriptor)
-        return -1
-    }
-
-    private static func connectTCP(_ host: String, _ port: UInt16) -> Int32 {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        unsafe hints.ai_flags = AI_NUMERICSERV
-        var found: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(host, String(port), &hints, &found) == 0 else { return -1 }
-        defer { unsafe freeaddrinfo(found) }
-        var next = unsafe found
-        while let candidate = unsafe next {
-            let info = unsafe candidate.pointee
-            let descriptor = unsafe socket(info.ai_family, info.ai_socktype, 0)
-            if descriptor >= 0 {
-                if unsafe Glibc.connect(descriptor, info.ai_addr, info.ai_addrlen) == 0 {
-                    return descriptor
-                }
-                close(descriptor)
-            }
-            unsafe next = info.ai_next
-        }
-        return -1
-    }
-
-    private func write(_ bytes: [UInt8], to descriptor: Int32) throws(CommandFailure) {
-        var written = 0
-        while written < bytes.count {
-            let count = unsafe bytes.withUnsafeBytes { buffer in
-                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
-                return unsafe Glibc.send(
-                    descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { throw Self.broken }
-            written += count
-        }
-    }
-
-    private func readAll(_ descriptor: Int32) throws(CommandFailure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 16_384)
-        while bytes.count < Self.answerLimit {
-            let count = unsafe chunk.withUnsafeMutableBytes {
-                unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
-            }
-            guard count >= 0 else { throw Self.broken }
-            if count == 0 { break }
-            bytes.append(contentsOf: chunk[..<count])
-        }
-        return bytes
+        if number >= 0 { return Descriptor(owning: number) }
+        throw CommandFailure(
+            "the service does not answer on its admin socket: is it running?",
+            hint: "start it with `reveille serve`, as the same user", status: .transient)
     }
 
     /// Our own service, `Connection: close`: the head, then the body up to the end.
@@ -132,10 +65,11 @@ struct AdminClient {
             let head = (0...(bytes.count - end.count)).first(where: {
                 bytes[$0...].starts(with: end)
             })
-        else { throw Self.broken }
+        else { throw Self.incomplete }
         return Answer(status: status, body: Array(bytes[(head + end.count)...]))
     }
 
-    private static let broken = CommandFailure(
+    static let otherVersion = CommandFailure("the service's answer is not of this version")
+    private static let incomplete = CommandFailure(
         "the service's answer on the admin socket was cut short", status: .transient)
 }

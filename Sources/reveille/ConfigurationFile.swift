@@ -1,5 +1,3 @@
-import Foundation
-import Glibc
 import WakeCommand
 import WakeServer
 import WakeSystem
@@ -11,7 +9,6 @@ enum ConfigurationFile {
         "configuration file (default: $REVEILLE_CONFIG, else the first of ./reveille.conf, "
             + "/etc/reveille/reveille.conf, /var/lib/reveille/reveille.conf)")
 
-    static let environmentVariable = "REVEILLE_CONFIG"
     /// Where the file is looked for when nothing names it, in this order.
     private static let candidates = [
         "reveille.conf", "/etc/reveille/reveille.conf", "/var/lib/reveille/reveille.conf",
@@ -30,8 +27,9 @@ enum ConfigurationFile {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure("\(path): not UTF-8", status: .configuration)
         }
+        let directory = try Environment.absolute(Files.parent(of: path) ?? ".")
         do {
-            return try ConfigurationParser.parse(text, directory: directory(of: path))
+            return try ConfigurationParser.parse(text, directory: directory)
         } catch {
             throw CommandFailure("\(path): \(error.message)", status: .configuration)
         }
@@ -39,31 +37,13 @@ enum ConfigurationFile {
 
     private static func locate(_ invocation: Invocation) throws(CommandFailure) -> String {
         if let path = invocation.value(option.name) { return path }
-        if let path = ProcessInfo.processInfo.environment[environmentVariable], path != "" {
-            return path
-        }
+        if let path = Environment.value("REVEILLE_CONFIG") { return path }
         guard let path = candidates.first(where: { Files.exists($0) }) else {
             throw CommandFailure(
                 "no configuration: none of \(candidates.joined(separator: ", ")) can be seen",
                 hint: "run as the service's user, name one with --config, or write a first one"
-                    + " with `reveille init DIR`",
-                status: .configuration)
+                    + " with `reveille init DIR`", status: .configuration)
         }
         return path
-    }
-
-    private static func directory(of path: String) -> String {
-        AbsolutePath.of(Files.parent(of: path) ?? ".")
-    }
-}
-
-/// Paths as given on the command line, made independent of the working directory.
-enum AbsolutePath {
-    static func of(_ path: String) -> String {
-        if path.hasPrefix("/") { return path }
-        guard let here = unsafe getcwd(nil, 0) else { return path }
-        defer { unsafe free(here) }
-        let base = unsafe String(cString: here)
-        return path == "." ? base : base + "/" + path
     }
 }

@@ -20,7 +20,5 @@ enum ServiceProgram {
         ],
         manual: ServiceManual.manual)
 
-    static func main() async {
-        exit(await table.run(Array(CommandLine.arguments.dropFirst())))
-    }
+    static func main() async { exit(await table.run(Array(CommandLine.arguments.dropFirst()))) }
 }

@@ -8,14 +8,13 @@ enum ServiceManual {
             .success, .failure, .usage, .violations, .notAudited, .badData, .ioError, .transient,
             .configuration,
         ],
-        sections: [environment, files, security],
+        sections: ["ENVIRONMENT": environment, "FILES": files, "SECURITY": security],
         seeAlso: ["reveille-client(1)", "systemd.service(5)", "nginx(8)"])
 
     private static let description: [Manual.Part] = [
         .text(
-            "An app instance makes a random instance token and registers its push token under "
-                + "it. The service stores those two things only, hashed and sealed. Now and then "
-                + "it "
+            "An app instance makes a random instance token and registers its push token under it. "
+                + "The service stores those two things only, hashed and sealed. Now and then it "
                 + "broadcasts the same empty wake-up to everyone. Every woken client fetches the "
                 + "same signed feed and checks it locally; only the local user sees a match."),
         .text(
@@ -25,33 +24,26 @@ enum ServiceManual {
                 + "nothing else."),
     ]
 
-    private static let environment = Manual.Section(
-        "ENVIRONMENT",
-        [
-            .entry("REVEILLE_CONFIG", "The configuration file, when `--config` is not given."),
-            .entry("NOTIFY_SOCKET", "Set by the service manager; see sd_notify(3)."),
-        ])
+    private static let environment: [Manual.Part] = [
+        .entry("REVEILLE_CONFIG", "The configuration file, when `--config` is not given."),
+        .entry("NOTIFY_SOCKET", "Set by the service manager; see sd_notify(3)."),
+    ]
 
-    private static let files = Manual.Section(
-        "FILES",
-        [
-            .entry(
-                "reveille.conf",
-                "Made by `init`, with an explanation of every line; `check` explains what is in "
-                    + "force. Looked for in the working directory, /etc/reveille and "
-                    + "/var/lib/reveille."),
-            .entry("keys/", "The keys of store and feed, of mode 0600."),
-            .entry("data/registrations.db", "The store; `audit` reads it."),
-            .entry("feed/", "The signed feed: `head`, and batches below `b`."),
-        ])
+    private static let files: [Manual.Part] = [
+        .entry(
+            "reveille.conf",
+            "Made by `init`, with an explanation of every line; `check` explains what is in force. "
+                + "Looked for in the working directory, /etc/reveille and /var/lib/reveille."),
+        .entry("keys/", "The keys of store and feed, of mode 0600."),
+        .entry("data/registrations.db", "The store; `audit` reads it."),
+        .entry("feed/", "The signed feed: `head`, and batches below `b`."),
+    ]
 
-    private static let security = Manual.Section(
-        "SECURITY",
-        [
-            .text(
-                "Keys are never printed, and the log is a closed vocabulary: no token, address or "
-                    + "URL can be in it. After an erasure is answered its bytes are in no file of "
-                    + "the service. The administration socket lies in the state directory and is "
-                    + "for its owner alone.")
-        ])
+    private static let security: [Manual.Part] = [
+        .text(
+            "Keys are never printed, and the log is a closed vocabulary: no token, address or "
+                + "URL can be in it. After an erasure is answered its bytes are in no file of "
+                + "the service. The administration socket lies in the state directory and is "
+                + "for its owner alone.")
+    ]
 }

@@ -33,8 +33,8 @@ enum Main {
 
     private static func serve(_ served: ServiceTable.Served) throws {
         let server = try MockServer(served.service)
-        let lines = zip(served.service.places, server.ports).map { place, port in
-            "listening on \(place.name) \(port)\n"
+        let lines = zip(served.service.endpoints, server.ports).map { endpoint, port in
+            "listening on \(endpoint.name) \(port)\n"
         }
         write(lines.joined(), to: 1)
         let report = server.run()

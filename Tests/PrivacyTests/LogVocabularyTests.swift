@@ -115,7 +115,7 @@ struct LogVocabularyTests {
                     return String(line.drop { $0 != "=" }.dropFirst())
                 })
         #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
-        #expect(words("service") == PushService.allCases.map { String(describing: $0.word) })
+        #expect(words("service") == PushService.allCases.map { String(describing: $0.name) })
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
         #expect(words("reasons") == all.map(\.names))
         #expect(try policy().levels == LogLevel.allCases.map(\.rawValue))

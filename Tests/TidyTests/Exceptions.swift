@@ -7,7 +7,6 @@ enum Exceptions {
         "Sources/WakePush/FCM/FCMConfiguration.swift":
             "the same file names in every gateway's folder",
         "Sources/WakePush/FCM/FCMGateway.swift": "the same file names in every gateway's folder",
-        "Sources/WakePush/Gateway.swift": "the protocol of all gateways, where readers look for it",
         "Sources/WakeServer/Hardening.swift": "a thin interface of C",
         "Sources/WakeSystem/Threads/Semaphore.swift": "a name that readers look for",
         "Sources/WakeSystem/Threads/SystemThread.swift": "a name that readers look for",

@@ -28,7 +28,7 @@ enum TidyRules {
         "WakeUnifiedPush": ["WakeClient", "WakeModel", "WakeSystem", "CLinux"],
         "reveille": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+            "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
         ],
         "reveille-client": [
             "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",

@@ -48,7 +48,5 @@ enum UnsafeFiles {
         "Sources/WakeUnifiedPush/DBus/Connection/BusSocket.swift",
         "Sources/reveille-client/Profile/Profile.swift",
         "Sources/reveille/AdminClient.swift",
-        "Sources/reveille/Commands/ServeCommand.swift",
-        "Sources/reveille/ConfigurationFile.swift",
     ]
 }

@@ -59,15 +59,15 @@ final class PlayedRound: GatewaySession {
     }
 
     func send(_ wakeUps: [WakeUp]) {
-        var settled: [SettledWakeUp] = []
+        var settled: [WakeUpResult] = []
         for wakeUp in wakeUps {
             if let delivery = answer(wakeUp) {
-                settled.append(SettledWakeUp(reference: wakeUp.reference, delivery: delivery))
+                settled.append(WakeUpResult(reference: wakeUp.reference, delivery: delivery))
             } else {
                 waiting.update { $0.append(wakeUp) }
             }
         }
-        if !settled.isEmpty { report(.settled(settled)) }
+        if !settled.isEmpty { report(.completed(settled)) }
     }
 
     /// Settles what waits, in the order given.
@@ -77,7 +77,8 @@ final class PlayedRound: GatewaySession {
             waiting.removeFirst(first.count)
             return first
         }
-        report(.settled(wakeUps.map { SettledWakeUp(reference: $0.reference, delivery: delivery) }))
+        report(
+            .completed(wakeUps.map { WakeUpResult(reference: $0.reference, delivery: delivery) }))
     }
 
     func fail(_ failure: GatewayFailure) { report(.failed(failure)) }

@@ -21,7 +21,7 @@ struct RelayDeliveryStatePropertyTests {
 
         mutating func note(_ step: DeliveryStep) {
             #expect(step.failure == nil)
-            for wakeUp in step.settled {
+            for wakeUp in step.results {
                 let earlier = settled.updateValue(wakeUp.delivery, forKey: wakeUp.reference)
                 #expect(earlier == nil, "settled twice")
                 if wakeUp.delivery == .gone { #expect(wakeUp.reference % 10 == 7) }

@@ -26,7 +26,7 @@ struct RelayDeliveryStateTests {
         #expect(isIdle && state.inFlight == 2000)
         let answer = (0..<1000).flatMap { RelayLine.delivery(wake: $0, .accepted).text }
         let step = state.read(answer.span, of: first.request)
-        #expect(step.settled.count == 1000)
+        #expect(step.results.count == 1000)
         _ = state.ended(first.request, .completed, now: 0, random: 0)
         // The rest waits for more.
         let rests = state.isIdle(now: 0)
@@ -70,14 +70,14 @@ struct RelayDeliveryStateTests {
             .delivery(wake: 1, .accepted), .done(3))
         let step = state.read(answer.span, of: request)
         #expect(
-            step.settled == [
-                SettledWakeUp(reference: 2, delivery: .gone),
-                SettledWakeUp(reference: 0, delivery: .retry(.throttled)),
-                SettledWakeUp(reference: 1, delivery: .accepted),
+            step.results == [
+                WakeUpResult(reference: 2, delivery: .gone),
+                WakeUpResult(reference: 0, delivery: .retry(.throttled)),
+                WakeUpResult(reference: 1, delivery: .accepted),
             ])
         #expect(!step.isBroken && step.failure == nil)
         let end = state.ended(request, .completed, now: 0, random: 0)
-        #expect(end.settled.isEmpty && end.retried == 0 && state.inFlight == 0)
+        #expect(end.results.isEmpty && end.retried == 0 && state.inFlight == 0)
     }
 
     static let foreign: [[UInt8]] = [
@@ -95,12 +95,12 @@ struct RelayDeliveryStateTests {
         let first = lines(.delivery(wake: 0, .accepted))
         let rest = lines(.delivery(wake: 1, .gone), .delivery(wake: 2, .gone), .done(3))
         let step = state.read((first + line + rest).span, of: request)
-        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .accepted)])
+        #expect(step.results == [WakeUpResult(reference: 0, delivery: .accepted)])
         #expect(step.isBroken && step.failure == nil)
         let later = state.read(rest.span, of: request)
-        #expect(later.settled.isEmpty && later.isBroken)
+        #expect(later.results.isEmpty && later.isBroken)
         let end = state.ended(request, .interrupted, now: 0, random: 0)
-        #expect(end.retried == 2 && end.settled.isEmpty && end.failure == nil)
+        #expect(end.retried == 2 && end.results.isEmpty && end.failure == nil)
         let again = try state.request(now: 2000)
         #expect(again.entries.map(\.wakeUp.reference) == [1, 2])
     }
@@ -111,7 +111,7 @@ struct RelayDeliveryStateTests {
         let (request, _) = try state.request(now: 0)
         let answer = lines(.done(2), .delivery(wake: 0, .gone))
         let step = state.read(answer.span, of: request)
-        #expect(step.settled.isEmpty && step.isBroken)
+        #expect(step.results.isEmpty && step.isBroken)
         let end = state.ended(request, .completed, now: 0, random: 0)
         #expect(end.retried == 2)
     }
@@ -138,7 +138,7 @@ struct RelayDeliveryStateTests {
         let answer = lines(
             .delivery(wake: 0, .gone), .stopped(.apns, stop), .delivery(wake: 1, .gone))
         let step = state.read(answer.span, of: request)
-        #expect(step.settled == [SettledWakeUp(reference: 0, delivery: .gone)])
+        #expect(step.results == [WakeUpResult(reference: 0, delivery: .gone)])
         #expect(step.failure == failure)
         #expect(failure.message.contains("owner") && failure.message.contains("\nhint: "))
     }
@@ -155,7 +155,7 @@ struct RelayDeliveryStateTests {
             let (request, _) = try state.request(now: 0)
             let step = state.ended(request, end, now: 0, random: 0)
             #expect(step.failure == .misconfigured(.relay(fault, .apns)))
-            #expect(step.settled.isEmpty && step.retried == 0)
+            #expect(step.results.isEmpty && step.retried == 0)
         }
     }
 
@@ -172,7 +172,7 @@ struct RelayDeliveryStateTests {
             tries += 1
             let end = RelayResult.refused(.stale(difference: 1))
             let step = state.ended(request, end, now: now, random: 0)
-            #expect(step.settled.isEmpty)
+            #expect(step.results.isEmpty)
             if let failure = step.failure {
                 #expect(failure == .misconfigured(.relay(.clock(difference: 0), .apns)))
                 break
@@ -187,7 +187,7 @@ struct RelayDeliveryStateTests {
         let (request, _) = try state.request(now: 0)
         let busy = RelayResult.refused(.busy(retryAfter: 20))
         let step = state.ended(request, busy, now: 0, random: 0)
-        #expect(step.retried == 2 && step.settled.isEmpty)
+        #expect(step.retried == 2 && step.results.isEmpty)
         let rests = state.isIdle(now: 19_999)
         #expect(rests)
         let (again, _) = try state.request(now: 20_000)
@@ -207,7 +207,7 @@ struct RelayDeliveryStateTests {
                     tries += 1
                     let end = RelayResult.unconnected(isUnknownHost: isUnknownHost)
                     let step = state.ended(request, end, now: now, random: 0)
-                    #expect(step.settled.isEmpty)
+                    #expect(step.results.isEmpty)
                     failure = step.failure
                 }
                 now += 100
@@ -226,8 +226,8 @@ struct RelayDeliveryStateTests {
                 tries += 1
                 _ = state.receive(.began, at: DeliveryMoment(now: 0, jitter: 0))
                 let step = state.ended(request, .interrupted, now: now, random: 0)
-                #expect(step.settled.allSatisfy { $0.delivery == .retry(.connectionFault) })
-                settled += step.settled.count
+                #expect(step.results.allSatisfy { $0.delivery == .retry(.connectionFault) })
+                settled += step.results.count
             }
             now += 100
         }

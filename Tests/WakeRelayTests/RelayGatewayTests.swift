@@ -10,7 +10,7 @@ import WakePush
 @Suite("A gateway that goes through a relay", .timeLimit(.minutes(2)))
 struct RelayGatewayTests {
     /// Exactly these, once each; gone where the relay of tests says so.
-    private func expectWhole(_ settled: [SettledWakeUp], _ count: Int) {
+    private func expectWhole(_ settled: [WakeUpResult], _ count: Int) {
         #expect(settled.map(\.reference).sorted() == Array(0..<count))
         for wakeUp in settled {
             let expected: Delivery = wakeUp.reference % 10 == 7 ? .gone : .accepted
@@ -70,7 +70,7 @@ struct RelayGatewayTests {
         test.round.send(try WakeUp.numbered(0..<20))
         test.round.flush(isFinal: true)
         let first = try await test.settled(1)
-        #expect(first == [SettledWakeUp(reference: 0, delivery: .accepted)])
+        #expect(first == [WakeUpResult(reference: 0, delivery: .accepted)])
         #expect(test.round.quiesce() == 19)
         gate.open()
         expectWhole(try await test.settled(20), 20)

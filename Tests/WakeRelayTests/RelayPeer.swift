@@ -197,14 +197,14 @@ final class RelayRoundUnderTest {
     var failure: GatewayFailure? { Self.failure(reports.value) }
 
     /// Everything settled so far, in order.
-    static func settled(_ reports: [GatewayReport]) -> [SettledWakeUp] {
-        reports.flatMap { report -> [SettledWakeUp] in
-            if case .settled(let wakeUps) = report { wakeUps } else { [] }
+    static func settled(_ reports: [GatewayReport]) -> [WakeUpResult] {
+        reports.flatMap { report -> [WakeUpResult] in
+            if case .completed(let wakeUps) = report { wakeUps } else { [] }
         }
     }
 
     /// Waits until so many are settled, or the gateway has failed.
-    func settled(_ count: Int) async throws -> [SettledWakeUp] {
+    func settled(_ count: Int) async throws -> [WakeUpResult] {
         try await reports.first { reports in
             let settled = Self.settled(reports)
             return settled.count >= count || Self.failure(reports) != nil ? settled : nil

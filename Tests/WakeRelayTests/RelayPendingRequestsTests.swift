@@ -22,8 +22,8 @@ struct RelayPendingRequestsTests {
         let others = (0..<2).map { pending.assign($0, of: second, to: 1) }
         #expect(Set(references + others).count == 1_002)
         pending.settle([
-            SettledWakeUp(reference: others[1], delivery: .gone),
-            SettledWakeUp(reference: references[999], delivery: .accepted),
+            WakeUpResult(reference: others[1], delivery: .gone),
+            WakeUpResult(reference: references[999], delivery: .accepted),
         ])
         let outputs = pending.takeOutput()
         #expect(outputs.map(\.request) == [first, second])
@@ -38,11 +38,11 @@ struct RelayPendingRequestsTests {
         let request = pending.open(wakes: 2, due: 10)
         let reference = pending.assign(0, of: request, to: 1)
         let other = pending.assign(1, of: request, to: 1)
-        let settled = SettledWakeUp(reference: reference, delivery: .accepted)
+        let settled = WakeUpResult(reference: reference, delivery: .accepted)
         pending.settle([settled, settled])
         #expect(pending.takeOutput().map(text) == [[#"{"wake":0,"delivery":"accepted"}"#]])
         pending.close(request)
-        pending.settle([SettledWakeUp(reference: other, delivery: .gone)])
+        pending.settle([WakeUpResult(reference: other, delivery: .gone)])
         #expect(pending.isEmpty && pending.takeOutput().isEmpty)
     }
 
@@ -55,7 +55,7 @@ struct RelayPendingRequestsTests {
         pending.withhold(1, of: request, .fcm, RelayLine.stopped(.fcm, .serviceOff).text)
         pending.stop(1, .apns, Self.stop)
         pending.stop(1, .apns, Self.stop)
-        pending.settle([SettledWakeUp(reference: left, delivery: .accepted)])
+        pending.settle([WakeUpResult(reference: left, delivery: .accepted)])
         let output = pending.takeOutput()[0]
         #expect(
             text(output) == [
@@ -95,7 +95,7 @@ struct RelayPendingRequestsTests {
                 case 3..<8:
                     out.shuffle(using: &random)
                     let some = out.suffix(15).map {
-                        SettledWakeUp(reference: $0, delivery: .accepted)
+                        WakeUpResult(reference: $0, delivery: .accepted)
                     }
                     out.removeLast(some.count)
                     pending.settle(some)

@@ -1,6 +1,5 @@
 // The parts of Linux that Swift's Glibc module lacks: epoll, eventfd, and socket calls whose flags
-// it does not import. Calls return a result of 0 or more, or minus the error number, so that no
-// caller reads errno.
+// it does not import. Calls return a result of 0 or more, or minus the error number.
 #pragma once
 
 #include <stdbool.h>
@@ -17,20 +16,15 @@ struct linux_event {
     uint32_t bits;
 };
 
-/// The far end of an accepted connection: family 4 or 6 with its address in network order, or 0
-/// (Unix socket).
+/// An accepted connection's peer: family 4 or 6, address in network order; 0 for a Unix socket.
 struct linux_peer {
     uint8_t family;
     uint8_t address[16];
 };
 
 enum linux_bits {
-    linux_in = 0x001,
-    linux_out = 0x004,
-    linux_error = 0x008,
-    linux_hangup = 0x010,
-    linux_read_hangup = 0x2000,
-    linux_edge = 1u << 31,
+    linux_in = 0x001, linux_out = 0x004, linux_error = 0x008, linux_hangup = 0x010,
+    linux_read_hangup = 0x2000, linux_edge = 1u << 31,
 };
 
 int linux_epoll_create(void);
@@ -43,8 +37,7 @@ int linux_eventfd_create(void);
 /// Adds one to the counter; a counter that is already full is as good.
 void linux_eventfd_signal(int eventfd);
 
-/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host. `backlog`
-/// waiting connections.
+/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host.
 int linux_listen_tcp(const char *host, uint16_t port, int backlog);
 /// The port a TCP socket is bound to; 0 for another family.
 int linux_bound_port(int descriptor);

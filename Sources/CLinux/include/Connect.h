@@ -1,4 +1,5 @@
-// The near side of a TCP connection: names to addresses, and connecting without waiting.
+// Connecting: names to addresses, TCP with and without waiting, Unix sockets by name (a path, or an
+// abstract name that begins with a zero byte, unix(7)).
 #pragma once
 
 #include <stddef.h>
@@ -19,7 +20,9 @@ int linux_connect_begin(const struct linux_address *address);
 /// Once the socket is writable: 0 when it is connected, or minus the error number.
 int linux_connect_result(int descriptor);
 
-/// A close-on-exec stream socket connected to a Unix socket, or minus the error number. Waits at
-/// most `milliseconds` for room in the listener's backlog. A name that begins with a zero byte is
-/// an abstract one (unix(7)).
+/// A blocking, close-on-exec stream socket that is connected, or minus the error number. Connecting
+/// and each later call wait for at most `milliseconds`.
+int linux_connect_tcp(const char *host, uint16_t port, uint32_t milliseconds);
 int linux_connect_unix(const uint8_t *name, size_t count, uint32_t milliseconds);
+/// Sends one datagram to a Unix socket, if anybody receives there.
+void linux_send_datagram(const uint8_t *name, size_t count, const void *bytes, size_t size);

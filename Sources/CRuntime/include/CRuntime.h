@@ -5,12 +5,15 @@
 //   Crypto.h / Crypto.c   libcrypto.so.3   (Debian package libssl3)
 //   SSL.h / SSL.c         libssl.so.3 and libcrypto.so.3   (Debian package libssl3)
 //
-// `Library.h` holds what every one of them needs: find a library, look its functions up, and say
-// exactly what was wrong if that failed. `Resolver.h` is about the C library itself.
+// `Library.h` names what can go wrong with each.
 #pragma once
 
 #include "Crypto.h"
 #include "Curl.h"
 #include "Library.h"
-#include "Resolver.h"
 #include "SSL.h"
+
+/// From now on getaddrinfo(3) on the calling thread takes every name as it is: no search domain of
+/// resolv.conf(5) is appended to it. The hosts file still counts, which it would not for a name
+/// with a dot at its end.
+void crt_resolve_whole_names(void);

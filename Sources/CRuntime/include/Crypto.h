@@ -1,7 +1,6 @@
 // The few functions of libcrypto that sign and verify with SHA-256 and either ECDSA on P-256 (ES256
 // of RFC 7518 §3.4) or RSA with PKCS #1 padding (RS256, §3.3), declared here so that no -dev
-// package is needed. Names are those of OpenSSL 3's documented ABI (soname 3); see the man page of
-// each.
+// package is needed. Names are those of OpenSSL 3's documented ABI (soname 3); see their man pages.
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +13,7 @@
 
 typedef struct crt_crypto_table crt_crypto_table;
 
-/// A loaded libcrypto. The table behind it is written once before it is handed out and lives as
-/// long as the process, hence it may be shared between threads.
+/// A loaded libcrypto, for all threads: the table never changes and lives as long as the process.
 typedef struct __attribute__((swift_attr("@Sendable"))) crt_crypto {
     const crt_crypto_table *_Nullable table;
 } crt_crypto;
@@ -45,16 +43,12 @@ enum { CRT_SIGNATURE_BYTES = 1024 };
 /// Loads libcrypto once per `name` and process, from any thread. NULL: `libcrypto.so.3`.
 crt_status crt_crypto_load(const char *_Nullable name, crt_crypto *_Nonnull crypto);
 
-/// Reads an unencrypted PEM private key (PKCS #8, RFC 5208). Never asks for a password.
-crt_key_status crt_crypto_private_key(
-    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count,
+/// Reads an unencrypted PEM private key (PKCS #8, RFC 5208) or a PEM public key
+/// (SubjectPublicKeyInfo, RFC 5280 §4.1). Never asks for a password.
+crt_key_status crt_crypto_read_key(
+    crt_crypto crypto, crt_key_kind kind, bool is_private, const uint8_t *pem, size_t count,
     void *_Nullable *_Nonnull key);
-/// Reads a PEM public key (SubjectPublicKeyInfo, RFC 5280 §4.1).
-crt_key_status crt_crypto_public_key(
-    crt_crypto crypto, crt_key_kind kind, const uint8_t *pem, size_t count,
-    void *_Nullable *_Nonnull key);
-/// A point of P-256 uncompressed (SEC 1 §2.3.3), and the room a private key takes as PEM: those of
-/// P-256 have 241 bytes.
+/// An uncompressed point of P-256 (SEC 1 §2.3.3), and room for its private key as PEM (241 bytes).
 enum { CRT_POINT_BYTES = 65, CRT_PEM_BYTES = 1024 };
 
 /// The public half of a P-256 key, either half, into `point`, which holds CRT_POINT_BYTES.

@@ -27,8 +27,7 @@ enum crt_ssl_result {
 /// Every function of the two libraries that is used; opaque.
 typedef struct crt_ssl_table crt_ssl_table;
 
-/// A loaded libssl with its libcrypto. The table behind it is written once before it is handed out
-/// and lives as long as the process, hence it may be shared between threads.
+/// Loaded libssl and libcrypto, for all threads: the table never changes and is never freed.
 typedef struct __attribute__((swift_attr("@Sendable"))) crt_ssl {
     const crt_ssl_table *_Nullable table;
 } crt_ssl;
@@ -37,8 +36,7 @@ typedef struct __attribute__((swift_attr("@Sendable"))) crt_ssl {
 /// libssl.so.3 and is tried each time.
 crt_status crt_ssl_load(const char *_Nullable name, crt_ssl *_Nonnull ssl);
 
-/// SSL_CTX_new(3) for TLS 1.2 and newer, with partial writes and without renegotiation. NULL when
-/// out of memory.
+/// SSL_CTX_new(3) for TLS 1.2 and newer, without renegotiation. NULL when out of memory.
 void *_Nullable crt_ssl_context_new(crt_ssl ssl, bool is_server);
 void crt_ssl_context_free(crt_ssl ssl, void *context);
 /// Trusts the authorities of `file` (PEM), or the system's when NULL, and demands a valid

@@ -27,8 +27,8 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
 
     /// The token as text: hexadecimal for Apple, as it is for Google, an https URL for Web Push.
     public init(_ service: Service, text: [UInt8]) throws(Fault) {
-        let word = Array(service.rawValue.utf8)
-        guard let kind = PushService(word: word.span) else { throw .malformed }
+        let name = Array(service.rawValue.utf8)
+        guard let kind = PushService(name: name.span) else { throw .malformed }
         do {
             wire = try PushToken(service: kind, text: text.span)
         } catch {

@@ -11,8 +11,7 @@ package enum Completion: Sendable {
     /// One of the names that exist at this moment.
     case names(@Sendable () async -> [String])
 
-    /// The completion that the name of a value in the help implies: `FILE`, `DIR`, or words like
-    /// `stream|poll`.
+    /// The completion that a value's name in the help implies: `FILE`, `DIR`, or `stream|poll`.
     init(valueName: String) {
         let names = valueName.split(separator: "|").map(String.init)
         if names.contains(where: { ["FILE", "PATH", "CMD"].contains($0) }) {
@@ -29,9 +28,9 @@ package enum Completion: Sendable {
 
 /// The hidden verb of completion scripts: offers words for the end of an unfinished command line.
 ///
-/// The answer is lines: the kind (`nothing`, `files`, `directories`, `commands`, `options` or
-/// `values`), the part of the last word that stays (`--name=`, often empty), then one line for each
-/// offer, with a tab before its help if it has one. Shells filter the offers themselves.
+/// The answer is lines: the kind (`nothing`, `files`, `directories`, `commands`, `options`,
+/// `values`), the part of the last word that stays (`--name=`, often empty), then the offers, each
+/// with a tab before its help if it has one. Shells filter them themselves.
 struct CompletionQuery {
     /// The first word of the command line of a query.
     static let verb = "__complete"
@@ -53,8 +52,7 @@ struct CompletionQuery {
     private var operands = 0
     private var wordCount = 0
 
-    /// - Parameter words: of the command line without the program's name; the last one is
-    ///   unfinished.
+    /// - Parameter words: without the program's name; the last one is unfinished.
     static func answer(_ words: [String], _ commands: [Command]) async -> String {
         var query = CompletionQuery(commands: commands)
         for word in words.dropLast() { query.read(word) }

@@ -1,13 +1,12 @@
 import WakeSystem
 
-/// The completion scripts: each hands the words before the cursor to the program's hidden verb and
-/// offers what it answers (see `CompletionQuery`).
+/// The completion scripts: each offers what the program's hidden verb answers (`CompletionQuery`).
 package enum Shell: String, Sendable, CaseIterable {
     case bash, zsh, fish
 
     /// - Parameter program: letters, digits, hyphens: it is part of shell code.
     package func completions(of program: String) -> String {
-        precondition(program.utf8.allSatisfy { $0 == 0x2D || $0.isASCIILetterOrDigit })
+        precondition(program.utf8.allSatisfy { $0 == 0x2D || $0.isAlphanumeric })
         let function = "_" + program.replacing("-", with: "_")
         let query = "\(program) \(CompletionQuery.verb)"
         return switch self {
@@ -120,11 +119,5 @@ package enum Shell: String, Sendable, CaseIterable {
         complete -c \(program) -f -a '(\(function))'
 
         """
-    }
-}
-
-extension UInt8 {
-    fileprivate var isASCIILetterOrDigit: Bool {
-        isDigit || (0x61...0x7A).contains(lowercased)
     }
 }

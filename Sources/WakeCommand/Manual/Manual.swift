@@ -1,16 +1,5 @@
 /// The parts of a manual page that are not made from the table of commands.
 package struct Manual: Sendable {
-    /// A heading and the text under it.
-    package struct Section: Sendable {
-        let title: String
-        let parts: [Part]
-
-        package init(_ title: String, _ parts: [Part]) {
-            self.title = title
-            self.parts = parts
-        }
-    }
-
     /// Words between backticks are set in bold.
     package enum Part: Sendable {
         case text(String)
@@ -28,14 +17,14 @@ package struct Manual: Sendable {
     let description: [Part]
     /// The exit statuses that this program knows.
     let statuses: [ExitStatus]
-    /// After EXIT STATUS.
-    let sections: [Section]
+    /// Headings and the text under them, after EXIT STATUS.
+    let sections: KeyValuePairs<String, [Part]>
     /// Other pages, such as `systemd.service(5)`.
     let seeAlso: [String]
 
     package init(
         section: Int = 1, date: String = "1970-01-01", description: [Part] = [],
-        statuses: [ExitStatus] = ExitStatus.allCases, sections: [Section] = [],
+        statuses: [ExitStatus] = ExitStatus.allCases, sections: KeyValuePairs<String, [Part]> = [:],
         seeAlso: [String] = []
     ) {
         self.section = section
@@ -73,9 +62,9 @@ extension CommandTable {
         for status in manual.statuses {
             page.entry(Roff.bold("\(status.rawValue)"), status.meaning)
         }
-        for section in manual.sections {
-            page.macro("SH", section.title)
-            set(section.parts, in: &page)
+        for (title, parts) in manual.sections {
+            page.macro("SH", title)
+            set(parts, in: &page)
         }
         page.macro("SH", "EXAMPLES")
         page.fill("First steps:")
@@ -102,9 +91,7 @@ extension CommandTable {
         page.fill(marked: synopsis(of: command))
         page.macro("PP")
         page.fill(Self.sentence(command.summary))
-        for operand in command.operands {
-            page.entry(Roff.italic(operand.name), operand.help)
-        }
+        for operand in command.operands { page.entry(Roff.italic(operand.name), operand.help) }
         for option in command.options where !isCommon(option) {
             page.entry(Self.term(of: option), option.help)
         }

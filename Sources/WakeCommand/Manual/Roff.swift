@@ -21,14 +21,10 @@ struct Roff {
         text += "\n"
     }
 
-    mutating func comment(_ words: String) {
-        text += ".\\\" \(words)\n"
-    }
+    mutating func comment(_ words: String) { text += ".\\\" \(words)\n" }
 
     /// Words to be filled; those between backticks in bold.
-    mutating func fill(_ words: String) {
-        fill(marked: Self.marked(words))
-    }
+    mutating func fill(_ words: String) { fill(marked: Self.marked(words)) }
 
     /// Words that are escaped already, set in lines of bounded length.
     mutating func fill(marked words: String) {
@@ -67,24 +63,18 @@ struct Roff {
 
     /// roff(7), "Escape sequences": a plain hyphen, quote or accent may be set as another sign.
     static func escaped(_ words: String) -> String {
-        var text = ""
-        for scalar in words.unicodeScalars {
-            switch scalar {
-            case "\\": text += "\\e"
-            case "-": text += "\\-"
-            case "'": text += "\\(aq"
-            case "`": text += "\\(ga"
-            case "^": text += "\\(ha"
-            case "~": text += "\\(ti"
-            case "\"": text += "\\(dq"
-            case _ where scalar.isASCII: text.unicodeScalars.append(scalar)
-            default:
-                let code = String(scalar.value, radix: 16, uppercase: true)
-                text += "\\[u" + String(repeating: "0", count: max(0, 4 - code.count)) + code + "]"
-            }
-        }
-        return text
+        words.unicodeScalars.map { scalar in
+            if let escape = escapes[scalar] { return escape }
+            if scalar.isASCII { return String(scalar) }
+            let code = String(scalar.value, radix: 16, uppercase: true)
+            return "\\[u" + String(repeating: "0", count: max(0, 4 - code.count)) + code + "]"
+        }.joined()
     }
+
+    private static let escapes: [Unicode.Scalar: String] = [
+        "\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti",
+        "\"": "\\(dq",
+    ]
 
     /// Escaped, with what stands between backticks in bold. A single backtick is one.
     static func marked(_ words: String) -> String {

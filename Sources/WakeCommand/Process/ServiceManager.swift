@@ -4,14 +4,14 @@ private import Glibc
 
 /// Notifications to the service manager (sd_notify(3)); without one they do nothing.
 package enum ServiceManager {
-    /// The program has started.
-    package static func notifyReady() { notify("READY=1") }
+    package enum State: String {
+        case ready = "READY=1"
+        case stopping = "STOPPING=1"
+        /// The program works; see `watchdog`.
+        case alive = "WATCHDOG=1"
+    }
 
-    /// The program is stopping.
-    package static func notifyStopping() { notify("STOPPING=1") }
-
-    /// The program works; see `watchdog`.
-    package static func notifyAlive() { notify("WATCHDOG=1") }
+    package static func notify(_ state: State) { notify(state.rawValue) }
 
     /// One line for people, visible to everyone who may query the manager.
     package static func notify(status: String) {
@@ -19,55 +19,26 @@ package enum ServiceManager {
         notify("STATUS=\(status)")
     }
 
-    /// The interval of `notifyAlive`: half of the time after which the manager restarts the program
+    /// The interval of `alive`: half of the time after which the manager restarts the program
     /// (sd_watchdog_enabled(3)). nil when it does not watch this process.
     package static var watchdog: Duration? {
-        watchdog(time: value("WATCHDOG_USEC"), process: value("WATCHDOG_PID"), here: "\(getpid())")
-    }
-
-    static func watchdog(time: String?, process: String?, here: String) -> Duration? {
-        guard let time, let microseconds = Int64(time), microseconds > 1 else { return nil }
-        guard process == nil || process == here else { return nil }
-        return .microseconds(microseconds / 2)
+        let time = Environment.value("WATCHDOG_USEC").flatMap { Int64($0) }
+        guard let time, time > 1 else { return nil }
+        let process = Environment.value("WATCHDOG_PID")
+        guard process == nil || process == "\(getpid())" else { return nil }
+        return .microseconds(time / 2)
     }
 
     /// Variables for this program alone: child processes must not inherit them.
     package static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    private static func value(_ name: String) -> String? {
-        guard let value = unsafe getenv(name) else { return nil }
-        return unsafe String(cString: value)
-    }
-
     private static func notify(_ state: String) {
-        guard let name = value("NOTIFY_SOCKET") else { return }
-        var path = Array(name.utf8)
+        guard let socket = Environment.value("NOTIFY_SOCKET") else { return }
+        var name = Array(socket.utf8)
         // A leading @ stands for the abstract namespace, whose names begin with a zero byte.
-        if path.first == UInt8(ascii: "@") { path[0] = 0 }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { buffer in
-            guard path.count < buffer.count else { return false }
-            unsafe buffer.copyBytes(from: path)
-            return true
-        }
-        guard fits else { return }
-        // Not for a child that is started at this moment.
-        let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(AF_UNIX, kind, 0)
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        let size = MemoryLayout<sa_family_t>.size + path.count
+        if name.first == UInt8(ascii: "@") { name[0] = 0 }
         let bytes = Array(state.utf8)
-        unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                _ = unsafe bytes.withUnsafeBytes { buffer in
-                    unsafe sendto(
-                        descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL),
-                        address, socklen_t(size))
-                }
-            }
-        }
+        unsafe linux_send_datagram(name, name.count, bytes, bytes.count)
     }
 }
 

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A program that is run without a shell, with bytes on its standard input and a time limit.
+/// A program run without a shell, with bytes on its standard input and a time limit.
 package struct Subprocess: Sendable {
     /// The destination of its standard output.
     package enum Output: Sendable {
@@ -31,8 +31,8 @@ package struct Subprocess: Sendable {
         self.input = input
     }
 
-    /// - Returns: whether it exited with status 0 in time. It is killed with all it started when
-    ///   the time is over or the task is cancelled.
+    /// - Returns: whether it exited with status 0 in time. After that, or when the task is
+    ///   cancelled, it is killed with all it started.
     package func run(for time: Duration) async -> Bool {
         guard let child = spawn() else { return false }
         return await withTaskGroup(of: Bool.self) { group in
@@ -61,9 +61,7 @@ package struct Subprocess: Sendable {
         defer { for end in ends { close(end) } }
         // Before the child exists: the other end is still open.
         let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
-        unsafe input.withUnsafeBytes {
-            _ = unsafe send(ends[1], $0.baseAddress, $0.count, flags)
-        }
+        unsafe input.withUnsafeBytes { _ = unsafe send(ends[1], $0.baseAddress, $0.count, flags) }
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -131,9 +129,7 @@ private final class Child: Sendable {
     /// While it may be signalled: after it is reaped its number may belong to another process.
     private let isThere = Mutex(true)
 
-    init(_ process: pid_t) {
-        self.process = process
-    }
+    init(_ process: pid_t) { self.process = process }
 
     /// Waits on a thread of its own, never on the cooperative pool.
     func exited() async -> Bool {

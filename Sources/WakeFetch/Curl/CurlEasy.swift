@@ -10,7 +10,7 @@ final class CurlEasy {
     private var lines: OpaquePointer?
     private var body: UnsafeMutableRawBufferPointer?
     private var target: OpaquePointer?
-    private var onlyAddress: UnsafeMutablePointer<crt_curl_door>?
+    private var onlyAddress: UnsafeMutablePointer<crt_curl_address>?
     /// libcurl's code for the first option it refused.
     private(set) var status: Int32 = 0
 
@@ -40,7 +40,7 @@ final class CurlEasy {
 
     /// See ``StallDetector``.
     func readAgain() {
-        unsafe crt_curl_easy_nudge(curl.library, handle)
+        unsafe crt_curl_easy_read_again(curl.library, handle)
     }
 
     // MARK: Options
@@ -111,22 +111,22 @@ final class CurlEasy {
             unsafe target = unsafe crt_curl_list_append(curl.library, target, $0)
             if unsafe target == nil { check(Int32(CURLE_OUT_OF_MEMORY)) }
         }
-        check(unsafe crt_curl_easy_set_target(curl.library, handle, target))
+        check(unsafe crt_curl_easy_set_list(curl.library, handle, CURLOPT_CONNECT_TO, target))
     }
 
     /// Refuses to open a socket for any other address.
     func allow(only address: IPAddress, port: UInt16) {
-        var allowed = crt_curl_door()
+        var allowed = crt_curl_address()
         unsafe withUnsafeMutableBytes(of: &allowed.address) {
             unsafe $0.copyBytes(from: address.bytes)
         }
         allowed.length = UInt8(address.bytes.count)
         allowed.port = port
-        let pointer = UnsafeMutablePointer<crt_curl_door>.allocate(capacity: 1)
+        let pointer = UnsafeMutablePointer<crt_curl_address>.allocate(capacity: 1)
         unsafe pointer.initialize(to: allowed)
         unsafe onlyAddress?.deallocate()
         unsafe onlyAddress = unsafe pointer
-        check(unsafe crt_curl_easy_set_door(curl.library, handle, pointer))
+        check(unsafe crt_curl_easy_set_address(curl.library, handle, pointer))
     }
 
     /// Adds a line, which ends with a zero byte, to the request head; `useLines` sends them.
@@ -141,7 +141,7 @@ final class CurlEasy {
     }
 
     func useLines() {
-        check(unsafe crt_curl_easy_set_fields(curl.library, handle, lines))
+        check(unsafe crt_curl_easy_set_list(curl.library, handle, CURLOPT_HTTPHEADER, lines))
     }
 
     /// Sends `bytes` from a copy that is wiped after the transfer.

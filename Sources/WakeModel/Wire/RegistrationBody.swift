@@ -13,7 +13,7 @@ package enum RegistrationBody {
                     switch Member(name.span) {
                     case .service:
                         let word = try scanner.string()
-                        service = PushService(word: word.span)
+                        service = PushService(name: word.span)
                     case let member? where secret == nil:
                         var text = try scanner.string()
                         secret = (member, SecretBytes(text))
@@ -36,7 +36,7 @@ package enum RegistrationBody {
     package static func encode(_ token: PushToken) -> [UInt8] {
         var body = JSONText()
         body.beginObject()
-        body.member("service", string: token.service.word)
+        body.member("service", string: token.service.name)
         token.text().withSpan { body.member(token.service.member, string: $0) }
         body.endObject()
         body.pad(to: Limits.paddedBodyBytes)

@@ -39,7 +39,7 @@ package struct RegistrationResponse: Sendable, Equatable {
             text.member("sealed", string: Hex.encode(stored.sealed.span).span)
             text.endObject()
             text.beginObject("decoded")
-            text.member("service", string: stored.token.service.word)
+            text.member("service", string: stored.token.service.name)
             stored.token.text().withSpan { text.member(stored.token.service.member, string: $0) }
             text.endObject()
         }
@@ -65,7 +65,7 @@ package struct RegistrationResponse: Sendable, Equatable {
                 answer["generation"].text == $0.word.description
             }), let id = Hex.decode(Array(columns["id"].text.utf8).span),
             let sealed = Hex.decode(Array(columns["sealed"].text.utf8).span),
-            let service = PushService(word: Array(decoded["service"].text.utf8).span),
+            let service = PushService(name: Array(decoded["service"].text.utf8).span),
             case .string(let text) = decoded[service.member.description]
         else { throw .missingMember }
         let token = try mapError({ _ in JSONError.malformed }) { () throws(PushTokenError) in

@@ -2,7 +2,6 @@ package import WakeModel
 
 /// The section `[apns]` of the configuration: absent, there is no such gateway.
 package struct APNsConfiguration: Sendable, Equatable {
-    /// The `.p8` file.
     package var key: String
     package var keyID: String
     package var teamID: String
@@ -16,7 +15,7 @@ package struct APNsConfiguration: Sendable, Equatable {
         self.topic = topic
     }
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
+    /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] =
         [
             ("key", "the path of the .p8 file"),

@@ -10,7 +10,7 @@ package struct APNsCredentials: Sendable, Redacted {
     package let topic: String
     package let key: P256Key
 
-    /// - Throws: the first name that is not of the form Apple gives.
+    /// Throws for the first name that is not of the form Apple gives.
     package init(
         teamID: String, keyID: String, topic: String, key: P256Key
     ) throws(APNsCredentialError) {
@@ -31,9 +31,7 @@ package struct APNsCredentials: Sendable, Redacted {
             keyFile, limit: Self.keyFileLimit, APNsCredentialError.keyFile,
             notPrivate: .keyFileNotPrivate)
         defer { pem.wipe() }
-        let key = try mapError(APNsCredentialError.key) { () throws(SigningError) in
-            try P256Key(.privateKey, pem: pem.span)
-        }
+        let key = try mapError(APNsCredentialError.key, try P256Key(.privateKey, pem: pem.span))
         try self.init(teamID: teamID, keyID: keyID, topic: topic, key: key)
     }
 
@@ -51,7 +49,6 @@ package struct APNsCredentials: Sendable, Redacted {
     }
 }
 
-/// The reason why the credentials in the configuration cannot be used.
 package enum APNsCredentialError: Error, Equatable, Sendable {
     case teamID, keyID, topic
     case keyFile(FileError)
@@ -72,9 +69,7 @@ package enum APNsCredentialError: Error, Equatable, Sendable {
         case .keyFile(let error):
             "[apns] key: cannot read the file: \(error.reason)\n"
                 + "hint: name the .p8 file as downloaded, owned by the user of this service"
-        case .keyFileNotPrivate:
-            "[apns] key: the file can be read by others, or is not this user's\n"
-                + "hint: chown it to the user of this service and chmod 600 it"
+        case .keyFileNotPrivate: "[apns] key: " + Files.notPrivateMessage
         case .key(let error): "[apns] key: \(error.message)"
         }
     }

@@ -37,7 +37,7 @@ package enum APNsResponses {
         ],
         misconfiguration: { .apns($0) }, unknown: { .requestRefused(status: $0) })
 
-    /// - Parameter body: the first bytes of the answer's body; only refusals need one.
+    /// - Parameter body: the first bytes of the body of a refusal.
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         table.verdict(status: status, reason: status == 200 ? nil : APNsReason(body: body))
     }
@@ -63,7 +63,7 @@ package enum APNsReason: String, Sendable, Hashable, CaseIterable {
     case topicDisallowed = "TopicDisallowed"
     case unregistered = "Unregistered"
 
-    /// Longest body that is read, bytes: APNs sends about a hundred.
+    /// Bytes of a body at most: APNs sends about a hundred.
     package static let bodyLimit = 4096
 
     /// The reason in the body of an answer, or of a GOAWAY frame: `{"reason":"Unregistered",
@@ -73,7 +73,7 @@ package enum APNsReason: String, Sendable, Hashable, CaseIterable {
         var reason: APNsReason?
         let isRead: Void? = try? JSONScanner.readObject(body.array, depthLimit: 1) {
             scanner, name throws(JSONError) in
-            // Text or a whole number; nothing else is of APNs.
+            // APNs sends text and whole numbers only.
             switch try scanner.value() {
             case .string(let text) where name.span.equals("reason"):
                 reason = APNsReason(rawValue: String(decoding: text, as: UTF8.self))
@@ -86,7 +86,7 @@ package enum APNsReason: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// A fault of an APNs gateway with which no wake-up of it can work.
+/// A fault of the APNs gateway that every wake-up meets.
 package enum APNsFault: Sendable, Hashable {
     case keyRefused, tokenNotSeen, clockWrong, forbidden, keyOfOtherEnvironment, topicMalformed
     case topicOfOthers, tokensOfOtherEnvironment, tokensOfOtherTopic

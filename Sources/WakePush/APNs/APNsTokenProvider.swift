@@ -26,7 +26,6 @@ package final class APNsTokenProvider: TokenProvider {
         state = Mutex(State(policy: ProviderTokenPolicy(reuse: reuse, kept: kept)))
     }
 
-    /// The credential to send with: minting is quick, only time is waited for.
     package func credential(
         at now: ClockReading, whenChanged: @escaping @Sendable () -> Void = {}
     ) throws(GatewayFailure) -> Credential {
@@ -36,9 +35,8 @@ package final class APNsTokenProvider: TokenProvider {
             case .wait(let seconds): return .wait(seconds: seconds)
             case .use(let known): token = known
             case .mint:
-                token = try mapError({ GatewayFailure.misconfigured(.providerToken($0)) }) {
-                    () throws(ProviderTokenError) in try mint(now)
-                }
+                token = try mapError(
+                    { GatewayFailure.misconfigured(.providerToken($0)) }, try mint(now))
                 state.policy.minted(token)
             }
             let serial = state.current.use(token, uptime: now.uptime)
@@ -46,14 +44,14 @@ package final class APNsTokenProvider: TokenProvider {
         }
     }
 
-    /// Makes a token and keeps it before it is used: what was never sent, a crash may lose.
+    /// Makes a token and keeps it before it is used.
     private func mint(_ now: ClockReading) throws(ProviderTokenError) -> ProviderToken {
         guard let token = ProviderToken(mintedBy: credentials, at: now) else { throw .cannotSign }
         try file.write(token)
         return token
     }
 
-    /// - Throws: when a token was refused that had just been made.
+    /// Throws when a token was refused that had just been made.
     func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure) {
         try state.withLock { state throws(GatewayFailure) in
             guard let token = state.current.token else { return }
@@ -65,14 +63,12 @@ package final class APNsTokenProvider: TokenProvider {
     }
 }
 
-/// The rules for using, replacing and waiting for a provider token: a value that takes the time.
-/// Apple: one new token in 20 minutes at most (TooManyProviderTokenUpdates), none older than an
-/// hour (ExpiredProviderToken).
+/// The rules for using and replacing a provider token, as a value. Apple: one new token in 20
+/// minutes at most (TooManyProviderTokenUpdates), none older than an hour (ExpiredProviderToken).
 package struct ProviderTokenPolicy: Sendable {
     package enum Decision: Sendable, Equatable {
         case use(ProviderToken)
         case mint
-        /// Nothing may be sent for this time; then ask again.
         case wait(seconds: Int)
     }
 
@@ -84,13 +80,12 @@ package struct ProviderTokenPolicy: Sendable {
     package static let usual = 50 * 60
 
     private let reuse: Int
-    /// The token made last, usable or not: the time of the next one is counted from it.
+    /// The token made last, usable or not: the time until the next one counts from it.
     private var last: ProviderToken?
-    /// The push service has called `last` expired.
     private var isRefused = false
     /// `last` was made because the one before was called expired.
     private var isReplacement = false
-    /// The push service asked for a pause: from when, in uptime.
+    /// The begin of a pause that the push service asked for, in uptime.
     private var pausedAt: Int?
 
     /// - Parameter kept: the token of an earlier run. `reuse`: seconds, 20 to 59 minutes.
@@ -107,13 +102,12 @@ package struct ProviderTokenPolicy: Sendable {
             self.pausedAt = nil
         }
         guard let last else { return .mint }
-        // An age that is not known is no age to use a token at.
+        // A token of unknown age is not used.
         if !isRefused, let age = now.seconds(since: last.minted), age < reuse { return .use(last) }
         let known = now.atLeast(since: last.minted)
         return known >= Self.shortest ? .mint : .wait(seconds: Self.shortest - known)
     }
 
-    /// Records that a token was made and kept, as decided.
     package mutating func minted(_ token: ProviderToken) {
         isReplacement = isRefused
         isRefused = false
@@ -125,7 +119,7 @@ package struct ProviderTokenPolicy: Sendable {
     package mutating func expired(
         _ token: ProviderToken, at now: ClockReading
     ) throws(GatewayFailure) {
-        // Answers to the token before the last are late, and settled already.
+        // Answers to the token before the last are late.
         guard token == last, !isRefused else { return }
         let age = now.seconds(since: token.minted) ?? Self.longest
         if isReplacement || age < Self.shortest { throw .misconfigured(.apns(.clockWrong)) }
@@ -158,7 +152,7 @@ package struct ProviderToken: Sendable, Equatable, Redacted {
         minted = now
     }
 
-    /// Takes up a token that was kept; nil unless it is one these credentials would make.
+    /// A kept token; nil unless these credentials would make the same.
     init?(text: Span<UInt8>, minted: ClockReading, credentials: APNsCredentials) {
         var expected = Self.signedPart(credentials, issuedAt: minted.wall)
         defer { expected.wipe() }
@@ -174,7 +168,6 @@ package struct ProviderToken: Sendable, Equatable, Redacted {
         self.minted = minted
     }
 
-    /// All names in it are letters, digits and full stops: nothing needs an escape.
     private static func signedPart(_ credentials: APNsCredentials, issuedAt: Int) -> [UInt8] {
         JSONWebToken.signedPart {
             $0.member("alg", string: "ES256" as StaticString)
@@ -192,8 +185,8 @@ package struct ProviderTokenFile: Sendable {
 
     package init(path: String) { file = StateFile(path, protection: .secrecy) }
 
-    /// The kept token; nil when there is none, or none of these credentials. Throws for a file that
-    /// cannot be read: minting then could be once too often.
+    /// The kept token, if it is one of these credentials. Throws for a file that cannot be read:
+    /// minting then could be once too often.
     func read(_ credentials: APNsCredentials) throws(ProviderTokenError) -> ProviderToken? {
         do throws(StateFileError) {
             guard let record = try file.readIfPresent() else { return nil }
@@ -201,13 +194,12 @@ package struct ProviderTokenFile: Sendable {
                 ProviderToken(text: $0, minted: record.minted, credentials: credentials)
             }
         } catch {
-            // Damaged, or with wider permissions than ours: as good as none.
+            // A damaged file, or one with wider permissions, is as good as none.
             guard case .file(let error) = error.fault, error.number != EPERM else { return nil }
             throw .file(error)
         }
     }
 
-    /// Keeps a token; only then may it be used.
     func write(_ token: ProviderToken) throws(ProviderTokenError) {
         do throws(StateFileError) {
             try file.write(Record(text: token.text, minted: token.minted))
@@ -249,7 +241,6 @@ package struct ProviderTokenFile: Sendable {
 
 /// The reason why there is no provider token.
 package enum ProviderTokenError: Error, Hashable, Sendable {
-    /// The file it is kept in cannot be read or written.
     case file(FileError)
     case cannotSign
 

@@ -1,6 +1,5 @@
-/// A circuit breaker: after `threshold` failures in a row it opens for a pause that grows with
-/// every further failure, lets `probes` attempts through after each pause, and closes on the first
-/// success. A value that takes the time.
+/// A circuit breaker as a value: `threshold` failures in a row open it for a pause, longer with
+/// every further failure; after each pause `probes` attempts may pass; a success closes it.
 package struct CircuitBreaker: Sendable, Equatable {
     /// The parameters of a breaker; times in milliseconds.
     package struct Policy: Sendable, Equatable {
@@ -19,19 +18,16 @@ package struct CircuitBreaker: Sendable, Equatable {
     }
 
     package let policy: Policy
-    /// Pauses since the last success.
     package private(set) var pauseCount = 0
     private var failuresInRow = 0
     private var openUntil: UInt64 = 0
-    /// When the first failure since the last success was counted.
     private var firstFailure: UInt64?
 
     package init(_ policy: Policy) { self.policy = policy }
 
     package mutating func succeed() { self = CircuitBreaker(policy) }
 
-    /// - Parameter random: in [0, 1).
-    /// - Returns: true when this failure opened the breaker.
+    /// True when this failure opened the breaker. `random` is in [0, 1).
     @discardableResult package mutating func fail(now: UInt64, random: Double) -> Bool {
         if firstFailure == nil { firstFailure = now }
         // What was in flight when the pause began adds nothing to it.
@@ -43,7 +39,7 @@ package struct CircuitBreaker: Sendable, Equatable {
         return true
     }
 
-    /// Opens the breaker for the next pause, whatever was counted.
+    /// Opens the breaker for the next pause, without regard to the count.
     package mutating func open(now: UInt64, random: Double) {
         if firstFailure == nil { firstFailure = now }
         failuresInRow = 0
@@ -60,4 +56,41 @@ package struct CircuitBreaker: Sendable, Equatable {
 
     /// Milliseconds since the first failure; nil after a success.
     package func failingFor(now: UInt64) -> UInt64? { firstFailure.map { now - $0 } }
+}
+
+/// The circuit breaker of a push service: after longer and longer pauses for answers of "too much"
+/// or "broken" alone, the gateway gives up for the round.
+struct ServiceBreaker {
+    /// Answers in a row, none accepted, that make a pause; and the number of tries after it.
+    static let limit = 64
+    /// Milliseconds without one accepted wake-up, counted from the first refusal.
+    static let patience: UInt64 = 5 * 60_000
+
+    private static let policy = CircuitBreaker.Policy(
+        threshold: limit, pauses: [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000], probes: limit)
+
+    private(set) var circuit = CircuitBreaker(policy)
+    private var unseen = 0
+    private var firstUnseen: UInt64?
+
+    mutating func succeed() { self = ServiceBreaker() }
+
+    mutating func fail(at moment: DeliveryMoment) {
+        circuit.fail(now: moment.now, random: moment.jitter)
+    }
+
+    /// Counts a wake-up that came back unseen; the engine itself waits before it connects again.
+    mutating func failUnseen(now: UInt64) {
+        if firstUnseen == nil { firstUnseen = now }
+        unseen += 1
+    }
+
+    func isHopeless(now: UInt64) -> Bool {
+        guard circuit.pauseCount > 0 || unseen >= Self.limit else { return false }
+        let failing = max(circuit.failingFor(now: now) ?? 0, firstUnseen.map { now - $0 } ?? 0)
+        return failing >= Self.patience
+    }
+
+    /// Wake-ups that may be in flight; nil for any number.
+    func allowance(now: UInt64) -> Int? { circuit.allowance(now: now) }
 }

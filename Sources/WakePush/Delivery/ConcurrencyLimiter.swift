@@ -1,6 +1,5 @@
-/// An adaptive limit of the wake-ups with the engine: what is in flight when the process is killed
-/// is sent again by the next one. The limit is doubled as long as that brings more answers a
-/// second, and halved when it does not; now and then it is tried again.
+/// An adaptive limit of the wake-ups with the engine, which a killed process sends again. It is
+/// doubled as long as that brings more answers a second, and halved when it does not.
 struct ConcurrencyLimiter: Equatable {
     let most: Int
     private(set) var size: Int
@@ -12,7 +11,7 @@ struct ConcurrencyLimiter: Equatable {
     private var restsUntil: UInt64 = 0
 
     static let least = 64
-    /// Milliseconds over which answers are counted.
+    /// Milliseconds in which answers are counted.
     private static let shortEpoch: UInt64 = 100
     private static let longEpoch: UInt64 = 1000
     /// Milliseconds until a limit that was too large is tried again.
@@ -24,7 +23,6 @@ struct ConcurrencyLimiter: Equatable {
         size = min(most, Self.least)
     }
 
-    /// Records that a wake-up had to wait although it was ready.
     mutating func fill() { wasFull = true }
 
     /// Counts outcomes. `now`: milliseconds of a clock that never goes back.

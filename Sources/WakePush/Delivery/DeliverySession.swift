@@ -46,7 +46,7 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
 
     package func cancel() { locked.withLock { end(&$0) } }
 
-    /// Takes an event, from any thread but not under the transport's lock; false when the rest of
+    /// Handles an event, from any thread but not under the transport's lock; false when the rest of
     /// the answer is not wanted.
     @discardableResult
     package func receive(_ event: Transport.State.Event) -> Bool {
@@ -55,7 +55,7 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
         }
     }
 
-    /// Asks the transport again whether it is ready; for the transport.
+    /// Asks the transport again if it is ready; for the transport.
     package func resume() { change { _, _ in DeliveryStep() } }
 
     @discardableResult
@@ -73,13 +73,13 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
                 return (false, [])
             }
         }
-        // Not under the lock: what is refused at once is answered at once.
+        // Not under the lock: a refusal may come back at once.
         for action in actions { transport.perform(action, for: self) }
         return isWanted
     }
 
     private func publish(_ step: DeliveryStep) throws(GatewayFailure) {
-        if !step.settled.isEmpty { report(.settled(step.settled)) }
+        if !step.results.isEmpty { report(.completed(step.results)) }
         if step.retried > 0 { report(.retried(step.retried)) }
         if let failure = step.failure { throw failure }
         if !step.feedback.isEmpty { try transport.learn(step.feedback) }
@@ -94,7 +94,7 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
             while let action = state.next(now: now) { actions.append(action) }
         }
         let rest = try state.conclude()
-        if !rest.isEmpty { report(.settled(rest)) }
+        if !rest.isEmpty { report(.completed(rest)) }
         return actions
     }
 
@@ -108,14 +108,13 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
 package protocol DeliveryTransport: AnyObject, Sendable {
     associatedtype State: DeliveryState
 
-    /// Called before actions are asked for, under the session's lock: must not call the session.
-    /// - Returns: false when nothing can be sent now.
+    /// False when nothing can be sent now. Under the session's lock: must not call the session.
     func prepare(now: UInt64, for session: DeliverySession<Self>) throws(GatewayFailure) -> Bool
-    /// Takes what answers said of the credential; under the session's lock.
+    /// Records the credential's feedback; under the session's lock.
     func learn(_ feedback: CredentialFeedback) throws(GatewayFailure)
-    /// Carries out an action; not under the session's lock.
+    /// Not under the session's lock.
     func perform(_ action: State.Action, for session: DeliverySession<Self>)
-    /// Ends everything at once; more than one call is no error.
+    /// Ends everything at once; may be called again.
     func cancel()
 }
 

@@ -1,6 +1,5 @@
 /// One gateway's part of a broadcast as a value, without clock or connection: wake-ups and events
-/// go in, actions and settled deliveries come out. Times are milliseconds of a clock that never
-/// goes back.
+/// go in, actions and results come out. Times are milliseconds of a clock that never goes back.
 package protocol DeliveryState: Sendable {
     /// An order to the transport, such as a batch to send.
     associatedtype Action: Sendable
@@ -11,38 +10,37 @@ package protocol DeliveryState: Sendable {
     var inFlight: Int { get }
 
     mutating func add(_ wakeUps: [WakeUp], now: UInt64) -> DeliveryStep
-    /// Settles all that was added so far before more is added; final: nothing more will be added.
+    /// Completes all that was added so far; final: nothing more will be added.
     mutating func flush(isFinal: Bool)
     mutating func quiesce()
     mutating func tick(now: UInt64) -> DeliveryStep
-    /// Makes ready what is due; throws when going on is of no use in this round.
+    /// Makes ready what is due; throws when going on is useless in this round.
     mutating func advance(now: UInt64) throws(GatewayFailure)
     mutating func next(now: UInt64) -> Action?
     mutating func receive(_ event: Event, at moment: DeliveryMoment) -> DeliveryStep
 
-    /// The answers held for want of evidence, once a flush has nothing else left. Throws at the end
-    /// of a round in which nothing was accepted and an answer shows why.
-    mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp]
+    /// The results of held answers, once a flush has nothing else left. Throws at the end of a
+    /// round in which nothing was accepted and an answer shows why.
+    mutating func conclude() throws(GatewayFailure) -> [WakeUpResult]
 }
 
 extension DeliveryState {
     package mutating func tick(now: UInt64) -> DeliveryStep { DeliveryStep() }
-    package mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp] { [] }
+    package mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] { [] }
 }
 
 /// The result of one input to a ``DeliveryState``.
 package struct DeliveryStep: Sendable {
-    package var settled: [SettledWakeUp] = []
-    /// Wake-ups that will be tried again.
+    package var results: [WakeUpResult] = []
     package var retried = 0
     package var feedback: CredentialFeedback = []
-    /// The rest of this answer is not to be read.
+    /// The rest of this answer is not wanted.
     package var isBroken = false
     /// The end of the round, after all of the above.
     package var failure: GatewayFailure?
 
-    package init(settled: [SettledWakeUp] = [], failure: GatewayFailure? = nil) {
-        self.settled = settled
+    package init(results: [WakeUpResult] = [], failure: GatewayFailure? = nil) {
+        self.results = results
         self.failure = failure
     }
 }
@@ -60,7 +58,7 @@ package struct DeliveryMoment: Sendable {
     }
 }
 
-/// Answers that say something about the credential in use.
+/// The information in answers about the credential in use.
 package struct CredentialFeedback: OptionSet, Sendable {
     package let rawValue: Int
 

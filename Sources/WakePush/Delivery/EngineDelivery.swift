@@ -12,6 +12,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private var breaker = ServiceBreaker()
     private var pace: RampedTokenBucket?
     private var provisional: [UInt32: ProvisionalAnswers<RetryQueue.Entry>] = [:]
+    private var step = DeliveryStep()
     private var hasAccepted = false
     /// The fault of the gateway if nothing at all is accepted.
     private var suspicion: Misconfiguration?
@@ -51,7 +52,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         if room < queue.readyCount { limiter.fill() }
         let count = min(room, pace?.allowance(now: now) ?? room)
         let enough = min(size / 4, pace?.parcel ?? size)
-        // Large batches: the cost of a batch is shared by its wake-ups.
+        // Large batches, to share the cost of a batch.
         guard !isQuiescent, count > 0,
             count == queue.readyCount || count >= enough || flights.count == 0
         else { return nil }
@@ -72,21 +73,20 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     }
 
     mutating func receive(_ outcomes: PushOutcomes, at moment: DeliveryMoment) -> DeliveryStep {
-        var step = DeliveryStep()
+        step = DeliveryStep()
         do throws(GatewayFailure) {
             limiter.complete(outcomes.results.count, now: moment.now)
-            for result in outcomes.results { try receive(result, outcomes, moment, &step) }
+            for result in outcomes.results { try receive(result, outcomes, moment) }
         } catch { return DeliveryStep(failure: error) }
         for connection in outcomes.ended {
             guard var ended = provisional.removeValue(forKey: connection) else { continue }
             for held in ended.disconnect() {
-                settle(held.item, held.delivery, Attempt(moment: moment), &step)
+                complete(held.item, held.delivery, Attempt(moment: moment))
             }
         }
         return step
     }
 
-    /// An attempt that came to its end.
     private struct Attempt {
         var isRetrySafe = false
         var retryAfter = 0
@@ -94,8 +94,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     }
 
     private mutating func receive(
-        _ result: PushResult, _ outcomes: PushOutcomes, _ moment: DeliveryMoment,
-        _ step: inout DeliveryStep
+        _ result: PushResult, _ outcomes: PushOutcomes, _ moment: DeliveryMoment
     ) throws(GatewayFailure) {
         guard let entry = flights.remove(SlotMap.Key(rawValue: result.reference)) else {
             preconditionFailure("an outcome of what is not in flight")
@@ -108,26 +107,23 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
                 .judge(verdict, of: entry)
             guard let delivery else { return }
             let attempt = Attempt(retryAfter: Int(retryAfter), moment: moment)
-            settle(entry, delivery, attempt, &step)
-            if delivery == .accepted { accept(result.connection, attempt, &step) }
+            complete(entry, delivery, attempt)
+            if delivery == .accepted { accept(result.connection, attempt) }
         case .retry(let isSafe):
             let attempt = Attempt(isRetrySafe: isSafe, moment: moment)
-            settle(entry, .retry(.connectionFault), attempt, &step)
+            complete(entry, .retry(.connectionFault), attempt)
         case .failed(let failure): throw GatewayFailure(failure, service.service)
         }
     }
 
-    private mutating func accept(
-        _ connection: UInt32, _ attempt: Attempt, _ step: inout DeliveryStep
-    ) {
+    private mutating func accept(_ connection: UInt32, _ attempt: Attempt) {
         hasAccepted = true
         guard let believed = provisional[connection]?.accept(), !believed.isEmpty else { return }
-        for held in believed { settle(held.item, held.delivery, attempt, &step) }
+        for held in believed { complete(held.item, held.delivery, attempt) }
     }
 
-    private mutating func settle(
-        _ entry: RetryQueue.Entry, _ delivery: Delivery, _ attempt: Attempt,
-        _ step: inout DeliveryStep
+    private mutating func complete(
+        _ entry: RetryQueue.Entry, _ delivery: Delivery, _ attempt: Attempt
     ) {
         switch delivery {
         case .accepted:
@@ -135,22 +131,18 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
             breaker.succeed()
         case .gone: breaker.succeed()
         case .retry(let cause):
-            record(cause, attempt, &step)
-            // A definite answer: a moment later the same question would get the same one.
+            record(cause, attempt)
+            // Trying again at once would get the same answer.
             let isDefinite = cause == .unknownRefusal || cause == .endpointRefused
-            var attempt = attempt
-            attempt.retryAfter = max(attempt.retryAfter, Service.leastWait(after: cause))
-            if !isDefinite, retry(entry, attempt) {
+            if !isDefinite, retry(entry, cause, attempt) {
                 step.retried += 1
                 return
             }
         }
-        step.settled.append(SettledWakeUp(entry, delivery))
+        step.results.append(entry.result(delivery))
     }
 
-    private mutating func record(
-        _ cause: RetryCause, _ attempt: Attempt, _ step: inout DeliveryStep
-    ) {
+    private mutating func record(_ cause: RetryCause, _ attempt: Attempt) {
         switch cause {
         case .connectionFault where attempt.isRetrySafe: breaker.failUnseen(now: attempt.moment.now)
         case .throttled, .serviceFault, .connectionFault: breaker.fail(at: attempt.moment)
@@ -160,37 +152,41 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         }
     }
 
-    private mutating func retry(_ entry: RetryQueue.Entry, _ attempt: Attempt) -> Bool {
+    /// Queues the next attempt; false when the wake-up is to be given up.
+    private mutating func retry(
+        _ entry: RetryQueue.Entry, _ cause: RetryCause, _ attempt: Attempt
+    ) -> Bool {
         var entry = entry
         entry.spent += RetryPolicy.cost(isRetrySafe: attempt.isRetrySafe)
         let delay = RetryPolicy.delay(
-            spent: entry.spent, isRetrySafe: attempt.isRetrySafe, retryAfter: attempt.retryAfter,
+            spent: entry.spent, isRetrySafe: attempt.isRetrySafe,
+            retryAfter: max(attempt.retryAfter, Service.leastWait(after: cause)),
             jitter: attempt.moment.jitter)
         guard let delay else { return false }
         queue.append(entry, after: delay, now: attempt.moment.now)
         return true
     }
 
-    mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp] {
+    mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] {
         guard isFlushing, queue.isEmpty, flights.count == 0 else { return [] }
-        var settled: [SettledWakeUp] = []
+        var results: [WakeUpResult] = []
         for connection in provisional.keys {
             let rest = provisional[connection]?.giveUp()
             if let fault = rest?.suspicion { suspicion = fault }
-            settled += (rest?.settled ?? []).map { SettledWakeUp($0.item, $0.delivery) }
+            results += (rest?.decisions ?? []).map { $0.item.result($0.delivery) }
         }
         if isFinal, !hasAccepted, let suspicion { throw .misconfigured(suspicion) }
-        return settled
+        return results
     }
 }
 
 /// Ambiguous answers of one connection: they blame one push token for what a wrong configuration
 /// would cause as well. They are held until the connection accepts a wake-up. When too many are
-/// held, or nothing is accepted until the end of the round, the gateway is at fault.
+/// held, or nothing is accepted in the round, the gateway is at fault.
 package struct ProvisionalAnswers<Item: Sendable>: Sendable {
-    package typealias Settled = (item: Item, delivery: Delivery)
+    package typealias Decision = (item: Item, delivery: Delivery)
 
-    /// The most answers that are held: a larger number of refusals in a row is no coincidence.
+    /// The most answers that are held: more refusals in a row are no coincidence.
     private let limit: Int
     private var hasAccepted = false
     private var held: [(item: Item, then: Delivery, or: Misconfiguration)] = []
@@ -202,15 +198,15 @@ package struct ProvisionalAnswers<Item: Sendable>: Sendable {
 
     package var isEmpty: Bool { held.isEmpty }
 
-    /// Records that the connection accepted a wake-up; returns what was held, which is believed.
-    package mutating func accept() -> [Settled] {
+    /// Records an accepted wake-up; returns what was held, which is believed now.
+    package mutating func accept() -> [Decision] {
         hasAccepted = true
         guard !held.isEmpty else { return [] }
         defer { held = [] }
         return held.map { ($0.item, $0.then) }
     }
 
-    /// The delivery that an answer means now; nil while that is not known.
+    /// The meaning of an answer; nil while that is not known.
     package mutating func judge(
         _ verdict: Verdict, of item: Item
     ) throws(GatewayFailure) -> Delivery? {
@@ -225,14 +221,14 @@ package struct ProvisionalAnswers<Item: Sendable>: Sendable {
         }
     }
 
-    /// Ends with the connection: what is held is tried again.
-    package mutating func disconnect() -> [Settled] {
+    /// Ends the connection: what is held is tried again.
+    package mutating func disconnect() -> [Decision] {
         defer { self = Self(limit: limit) }
         return held.map { ($0.item, .retry(.connectionFault)) }
     }
 
-    /// Leaves what is held undecided. The suspicion holds if no other connection accepts anything.
-    package mutating func giveUp() -> (settled: [Settled], suspicion: Misconfiguration?) {
+    /// Gives up what is held. The suspicion holds if no other connection accepts anything.
+    package mutating func giveUp() -> (decisions: [Decision], suspicion: Misconfiguration?) {
         defer { held = [] }
         return (held.map { ($0.item, .retry(.unknownRefusal)) }, held.first?.or)
     }
@@ -241,19 +237,10 @@ package struct ProvisionalAnswers<Item: Sendable>: Sendable {
 extension GatewayFailure {
     fileprivate init(_ failure: PushFailure, _ service: PushService) {
         switch failure {
-        case .certificate(let number):
-            self = .misconfigured(.connection(.certificate(number), service))
-        case .handshake: self = .misconfigured(.connection(.handshake, service))
-        case .noHTTP2: self = .misconfigured(.connection(.noHTTP2, service))
+        case .connection(let fault): self = .misconfigured(.connection(fault, service))
         case .unknownHost: self = .unavailable(.unknownHost, service)
-        // The engine is cancelled by its session only, which listens no more.
+        // Only a session that has ended cancels its engine.
         case .unreachable, .cancelled: self = .unavailable(.unreachable, service)
         }
-    }
-}
-
-extension SettledWakeUp {
-    package init(_ entry: RetryQueue.Entry, _ delivery: Delivery) {
-        self.init(reference: entry.wakeUp.reference, delivery: delivery)
     }
 }

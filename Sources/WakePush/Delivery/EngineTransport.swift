@@ -2,7 +2,7 @@ private import Synchronization
 import WakeModel
 import WakeSystem
 
-/// The part of APNs and FCM that the engine's delivery asks: address, tokens, meaning of answers.
+/// The differences between APNs and FCM: address, tokens, meaning of answers.
 protocol EngineService: Gateway {
     associatedtype Tokens: TokenProvider
 
@@ -10,14 +10,12 @@ protocol EngineService: Gateway {
 
     /// - Parameter lifetime: seconds the push service keeps a wake-up for a device that is off.
     func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration
-    /// A push token in the form in which it completes the request.
+    /// The form of a push token that completes the request.
     static func form(_ token: Span<UInt8>) -> [UInt8]
-
-    /// The size of that form in bytes, roughly.
+    /// The usual size of that form, bytes.
     static var tokenBytes: Int { get }
-
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict
-    /// Seconds to wait at least before a wake-up is tried again.
+    /// Seconds, at least, before a wake-up is tried again.
     static func leastWait(after cause: RetryCause) -> Int
 }
 
@@ -37,12 +35,12 @@ extension EngineService {
 /// The source of the credential that a push service asks for.
 protocol TokenProvider: Sendable {
     /// The credential to send with now; quick. Asked once a second and after every refusal.
-    /// - Parameter whenChanged: called once, from any thread, at the end of what is waited for.
+    /// - Parameter whenChanged: called once, from any thread, at the end of a wait.
     func credential(
         at now: ClockReading, whenChanged: @escaping @Sendable () -> Void
     ) throws(GatewayFailure) -> Credential
 
-    /// Takes what answers said of the credential; throws when another would be no better.
+    /// Records the credential's feedback; throws when another would be no better.
     func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure)
 }
 
@@ -50,23 +48,19 @@ protocol TokenProvider: Sendable {
 package enum Credential: Sendable {
     /// `serial` differs for every other value.
     case value([UInt8], serial: Int)
-    /// Nothing may be sent for this time.
     case wait(seconds: Int)
 }
 
-/// The token in use of a provider, and the time it came into use.
 struct CurrentToken<Token: Equatable & Sendable>: Sendable {
     private(set) var token: Token?
     private(set) var serial = 0
     /// Uptime in seconds when `token` replaced another; nil for the first of this process.
     private var replacedAt: Int?
 
-    /// Seconds after a change in which an answer may be to the token before.
+    /// Seconds after a change in which answers may be to the token before.
     private static var recentSeconds: Int { 1 + Int(ConnectionLimits().answerMilliseconds / 1000) }
 
-    /// - Returns: the serial number of the token.
-    @discardableResult
-    mutating func use(_ token: Token, uptime: Int) -> Int {
+    @discardableResult mutating func use(_ token: Token, uptime: Int) -> Int {
         guard token != self.token else { return serial }
         if self.token != nil { replacedAt = uptime }
         self.token = token
@@ -74,7 +68,6 @@ struct CurrentToken<Token: Equatable & Sendable>: Sendable {
         return serial
     }
 
-    /// True as long as answers may be to the token before.
     func isRecent(uptime: Int) -> Bool {
         guard let replacedAt else { return false }
         return uptime - replacedAt < Self.recentSeconds
@@ -88,7 +81,7 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
     private struct Locked {
         var engine: PushEngine?
         var serial = 0
-        /// When the credential is to be asked for again, milliseconds.
+        /// The time to ask for the credential again, milliseconds.
         var credentialDue: UInt64 = 0
         var mustWait = false
     }
@@ -141,10 +134,9 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
     ) throws(GatewayFailure) -> PushEngine {
         let configuration = service.engine(
             authorization: authorization, lifetime: lifetime, now: now)
-        return try mapError({ GatewayFailure.misconfigured(.engine($0, service.service)) }) {
-            () throws(PushEngineError) in
-            try PushEngine(configuration) { [weak session] in _ = session?.receive($0) }
-        }
+        return try mapError(
+            { GatewayFailure.misconfigured(.engine($0, service.service)) },
+            try PushEngine(configuration) { [weak session] in _ = session?.receive($0) })
     }
 
     private func expireCredential() { locked.withLock { $0.credentialDue = 0 } }
@@ -156,7 +148,7 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
 
     func perform(_ batch: PushBatch, for session: DeliverySession<EngineTransport>) {
         guard let engine = locked.withLock({ $0.engine }) else { return }
-        // Refused after `cancel` only: the window is far below the engine's limit.
+        // Refused only after `cancel`: the window is far below the engine's limit.
         _ = engine.submit(batch)
     }
 

@@ -1,6 +1,5 @@
-/// A token bucket with a ramp: at no time more than the quota in any minute, spread evenly, and
-/// after a silence from next to nothing up to that rate over a minute, for peers that refuse spikes
-/// before the quota is used up. A value that takes the time.
+/// A token bucket with a ramp, as a value: never more than the quota in a minute, spread evenly;
+/// after a silence the rate grows over a minute, for peers that refuse spikes.
 ///
 /// ```
 ///   tokens a second
@@ -11,14 +10,13 @@
 ///                     a minute
 /// ```
 package struct RampedTokenBucket: Sendable, Equatable {
-    /// Tokens that may be spent at once when fewer than allowed have been for a while, at the full
-    /// rate: a hundredth of the quota.
+    /// Tokens that may be saved up at the full rate: a hundredth of the quota.
     package let burst: Int
     /// Tokens that may be spent at once after a silence.
     package let head: Int
     /// Tokens in a minute beyond the burst.
     private let rate: Int
-    /// In tokens times milliseconds of a minute, so that nothing is lost to rounding.
+    /// In tokens times milliseconds of a minute, to avoid rounding.
     private var saved: Int
     private var since: UInt64?
     /// Milliseconds since the first token after a silence, at most a minute.
@@ -71,6 +69,6 @@ package struct RampedTokenBucket: Sendable, Equatable {
     /// Tokens that are worth a batch of their own.
     package var parcel: Int { max(1, capacity / 2) }
 
-    /// Tokens that may be saved up: as many seconds of what is allowed now as the burst has.
+    /// Tokens that may be saved up now: the same time's worth as the burst.
     private var capacity: Int { max(head, burst * age / Self.minute) }
 }

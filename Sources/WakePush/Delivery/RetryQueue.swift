@@ -8,6 +8,10 @@ package struct RetryQueue: Sendable {
         package var spent = 0
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
+
+        package func result(_ delivery: Delivery) -> WakeUpResult {
+            WakeUpResult(reference: wakeUp.reference, delivery: delivery)
+        }
     }
 
     private var ready = Deque<Entry>()
@@ -45,7 +49,7 @@ package struct RetryQueue: Sendable {
         }
     }
 
-    /// A ready entry, 0 for the one that goes next.
+    /// A ready entry; 0 is the next.
     package func readyEntry(_ position: Int) -> Entry { ready[position] }
     package mutating func popFirst() -> Entry? { ready.popFirst() }
 
@@ -55,14 +59,14 @@ package struct RetryQueue: Sendable {
     }
 }
 
-/// The wait of a wake-up before it is tried again, and the end of its attempts in a round.
+/// The wait of a wake-up before the next attempt, and the end of its attempts in a round.
 package enum RetryPolicy {
-    /// A wake-up that has cost so much is given up. Attempts that the push service has not seen
-    /// cost little: the engine itself waits before it connects again.
+    /// The cost at which a wake-up is given up. Attempts that the push service has not seen cost
+    /// little: the engine itself waits before it connects again.
     package static let budget = 100
     private static let attempt = 10
     private static let retrySafeAttempt = 1
-    /// Milliseconds; doubled by each attempt.
+    /// Milliseconds; each attempt doubles the wait.
     private static let first = 500.0
     private static let longest = 30_000.0
     /// Seconds a push service may ask to wait; more is left to the next round.
@@ -72,8 +76,8 @@ package enum RetryPolicy {
 
     /// Milliseconds; nil to give up for the round.
     /// - Parameters:
-    ///   - spent: the cost of the wake-up so far, this attempt included.
-    ///   - retryAfter: seconds the push service asked to wait, 0 when it did not.
+    ///   - spent: the cost so far, this attempt included.
+    ///   - retryAfter: seconds the push service asked to wait, or 0.
     ///   - jitter: in [0, 1); stretches the wait by up to a half.
     package static func delay(
         spent: Int, isRetrySafe: Bool, retryAfter: Int, jitter: Double

@@ -1,34 +1,31 @@
 import WakeSystem
 
-/// One of the engine's connections over time: connecting, open, lost, connecting again. Used on
-/// the engine's thread only.
+/// One of the engine's connections over time: connecting, open, lost, connecting again. For the
+/// engine's thread only.
 final class EngineConnection {
     private enum Stage {
-        /// Attempted again when there is work and the back-off allows.
         case idle
         case resolving
         case connecting(any ByteStream, since: UInt64)
         case open(any ByteStream)
     }
 
-    /// The result of a step towards an open connection.
     enum Progress {
         case pending
         case opened
-        /// No connection came about; nil: another attempt may succeed.
+        /// nil: another attempt may succeed.
         case failed(PushFailure?)
     }
 
     let index: Int
     private let configuration: EngineConfiguration
     private var stage = Stage.idle
-    /// Set while the stage is `open`.
     private var connection: PushConnection?
     private var backoff: Backoff
     private var attempted: UInt64?
     /// The jitter of the next attempt, drawn once.
     private var random = 0.0
-    /// Since the last event, reading and writing have not had to wait.
+    /// Reading and writing have not blocked since the last event.
     private var mayRead = false
     private var mayWrite = false
 
@@ -38,7 +35,7 @@ final class EngineConnection {
         backoff = Self.backoff(configuration)
     }
 
-    /// Even a connection that has worked is not made again at once: it counts as one failure.
+    /// A lost connection counts as one failure, so that it is not made again at once.
     private static func backoff(_ configuration: EngineConfiguration) -> Backoff {
         Backoff(
             base: .milliseconds(configuration.reconnectMilliseconds),
@@ -53,21 +50,20 @@ final class EngineConnection {
         return false
     }
 
-    /// When the connection may be attempted again; nil unless it is idle.
+    /// The time of the next attempt; nil unless the connection is idle.
     var nextAttempt: UInt64? {
         guard case .idle = stage else { return nil }
         guard let attempted else { return 0 }
         return attempted + UInt64(backoff.wait(random: random) / .milliseconds(1))
     }
 
-    /// Begins an attempt: the addresses are to be resolved.
+    /// Begins an attempt; its addresses are to be resolved.
     func attempt(now: UInt64) {
         attempted = now
         random = configuration.time.random()
         stage = .resolving
     }
 
-    /// Begins to connect to one of the resolved addresses.
     func connect(
         _ resolved: Result<[SocketAddress], PushFailure>, _ context: TLSContext?,
         _ poller: Poller, now: UInt64
@@ -75,7 +71,7 @@ final class EngineConnection {
         switch resolved {
         case .failure(let failure): return fail(failure == .unknownHost ? failure : nil)
         case .success(let addresses):
-            // Connections spread over the addresses of a service, and a failed one moves on.
+            // Spreads connections over the addresses; a failed one tries the next.
             let address = addresses[(index + backoff.failures - 1) % addresses.count]
             let stream: (any ByteStream)? =
                 if let context {
@@ -91,14 +87,11 @@ final class EngineConnection {
         }
     }
 
-    /// Goes on with a connection that is being made.
-    /// - Parameters:
-    ///   - template: what is sent once it is open.
-    ///   - serial: the number it has then.
+    /// Continues an attempt. Once open, the connection has the number `serial`.
     func open(_ template: RequestTemplate, serial: UInt32, now: UInt64) -> Progress {
         guard case .connecting(let stream, let since) = stage else { return .pending }
         guard now - min(now, since) < configuration.connectMilliseconds else { return fail(nil) }
-        // Before the first event, a connecting socket looks like one without an error.
+        // Before its first event a connecting socket shows no error.
         guard mayWrite else { return .pending }
         switch stream.open() {
         case .waits:
@@ -115,7 +108,6 @@ final class EngineConnection {
         }
     }
 
-    /// Counts a failed attempt.
     func fail(_ failure: PushFailure?) -> Progress {
         close()
         _ = backoff.fail(random: 0)
@@ -126,7 +118,7 @@ final class EngineConnection {
 
     /// Records an event. An edge is reported once, with all bits that hold then (epoll(7)).
     func record(_ events: PollEvents) {
-        // A handshake may wait for either, whichever way it goes; and failures are met by both.
+        // A handshake may wait for either, and both meet failures.
         let isAny = !isOpen || events.intersects(.broken)
         if isAny || events.intersects(.readable) || events.intersects(.readHangup) {
             mayRead = true
@@ -136,7 +128,7 @@ final class EngineConnection {
 
     func setAuthorization(_ value: [UInt8]) { connection?.setAuthorization(value) }
 
-    /// Reads what is there, in moderation: other connections wait too.
+    /// Reads what has come, up to 8 buffers for the sake of other connections.
     func read(into buffer: inout [UInt8], now: UInt64) {
         guard case .open(let stream) = stage else { return }
         for _ in 0..<8 where mayRead {
@@ -167,18 +159,13 @@ final class EngineConnection {
         }
     }
 
-    /// Ends streams, or the connection, that have waited too long.
     func tick(now: UInt64) { connection?.tick(now: now) }
 
-    /// Ends at once: all pushes in flight have their outcome.
     func cancel() { connection?.cancel() }
 
     /// Hands over the outcomes so far, and at the end of the connection its serial number.
-    /// - Parameter queue: of pushes; an ended connection takes none.
-    func takeOutcomes(
-        into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64
-    ) {
-        // What it still has to say leaves first: the reason, for a peer that broke the protocol.
+    func takeOutcomes(into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64) {
+        // Its last frames leave first, such as GOAWAY; it accepts no more pushes.
         if connection?.end != nil { write(from: &queue, now: now) }
         connection?.takeOutcomes(into: &outcomes)
         guard let connection, let end = connection.end else { return }
@@ -205,7 +192,6 @@ final class EngineConnection {
 
     // MARK: For the poll timeout
 
-    /// Something is due from the far end, and its absence must be noticed.
     var awaitsPeer: Bool {
         switch stage {
         case .idle, .resolving: false
@@ -214,8 +200,7 @@ final class EngineConnection {
         }
     }
 
-    /// More can be done before the next event.
-    /// - Parameter isQueued: pushes wait.
+    /// True when more can be done before the next event. `isQueued`: pushes wait.
     func isRunnable(isQueued: Bool) -> Bool {
         guard isOpen else { return false }
         if mayRead { return true }
@@ -225,7 +210,6 @@ final class EngineConnection {
 }
 
 extension PushConnection {
-    /// The most bytes that are sent at once.
     private static let writeBytes = 65_536
 
     fileprivate mutating func fill(from queue: inout PushQueue) {

@@ -1,18 +1,17 @@
 import WakeSystem
 
-/// Pushes as they are handed in: many at a time, their tokens in one arena.
+/// Many pushes for the engine, their tokens in one arena.
 package struct PushBatch: Sendable, Redacted {
     private struct Push {
-        /// The caller's own number; comes back with the outcome.
         let reference: UInt64
-        /// Where the token ends, and the next one begins.
+        /// The end of the token, and the start of the next.
         let end: UInt32
     }
 
     private var tokens: [UInt8] = []
     private var pushes: [Push] = []
 
-    /// Reserves memory for a number of pushes, with tokens of roughly that size.
+    /// Reserves memory for a number of pushes with tokens of about this size.
     package init(capacity: Int = 0, tokenBytes: Int = 0) {
         tokens.reserveCapacity(capacity * tokenBytes)
         pushes.reserveCapacity(capacity)
@@ -20,7 +19,7 @@ package struct PushBatch: Sendable, Redacted {
 
     package var count: Int { pushes.count }
 
-    /// Adds a push: the bytes that complete its path or body, and a number that is given back.
+    /// Adds a push: the bytes that complete its path or body, and a number for its outcome.
     package mutating func append(_ token: Span<UInt8>, reference: UInt64) {
         precondition(token.count <= RequestTemplate.tokenBytes, "a push token longer than allowed")
         tokens.append(span: token)
@@ -41,9 +40,9 @@ package struct PushBatch: Sendable, Redacted {
     mutating func wipe() { tokens.wipe() }
 }
 
-/// Batches that wait, first in, first out; each is wiped once its last push has left.
+/// A queue of batches; each is wiped once its last push has left.
 struct PushQueue {
-    /// The batch whose pushes leave now, and which of them is next.
+    /// The first batch, and the index of its next push.
     private var current = PushBatch()
     private var next = 0
     private var waiting = Deque<PushBatch>()

@@ -1,8 +1,8 @@
 package import WakeSystem
 
-/// Sends pushes to one service over its own HTTP/2 connections, on one thread. Every push that was
-/// taken has exactly one outcome, which carries the caller's reference. The engine sends nothing
-/// twice: after `retry` the caller hands the push in again.
+/// Sends pushes to one service over its own HTTP/2 connections, on one thread. Every accepted push
+/// has exactly one outcome, with the caller's reference. The engine sends nothing twice: after
+/// `retry` the caller submits the push again.
 package final class PushEngine: Sendable {
     private let mailbox: Mailbox<EngineCommand>
 
@@ -30,28 +30,27 @@ package final class PushEngine: Sendable {
 
     deinit { cancel() }
 
-    /// Takes a batch, from any thread; false when nothing was taken: too many pushes wait
-    /// (`EngineConfiguration.waitingPushes`), or the engine was cancelled.
+    /// Accepts a batch, from any thread; false when too many pushes wait
+    /// (`EngineConfiguration.waitingPushes`) or the engine was cancelled.
     package func submit(_ batch: PushBatch) -> Bool {
         mailbox.post(.batch(batch), weight: batch.count) == .posted
     }
 
-    /// Pushes whose outcome is still to come.
     package var waiting: Int { mailbox.weight }
 
-    /// Replaces the value of `authorization` from the next push on, on open connections too.
+    /// Replaces the value of `authorization` for later pushes, on open connections too.
     package func updateAuthorization(_ value: [UInt8]) {
         mailbox.post(.authorization(value), weight: 0)
     }
 
-    /// Ends at once: what waits fails with `.cancelled`, what is in flight gets `retry`.
+    /// Ends at once: waiting pushes fail with `.cancelled`, those in flight with `retry`.
     package func cancel() { mailbox.close() }
 }
 
-/// Where an engine sends, and how.
+/// The endpoint, connections and time limits of an engine.
 package struct EngineConfiguration: Sendable {
     package enum Transport: Sendable {
-        /// HTTP/2 with prior knowledge: behind a proxy that speaks TLS, and in tests.
+        /// HTTP/2 with prior knowledge: behind a proxy that adds TLS, and in tests.
         case plain
         /// - `authorityFile`: certificates (PEM) to trust instead of the system's.
         case tls(authorityFile: String?)
@@ -68,7 +67,7 @@ package struct EngineConfiguration: Sendable {
     /// Milliseconds between attempts, doubled by each failure in a row (rapid ones look hostile).
     package var reconnectMilliseconds: UInt64 = 1000
     package var longestReconnectMilliseconds: UInt64 = 60_000
-    /// Milliseconds that pushes wait without any connection before they fail.
+    /// Milliseconds without any connection after which waiting pushes fail.
     package var patienceMilliseconds: UInt64 = 60_000
     package var time = TimeSource.system
 
@@ -83,7 +82,6 @@ package struct EngineConfiguration: Sendable {
     package static let waitingPushes = 4_000_000
 }
 
-/// A message to the engine's thread.
 enum EngineCommand: Sendable {
     case batch(PushBatch)
     case authorization([UInt8])

@@ -1,7 +1,7 @@
 import CLinux
 import WakeSystem
 
-/// The engine's thread: one poll loop over all connections. Never a closure or a task per push.
+/// The engine's thread: one poll loop over all connections, without a closure or task per push.
 final class PushLoop {
     private let configuration: EngineConfiguration
     private let context: TLSContext?
@@ -16,7 +16,7 @@ final class PushLoop {
     private var opened: UInt32 = 0
     private var nextTick: UInt64 = 0
     private var heldSince: UInt64?
-    /// Since when pushes have waited without any connection; nil while there is one.
+    /// The time since which pushes have waited without any connection.
     private var waitsSince: UInt64?
 
     init(
@@ -44,7 +44,7 @@ final class PushLoop {
             for event in events[..<count] where event.token < UInt64(connections.count) {
                 connections[Int(event.token)].record(PollEvents(rawValue: event.bits))
             }
-            // In this order: whatever was posted before the end is taken.
+            // In this order: what was posted before the end is executed.
             isOver = mailbox.isClosed
             for command in mailbox.take() { execute(command, now) }
             for connection in connections { serve(connection, now) }
@@ -98,7 +98,7 @@ final class PushLoop {
         connection.attempt(now: now)
         let (host, port) = (configuration.host, configuration.port)
         let (mailbox, index) = (mailbox, connection.index)
-        // getaddrinfo(3) blocks, and other connections must not wait for it.
+        // getaddrinfo(3) blocks.
         do {
             try SystemThread.start {
                 let result = SocketAddress.resolve(host, port: port)
@@ -115,8 +115,8 @@ final class PushLoop {
             waitsSince = nil
         case .failed(let failure):
             guard let failure, !connections.contains(where: \.isOpen) else { return }
-            // A configuration that has worked is right: only the certificate is not waited for.
-            if case .certificate = failure {} else if opened > 0 { return }
+            // After a first connection the configuration is right; a certificate may expire.
+            if case .connection(.certificate) = failure {} else if opened > 0 { return }
             queue.fail(failure, into: &outcomes)
         }
     }
@@ -160,30 +160,27 @@ final class PushLoop {
     }
 }
 
-/// The work that is left after one pass of the engine's loop, and the time the thread may sleep.
+/// The work left after one pass of the engine's loop, and the time the thread may sleep.
 struct PollTimeout: Equatable {
-    /// The most outcomes that are held back, so that they are handed over by the thousand.
+    /// Outcomes are handed over by the thousand: the most that are held back, and for how long.
     static let heldResults = 8192
     static let heldMilliseconds: UInt64 = 4
 
-    /// Some connection can read or write at once.
     var isRunnable = false
-    /// An answer, or the end of a handshake, is due.
+    /// An answer, or the end of a handshake.
     var awaitsPeer = false
     var isQueued = false
-    /// When the next connection may be attempted, while pushes wait.
+    /// The time of the next attempt to connect, while pushes wait.
     var nextAttempt: UInt64?
     var heldSince: UInt64?
 
-    /// True when outcomes are to be handed over now.
     func handsOver(_ results: Int, now: UInt64) -> Bool {
         guard let heldSince else { return false }
-        // Where nothing else is to come, nobody is kept waiting.
         return results == 0 || results >= Self.heldResults || !(awaitsPeer || isQueued)
             || now >= heldSince + Self.heldMilliseconds
     }
 
-    /// Milliseconds to sleep; -1 for no end: an idle engine never wakes up by itself.
+    /// Milliseconds to sleep; -1 without limit, for an idle engine.
     func timeout(now: UInt64, tick: UInt64) -> Int32 {
         if isRunnable { return 0 }
         var until = UInt64.max

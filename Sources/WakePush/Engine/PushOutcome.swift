@@ -1,16 +1,16 @@
 import WakeSystem
 
-/// The end of one push. Every push that was taken has exactly one.
+/// The end of one push. Every accepted push has exactly one.
 package enum PushOutcome: Equatable, Sendable {
-    /// The service answered; no body with 2xx. `retryAfter`: seconds, 0 when it did not say.
+    /// The service answered; 2xx without a body. `retryAfter`: seconds, 0 when not given.
     case answered(status: UInt16, retryAfter: UInt32, body: PushBody)
-    /// No answer will come. Safe: the service has not seen the push; otherwise it may have.
+    /// No answer will come. Safe: the service has not seen the push.
     case retry(isSafe: Bool)
-    /// Sending again will not help before an operator, or much time, has.
+    /// Sending again soon will not help.
     case failed(PushFailure)
 }
 
-/// The range of an answer's body in `PushOutcomes.bodies`.
+/// The range of an answer's body, its first 4 KiB, in `PushOutcomes.bodies`.
 package struct PushBody: Equatable, Sendable {
     package var start: UInt32
     package var count: UInt32
@@ -20,26 +20,20 @@ package struct PushBody: Equatable, Sendable {
 
 /// The reason why nothing can be sent to a service.
 package enum PushFailure: Error, Equatable, Sendable {
-    /// `unreachable`: no connection for as long as the configuration allows.
-    case unreachable, unknownHost, noHTTP2
-    /// The certificate does not verify; the number is OpenSSL's (X509_V_ERR_*, verify(1)).
-    case certificate(Int)
-    /// TLS, for another reason than the certificate.
-    case handshake
-    /// The engine was cancelled before the push was sent.
-    case cancelled
+    /// `unreachable`: no connection for as long as the configuration allows; `cancelled`: with the
+    /// engine, before the push was sent.
+    case unreachable, unknownHost, cancelled
+    case connection(ConnectionFault)
 }
 
-/// One push and its outcome.
 package struct PushResult: Equatable, Sendable {
-    /// As given with the push.
     package var reference: UInt64
     package var outcome: PushOutcome
-    /// Serial number of the connection, new for every one an engine opens; 0: it was on none.
+    /// Serial number of the connection within its engine; 0 for none.
     package var connection: UInt32 = 0
 }
 
-/// Many outcomes, their bodies in one arena: whatever the far end wrote, never shown.
+/// Many outcomes, their bodies in one arena. Bodies are never shown.
 package struct PushOutcomes: Sendable, Redacted {
     package var results: [PushResult] = []
     package var bodies: [UInt8] = []
@@ -50,7 +44,6 @@ package struct PushOutcomes: Sendable, Redacted {
 
     package var isEmpty: Bool { results.isEmpty && ended.isEmpty }
 
-    /// The first 4 KiB of an answer's body.
     package func bytes(of body: PushBody) -> ArraySlice<UInt8> {
         bodies[Int(body.start)..<Int(body.start) + Int(body.count)]
     }
@@ -64,7 +57,6 @@ package struct PushOutcomes: Sendable, Redacted {
         return PushBody(start: UInt32(bodies.count), count: UInt32(body.count))
     }
 
-    /// Moves results and bodies to the end of `all`.
     mutating func move(to all: inout PushOutcomes) {
         guard !results.isEmpty else { return }
         if all.results.isEmpty, all.bodies.isEmpty {

@@ -1,6 +1,5 @@
 /// The section `[fcm]` of the configuration: absent, there is no such gateway.
 package struct FCMConfiguration: Sendable, Equatable {
-    /// The service account's JSON file.
     package var key: String
     /// Wake-ups in a minute: the quota that Google granted the project.
     package var perMinute = usualPerMinute
@@ -11,7 +10,7 @@ package struct FCMConfiguration: Sendable, Equatable {
     /// The usual quota of a project (firebase.google.com, "FCM throttling and quotas").
     package static let usualPerMinute = 600_000
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
+    /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] =
         [
             ("key", "the path of the service account's JSON file"),

@@ -4,16 +4,14 @@ package import WakeSystem
 
 /// The sender: the service account of a Firebase project, from the console's JSON file.
 package struct FCMCredentials: Sendable, Redacted {
-    /// The project, which stands in the path of every request.
     package let projectID: String
     /// `iss`: the service account's e-mail address.
     let clientEmail: String
-    /// `kid`: the key within the account; files of old may lack it.
+    /// `kid`: the key within the account; old files may lack it.
     let privateKeyID: String?
     let key: RSAKey
-    /// The address for exchanging assertions, and their `aud`: exactly as in the file.
+    /// The address for exchanging assertions and their `aud`, exactly as in the file.
     let audience: String
-    /// The same as an address.
     let tokenURL: FetchURL
 
     /// Reads the file; one that others can read is refused.
@@ -24,7 +22,7 @@ package struct FCMCredentials: Sendable, Redacted {
         try self.init(json: text)
     }
 
-    /// - Throws: the first member that is missing or not of the form Google gives.
+    /// Throws for the first member that is missing or malformed.
     init(json: [UInt8]) throws(FCMCredentialError) {
         var members = try Self.members(json)
         defer { for name in members.keys { members[name]?.wipe() } }
@@ -106,9 +104,7 @@ package enum FCMCredentialError: Error, Equatable, Sendable {
         case .file(let error):
             "cannot read the file: \(error.reason)\n"
                 + "hint: name the JSON file as downloaded, owned by the user of this service"
-        case .fileNotPrivate:
-            "the file can be read by others, or is not this user's\n"
-                + "hint: chown it to the user of this service and chmod 600 it"
+        case .fileNotPrivate: Files.notPrivateMessage
         case .fileMalformed: "the file is not JSON as Google gives it out\nhint: " + Self.fresh
         case .type:
             "the file is not of a service account\nhint: in the Firebase console: Project "

@@ -1,7 +1,6 @@
 package import WakeModel
 import WakeSystem
 
-/// Wakes push tokens of FCM.
 package struct FCMGateway: Gateway, EngineService {
     package let connections: Int
     package let perMinute: Int?

@@ -19,8 +19,7 @@ package struct FCMRequest: Sendable {
     }
 
     /// The engine's template (firebase.google.com, projects.messages.send): data only, so nothing
-    /// is shown; FCM puts back HIGH without something to show; of one `collapse_key` the last is
-    /// kept.
+    /// is shown. FCM demotes HIGH without something to show; it keeps the last of a `collapse_key`.
     package func template(authorization: [UInt8]) -> RequestTemplate {
         let head =
             #"{"message":{"data":{"wake":"1"},"android":{"priority":"NORMAL","ttl":""#

@@ -34,7 +34,7 @@ package enum FCMResponses {
     /// Seconds to wait at least after 429 ("Best practices when sending FCM messages at scale").
     package static let throttledSeconds = 60
 
-    /// - Parameter body: the first bytes of the answer's body; only refusals need one.
+    /// - Parameter body: the first bytes of the body of a refusal.
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         table.verdict(status: status, reason: status == 200 ? nil : FCMReason(body: body))
     }
@@ -50,12 +50,12 @@ package enum FCMReason: String, Sendable, Hashable, CaseIterable {
     case unavailable = "UNAVAILABLE"
     case internalError = "INTERNAL"
     case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
-    /// Something in the request that is not the push token is blamed; not an `errorCode`.
+    /// Another part of the request than the push token is blamed; not an `errorCode`.
     case requestInvalid = ""
 
-    /// Longest body that is read, bytes: FCM sends some hundreds.
+    /// Bytes of a body at most: FCM sends some hundreds.
     package static let bodyLimit = 4096
-    /// A violation of a field is four deep within the error; what is nested deeper is not Google's.
+    /// A violation of a field is four deep within the error.
     private static let depthLimit = 8
 
     /// The reason in the body of an answer, read to its end; nil when it names none of these:
@@ -75,14 +75,12 @@ package enum FCMReason: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The details of an error.
 private struct Details {
     private var code: FCMReason?
-    /// A field of the request is blamed that is not the push token.
+    /// Another field of the request than the push token is blamed.
     private var blamesRequest = false
 
-    /// Both details come together when FCM can say which field it is (message.token for a push
-    /// token that was never one).
+    /// Both details come together when FCM names the field (message.token for a malformed token).
     var reason: FCMReason? { blamesRequest ? .requestInvalid : code }
 
     mutating func readError(_ scanner: inout JSONScanner) throws(JSONError) {
@@ -94,7 +92,7 @@ private struct Details {
         self = details
     }
 
-    /// A google.protobuf.Any: its type may stand anywhere in it.
+    /// A google.protobuf.Any, whose type may be its last member.
     private mutating func readDetail(_ scanner: inout JSONScanner) throws(JSONError) {
         var (type, code): ([UInt8], [UInt8]) = ([], [])
         var fields: [[UInt8]] = []
@@ -129,7 +127,7 @@ private struct Details {
     }
 }
 
-/// A fault of an FCM gateway with which no wake-up of it can work.
+/// A fault of the FCM gateway that every wake-up meets.
 package enum FCMFault: Sendable, Hashable {
     case grantRefused, exchangeUntrusted, cannotSign, tokenRefused, forbidden, projectUnknown
     case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused

@@ -5,10 +5,10 @@ import WakeSystem
 /// One exchange of an assertion for an access token (RFC 7523 §2.1).
 package struct FCMTokenExchange: Sendable {
     package enum Outcome: Sendable, Equatable {
-        /// - `lifetime`: seconds.
+        /// `lifetime`: seconds.
         case token(SecretBytes, lifetime: Int)
         case refused(FCMFault)
-        /// May pass by itself. `retryAfter`: seconds the far end asked to wait, 0 when it did not.
+        /// May pass by itself. `retryAfter`: seconds, 0 when not given.
         case failed(retryAfter: Int)
     }
 
@@ -17,9 +17,9 @@ package struct FCMTokenExchange: Sendable {
 
     /// Bytes of an answer at most: a token has about a thousand.
     private static let answerLimit = 16_384
-    /// Bytes of a token at most: it goes into one frame with all other fields.
+    /// Bytes of a token at most: one frame holds it and all other fields.
     static let tokenLimit = 4096
-    /// Seconds a token may be good for: shorter ones are of no use, longer ones are cut.
+    /// Seconds a token may be valid: shorter ones are of no use, longer ones are cut.
     static let lifetimes = 60...86_400
 
     package init(_ credentials: FCMCredentials, _ fetcher: Fetcher) {
@@ -62,15 +62,13 @@ package struct FCMTokenExchange: Sendable {
     package static func outcome(status: Int, retryAfter: Int?, body: Span<UInt8>) -> Outcome {
         switch status {
         case 200:
-            // Not understood: most likely something on the way that answers for others.
+            // Not understood: probably a proxy's answer.
             return FCMTokenResponse(body).map { .token($0.token, lifetime: $0.lifetime) }
                 ?? .failed(retryAfter: 0)
         case 408, 429, 500...599: return .failed(retryAfter: retryAfter ?? 0)
         case 400, 401:
-            let isGrant = FCMTokenResponse.error(in: body).map {
-                $0.elementsEqual("invalid_grant".utf8)
-            }
-            return .refused(isGrant == true ? .grantRefused : .exchangeRefused(status: status))
+            let isGrant = (try? JSONValue(parsing: body.array))?["error"].text == "invalid_grant"
+            return .refused(isGrant ? .grantRefused : .exchangeRefused(status: status))
         default: return .refused(.exchangeRefused(status: status))
         }
     }
@@ -81,10 +79,9 @@ package struct FCMTokenExchange: Sendable {
     }
 }
 
-/// A signed statement of identity, good for an access token for an hour (RFC 7523 §2.1; Google,
-/// "Using OAuth 2.0 for server to server applications").
+/// A signed statement of identity, to be exchanged for an access token within an hour (RFC 7523
+/// §2.1; Google, "Using OAuth 2.0 for server to server applications").
 package struct FCMAssertion: Sendable, Redacted {
-    /// The only use of the access token.
     package static let scope: StaticString =
         "https://www.googleapis.com/auth/firebase.messaging"
     /// Seconds from `iat` to `exp`: the most Google takes.
@@ -121,7 +118,6 @@ struct FCMTokenResponse {
     let token: SecretBytes
     let lifetime: Int
 
-    /// nil for anything else. Members that are not needed are passed over.
     init?(_ body: Span<UInt8>) {
         var token: [UInt8] = []
         defer { token.wipe() }
@@ -142,17 +138,6 @@ struct FCMTokenResponse {
         else { return nil }
         self.token = SecretBytes(token)
         self.lifetime = min(lifetime, FCMTokenExchange.lifetimes.upperBound)
-    }
-
-    /// The error code of a refusal (RFC 6749 §5.2).
-    static func error(in body: Span<UInt8>) -> [UInt8]? {
-        var error: [UInt8]?
-        let isRead: Void? = try? JSONScanner.readObject(body.array) {
-            scanner, name throws(JSONError) in
-            guard name.span.equals("error") else { return try scanner.skip() }
-            error = try scanner.string()
-        }
-        return isRead == nil ? nil : error
     }
 
     /// RFC 6750 §2.1: b64token.

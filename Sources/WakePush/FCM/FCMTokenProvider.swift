@@ -8,7 +8,6 @@ package final class FCMTokenProvider: TokenProvider {
     private struct State {
         var policy = FCMTokenPolicy()
         var current = CurrentToken<SecretBytes>()
-        /// The exchange under way, or the last.
         var exchange: Task<Void, Never>?
         var waiting: [@Sendable () -> Void] = []
     }
@@ -28,16 +27,15 @@ package final class FCMTokenProvider: TokenProvider {
         projectID = credentials.projectID
         self.clock = clock
         self.jitter = jitter
-        let fetcher = try mapError({ _ in FCMTokenProviderError.libraryMissing }) {
-            () throws(FetchError) in
-            try Fetcher(FetchConfiguration(caFile: authorityFile))
+        guard let fetcher = try? Fetcher(FetchConfiguration(caFile: authorityFile)) else {
+            throw .libraryMissing
         }
         exchange = FCMTokenExchange(credentials, fetcher)
     }
 
     deinit { state.withLock { $0.exchange?.cancel() } }
 
-    /// - Parameter whenChanged: called when an exchange that is waited for has ended.
+    /// - Parameter whenChanged: called at the end of a current exchange.
     func credential(
         at now: ClockReading, whenChanged: @escaping @Sendable () -> Void = {}
     ) throws(GatewayFailure) -> Credential {
@@ -46,7 +44,6 @@ package final class FCMTokenProvider: TokenProvider {
             if decision.beginsExchange { state.exchange = begin(now) }
             switch decision.use {
             case .wait(let seconds):
-                // Asked again every second meanwhile, for half a minute at most.
                 if state.policy.isExchanging { state.waiting.append(whenChanged) }
                 return .wait(seconds: seconds)
             case .failure(let failure): throw failure
@@ -62,13 +59,12 @@ package final class FCMTokenProvider: TokenProvider {
     func learn(_ feedback: CredentialFeedback, at now: ClockReading) throws(GatewayFailure) {
         try state.withLock { state throws(GatewayFailure) in
             guard !state.current.isRecent(uptime: now.uptime) else { return }
-            // Both at once: it worked until it was refused.
+            // In this order: it worked until it was refused.
             if feedback.contains(.worked) { state.policy.worked() }
             if feedback.contains(.expired) { try state.policy.unauthorised(now: now.uptime) }
         }
     }
 
-    /// Ends with the provider: nothing waits for it.
     private func begin(_ asked: ClockReading) -> Task<Void, Never> {
         Task { [weak self, exchange] in
             let outcome = await exchange.run(now: asked.wall)
@@ -90,37 +86,35 @@ package final class FCMTokenProvider: TokenProvider {
             defer { state.waiting = [] }
             return state.waiting
         }
-        // Not under the lock: the callee asks at once.
+        // Not under the lock, which the callee takes.
         for resume in waiting { resume() }
     }
 }
 
-/// The rules for using an access token, exchanging it, or waiting: a value that takes the time, in
-/// seconds of uptime. Its owner makes the exchanges, one at a time.
+/// The rules for using and exchanging an access token, as a value. Times are seconds of uptime. Its
+/// owner makes the exchanges, one at a time.
 package struct FCMTokenPolicy: Sendable {
     package enum Use: Sendable, Equatable {
-        /// The token that was obtained last.
         case token
-        /// Nothing may be sent for this time; then ask again.
         case wait(seconds: Int)
         case failure(GatewayFailure)
     }
 
     package struct Decision: Sendable, Equatable {
         package let use: Use
-        /// An exchange is to begin now; it counts as under way from here on.
+        /// An exchange is to begin now; it counts as begun from here on.
         package let beginsExchange: Bool
     }
 
-    /// Seconds before its end at which a token is replaced.
+    /// Seconds before the end of a token at which it is replaced.
     package static let early = 5 * 60
-    /// Seconds before its end from which it is not used: for what is in flight.
+    /// Seconds before its end from which it is not used, because of what is in flight.
     package static let margin = 30
-    /// Seconds between two exchanges that were in order.
+    /// Seconds between two successful exchanges.
     package static let shortest = 10
     /// Seconds after a refusal, of the exchange or of its token, before another exchange.
     package static let holdoff = 60
-    /// Seconds after the first exchange that failed, doubled by each, and at most.
+    /// Seconds after an exchange that failed: at first, doubled by each, and at most.
     package static let first = 1
     package static let longest = 60
     /// Seconds without any token until the gateway is given up for the round.
@@ -131,18 +125,15 @@ package struct FCMTokenPolicy: Sendable {
         let refresh: Int
         let end: Int
         var hasWorked = false
-        /// The push service has called it unauthorised.
         var isRefused = false
     }
 
     private var grant: Grant?
-    /// An exchange is under way.
     private(set) var isExchanging = false
     private var backoff = Backoff(
         base: .seconds(first), ceiling: .seconds(longest), jitter: .stretch)
     private var failingSince: Int?
     private var notBefore = Int.min
-    /// The reason why the last exchange was refused.
     private var fault: FCMFault?
 
     package init() {}
@@ -161,7 +152,6 @@ package struct FCMTokenPolicy: Sendable {
             return Decision(use: .failure(.misconfigured(.fcm(fault))), beginsExchange: false)
         }
         if let since = failingSince, now - since >= Self.patience {
-            // The next round has patience of its own.
             failingSince = nil
             return Decision(
                 use: .failure(.unavailable(.noAccessToken, .fcm)), beginsExchange: false)
@@ -188,7 +178,6 @@ package struct FCMTokenPolicy: Sendable {
         notBefore = now + Self.shortest
     }
 
-    /// The exchange was refused in a way that will not pass by itself.
     package mutating func refused(_ fault: FCMFault, now: Int) {
         isExchanging = false
         self.fault = fault
@@ -197,8 +186,8 @@ package struct FCMTokenPolicy: Sendable {
         notBefore = now + Self.holdoff
     }
 
-    /// The exchange failed in a way that may pass. `retryAfter`: seconds, 0 when not asked for;
-    /// `jitter`: from 0 to 1, stretches the wait by up to a half.
+    /// Records a failure that may pass. `retryAfter`: seconds, 0 when not asked for; `jitter`: from
+    /// 0 to 1, stretches the wait by up to a half.
     package mutating func failed(retryAfter: Int, now: Int, jitter: Double) {
         isExchanging = false
         if failingSince == nil { failingSince = now }
@@ -206,10 +195,9 @@ package struct FCMTokenPolicy: Sendable {
         notBefore = now + Int(wait / .seconds(1))
     }
 
-    /// A wake-up that was sent with the token in use was accepted.
     package mutating func worked() { grant?.hasWorked = true }
 
-    /// 401 for a wake-up sent with the token in use; throws when that has never worked.
+    /// 401 for a wake-up sent with the token in use; throws when that token has never worked.
     package mutating func unauthorised(now: Int) throws(GatewayFailure) {
         guard let grant, !grant.isRefused else { return }
         guard grant.hasWorked else {
@@ -222,7 +210,6 @@ package struct FCMTokenPolicy: Sendable {
     }
 }
 
-/// The reason why there is no token provider.
 package enum FCMTokenProviderError: Error, Equatable, Sendable {
     case libraryMissing
 

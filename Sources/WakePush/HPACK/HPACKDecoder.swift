@@ -13,7 +13,7 @@ package struct HPACKDecoder: Sendable {
     package var tableSize: Int { table.size }
     package var tableCount: Int { table.count }
 
-    /// - Parameter list: is emptied first. After an error neither it nor the decoder is of use.
+    /// Empties `list` first. After an error neither it nor the decoder can be used.
     package mutating func decode(
         _ block: Span<UInt8>, into list: inout HeaderList
     ) throws(HPACKError) {
@@ -26,7 +26,7 @@ package struct HPACKDecoder: Sendable {
                 let index = try HPACKInteger.read(block, at: &position, prefix: 7)
                 try indexed(index, into: &list)
             } else if byte & 0x40 != 0 {  // §6.2.1
-                try literal(block, at: &position, prefix: 6, false, into: &list)
+                try literal(block, at: &position, prefix: 6, into: &list)
                 let last = list.count - 1
                 table.insert(name: list.name(last), value: list.value(last))
             } else if byte & 0x20 != 0 {  // §6.3
@@ -35,7 +35,7 @@ package struct HPACKDecoder: Sendable {
                 table.resize(to: size)
                 continue
             } else {  // §6.2.2, §6.2.3
-                try literal(block, at: &position, prefix: 4, byte & 0x10 != 0, into: &list)
+                try literal(block, at: &position, prefix: 4, into: &list)
             }
             // §4.2: a change of size comes before the first field.
             mayResize = false
@@ -46,7 +46,7 @@ package struct HPACKDecoder: Sendable {
         guard index > 0 else { throw .badIndex }
         if index <= StaticTable.count { return try list.appendStatic(index) }
         guard let field = table.field(at: index - StaticTable.count - 1) else { throw .badIndex }
-        list.beginField(staticName: 0, isSensitive: false)
+        list.beginField(staticName: 0)
         list.append(field.name)
         list.endName()
         list.append(field.value)
@@ -54,21 +54,20 @@ package struct HPACKDecoder: Sendable {
     }
 
     private func literal(
-        _ block: Span<UInt8>, at position: inout Int, prefix: Int, _ isSensitive: Bool,
-        into list: inout HeaderList
+        _ block: Span<UInt8>, at position: inout Int, prefix: Int, into list: inout HeaderList
     ) throws(HPACKError) {
         let index = try HPACKInteger.read(block, at: &position, prefix: prefix)
         if index > 0, index <= StaticTable.count {
-            list.beginField(staticName: index, isSensitive: isSensitive)
+            list.beginField(staticName: index)
         } else if index > 0 {
             guard let field = table.field(at: index - StaticTable.count - 1) else {
                 throw .badIndex
             }
-            list.beginField(staticName: 0, isSensitive: isSensitive)
+            list.beginField(staticName: 0)
             list.append(field.name)
             list.endName()
         } else {
-            list.beginField(staticName: 0, isSensitive: isSensitive)
+            list.beginField(staticName: 0)
             try string(block, at: &position, into: &list)
             list.endName()
         }
@@ -92,7 +91,7 @@ package struct HPACKDecoder: Sendable {
 
 /// The fault of a header block. Each ends the connection (RFC 9113 §4.3).
 package enum HPACKError: Error, Equatable {
-    /// The block ends within a field.
+    /// Within a field.
     case truncated
     /// An integer of more than 28 bits (RFC 7541 §5.1 asks for a limit).
     case integerTooLarge
@@ -104,7 +103,7 @@ package enum HPACKError: Error, Equatable {
     case listTooLarge
 }
 
-/// The fields that the sender asked us to remember (RFC 7541 §2.3.2): newest first.
+/// The dynamic table (RFC 7541 §2.3.2): newest first.
 private struct DynamicTable: Sendable {
     private struct Entry {
         var start: Int

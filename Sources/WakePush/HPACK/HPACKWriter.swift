@@ -1,11 +1,11 @@
 /// Writes single representations of fields (RFC 7541 §6).
 package enum HPACKWriter {
     package enum Indexing {
-        /// Both sides remember the field (§6.2.1).
+        /// Into the peer's table (§6.2.1).
         case incremental
-        /// Neither side remembers it (§6.2.2).
+        /// §6.2.2
         case without
-        /// No side may remember it, not even on a further hop: secrets (§6.2.3, §7.1.3).
+        /// Into no table, not even on a further hop: secrets (§6.2.3, §7.1.3).
         case never
     }
 
@@ -41,7 +41,7 @@ package enum HPACKWriter {
         string(value, into: &block)
     }
 
-    /// In the Huffman code where that is shorter: strings are coded once and sent a million times.
+    /// In the Huffman code where that is shorter.
     static func string(_ bytes: [UInt8], into block: inout [UInt8]) {
         let coded = Huffman.codedCount(bytes)
         if coded < bytes.count {

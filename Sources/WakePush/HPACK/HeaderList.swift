@@ -1,6 +1,6 @@
 import WakeSystem
 
-/// The fields of one header block, in an arena that is used again. Holds secrets: never shown.
+/// The fields of one header block, in an arena that is reused. Holds secrets: never shown.
 package struct HeaderList: Sendable, Redacted {
     /// Most bytes of names, values and 32 a field (RFC 9113 §6.5.2): far above any honest answer.
     package static let limit = 65_536
@@ -13,8 +13,6 @@ package struct HeaderList: Sendable, Redacted {
         var start: Int
         var nameCount: Int
         var valueCount: Int
-        /// Never indexed (RFC 7541 §6.2.3).
-        var isSensitive: Bool
     }
 
     private(set) var fields: [Field] = []
@@ -44,29 +42,25 @@ package struct HeaderList: Sendable, Redacted {
         return bytes[start..<start + field.valueCount]
     }
 
-    package func isSensitive(_ index: Int) -> Bool { fields[index].isSensitive }
-
     mutating func appendStatic(_ index: Int) throws(HPACKError) {
         fields.append(
-            Field(
-                staticName: index, isStatic: true, start: 0, nameCount: 0, valueCount: 0,
-                isSensitive: false))
+            Field(staticName: index, isStatic: true, start: 0, nameCount: 0, valueCount: 0))
         try grow(by: 64)
     }
 
     /// Begins a field; the decoder appends the value to the arena, then calls `endField`.
-    mutating func beginField(staticName: Int, isSensitive: Bool) {
+    mutating func beginField(staticName: Int) {
         fields.append(
             Field(
                 staticName: staticName, isStatic: false, start: bytes.count, nameCount: 0,
-                valueCount: 0, isSensitive: isSensitive))
+                valueCount: 0))
     }
 
     mutating func append(_ span: Span<UInt8>) { bytes.append(span: span) }
     mutating func append(_ slice: ArraySlice<UInt8>) { bytes.append(contentsOf: slice) }
 
     mutating func append(huffman coded: Span<UInt8>) throws(HPACKError) {
-        // 5 bits a symbol at least: what comes out is bounded before it does.
+        // 5 bits a symbol at least: the result is bounded before it is made.
         guard size + bytes.count + coded.count * 2 <= 2 * Self.limit else { throw .listTooLarge }
         try Huffman.decode(coded, into: &bytes)
     }

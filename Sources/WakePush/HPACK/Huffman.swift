@@ -5,7 +5,7 @@ enum Huffman {
     static func decode(_ coded: Span<UInt8>, into bytes: inout [UInt8]) throws(HPACKError) {
         let code = HuffmanCode.shared
         var place = bytes.count
-        // 5 bits a symbol at least; a pair is written even where it has but one.
+        // 5 bits a symbol at least; a pair is always written as two bytes.
         bytes.append(contentsOf: repeatElement(0, count: coded.count * 8 / 5 + 2))
         var plain = bytes.mutableSpan
         let pairs = code.pairs.span
@@ -40,12 +40,12 @@ enum Huffman {
             count -= length
         }
         bytes.removeLast(bytes.count - place)
-        // RFC 7541 §5.2: what is left is the first bits of end-of-string, at most 7 of them.
+        // RFC 7541 §5.2: the rest is a beginning of end-of-string, at most 7 bits.
         guard count < 8, count == 0 || bits >> UInt64(64 - count) == (1 << UInt64(count)) - 1
         else { throw .badHuffman }
     }
 
-    /// Fills up to at least 56 bits, while there are as many.
+    /// Fills up to at least 56 bits, if there are so many.
     private static func refill(
         _ bits: inout UInt64, _ count: inout Int, from coded: Span<UInt8>, at next: inout Int
     ) {
@@ -103,7 +103,7 @@ enum Huffman {
     }
 }
 
-/// The Huffman code of HPACK (RFC 7541 appendix B): canonical, so that the lengths say everything.
+/// The Huffman code of HPACK (RFC 7541 appendix B): canonical, so that the lengths define it.
 struct HuffmanCode: Sendable {
     static let shared = HuffmanCode()
     /// End of string; never part of one (RFC 7541 §5.2).
@@ -115,10 +115,9 @@ struct HuffmanCode: Sendable {
     let lengths: [UInt8]
     /// For the next 8 bits: symbol and length of a code of at most 8 bits, or length 0.
     let short: [(symbol: UInt8, length: UInt8)]
-    /// The index of `pairs` in bits: two symbols of what headers mostly consist of.
     static let pairBits = 12
-    /// For the next 12 bits: the one or two symbols that they begin with (bits 0 to 15), their
-    /// number (16 and 17) and the bits they take (24 on), or 0.
+    /// For the next 12 bits: the one or two symbols they begin with (bits 0 to 15), the number of
+    /// symbols (16 and 17) and of their bits (24 on), or 0.
     let pairs: [UInt32]
     /// Symbols by length, then value; for each length the first code and its symbols' first index.
     let ordered: [UInt16]

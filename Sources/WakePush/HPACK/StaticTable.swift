@@ -1,9 +1,8 @@
-/// The fields that both sides know from the start (RFC 7541 appendix A), from index 1 to 61.
+/// The static table (RFC 7541 appendix A), from index 1 to 61.
 enum StaticTable {
     static let count = 61
     /// Index of the first of the `:status` fields.
     static let firstStatus = 8
-    /// The values of the `:status` fields.
     static let statuses: [UInt16] = [200, 204, 206, 304, 400, 404, 500]
     static let path = 4
 

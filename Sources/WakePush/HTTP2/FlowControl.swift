@@ -13,20 +13,19 @@ struct SendWindow: Sendable {
     private var connection = 65_535
     private var blocked: [BlockedBody] = []
 
-    /// Another request may be begun.
     var hasRoom: Bool { connection > 0 && blocked.count < ConnectionLimits.blockedStreams }
     var hasBlocked: Bool { !blocked.isEmpty }
 
     func isBlocked(_ stream: UInt32) -> Bool { blocked.contains { $0.stream == stream } }
 
-    /// Takes `count` bytes for a body that leaves at once; false when it may not.
+    /// Uses `count` bytes for a body that is sent at once; false when it may not be.
     mutating func take(_ count: Int, window: Int) -> Bool {
         guard count <= min(connection, window) else { return false }
         connection -= count
         return true
     }
 
-    /// Keeps a body that may not leave at once.
+    /// Keeps a body that may not be sent at once.
     mutating func block(_ body: [UInt8], of stream: UInt32, window: Int) {
         blocked.append(BlockedBody(stream: stream, body: body, window: window))
     }
@@ -55,7 +54,7 @@ struct SendWindow: Sendable {
         return nil
     }
 
-    /// Appends of the waiting bodies what the windows allow, as DATA frames.
+    /// Appends DATA frames of waiting bodies as far as the windows allow.
     mutating func sendBlocked(frameSize: Int, into bytes: inout [UInt8]) {
         var isDone = false
         for index in blocked.indices where connection > 0 {

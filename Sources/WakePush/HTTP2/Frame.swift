@@ -21,16 +21,15 @@ package enum Frame: Equatable, Sendable {
     case unknown
 }
 
-/// The fault of bytes that are no frame a client may receive.
+/// The fault of bytes that are no proper frame.
 package enum FrameError: Error, Equatable, Sendable {
-    /// Longer than we allow, or not of the length its kind demands.
+    /// Longer than allowed, or wrong for its kind.
     case badLength
-    /// On stream 0 or not on stream 0, against its kind.
+    /// Stream 0 or another, against its kind.
     case badStream
     case badPadding
 }
 
-/// A three-way result of reading.
 package enum FrameRead: Equatable, Sendable {
     case complete(Frame, end: Int)
     case needMore
@@ -43,7 +42,7 @@ enum FrameKind: UInt8 {
     case continuation
 }
 
-/// Flags on the wire; a bit means something else in each kind.
+/// Flags on the wire; their meaning depends on the kind.
 enum FrameFlag {
     static let acknowledged: UInt8 = 0x1
     static let endStream: UInt8 = 0x1
@@ -52,7 +51,7 @@ enum FrameFlag {
     static let priority: UInt8 = 0x20
 }
 
-/// The error codes of RFC 9113 §7 that are told apart.
+/// The error codes of RFC 9113 §7 that matter here.
 enum ErrorCode {
     static let none: UInt32 = 0x0
     static let protocolError: UInt32 = 0x1
@@ -65,12 +64,11 @@ enum ErrorCode {
     static let enhanceYourCalm: UInt32 = 0xb
 }
 
-/// Reads frames, without a state.
 package enum FrameReader {
     package static let headBytes = 9
 
-    /// The frame that begins at `start`. One longer than `limit`, our SETTINGS_MAX_FRAME_SIZE, is
-    /// refused by its head, before a byte of it is waited for.
+    /// The frame at `start`. One longer than `limit`, our SETTINGS_MAX_FRAME_SIZE, is refused by
+    /// its head alone.
     package static func read(
         _ bytes: Span<UInt8>, at start: Int, limit: Int = 16_384
     ) -> FrameRead {
@@ -95,7 +93,6 @@ package enum FrameReader {
         func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
     }
 
-    /// Checks length and stream against the kind.
     private static func check(_ head: Head, _ length: Int) -> FrameError? {
         let onStream: Bool
         let isSized: Bool

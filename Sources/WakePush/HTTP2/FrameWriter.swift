@@ -1,8 +1,8 @@
 import WakeSystem
 
-/// Appends frames to bytes on their way out (RFC 9113 §6).
+/// Appends frames to output (RFC 9113 §6).
 package enum FrameWriter {
-    /// RFC 9113 §3.4: what a client says first.
+    /// The first bytes of a client (RFC 9113 §3.4).
     package static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     package static func head(

@@ -1,10 +1,9 @@
 import WakeSystem
 
-/// The open streams of one connection, by id. Each id has one slot, which is free when it comes
-/// round again; the few that were overtaken by a whole round of the table move to a list of late
-/// ones.
+/// The open streams of one connection, by id. The slot of an id is usually free when its turn comes
+/// again; the few streams that are still open then move to a list of late ones.
 struct StreamTable: Sendable {
-    /// 24 bytes: the table of a thousand streams stays in the nearest caches.
+    /// 24 bytes, so that the table of a thousand streams fits the nearest caches.
     struct Stream: Sendable {
         /// 0: this slot is free.
         fileprivate(set) var id: UInt32 = 0
@@ -12,9 +11,9 @@ struct StreamTable: Sendable {
         private var opened: UInt32 = 0
         private var upper: UInt32 = 0
         private var lower: UInt32 = 0
-        /// Seconds that the answer's header asked to wait.
+        /// Seconds.
         var retryAfter: UInt32 = 0
-        /// Set once the answer's header has come and its end has not.
+        /// 0 until the answer's header has come.
         var status: UInt16 = 0
         /// Bytes of the answer's body so far; it is cut long before this overflows.
         var received: UInt16 = 0
@@ -97,19 +96,18 @@ struct StreamTable: Sendable {
     }
 }
 
-/// The pushes in flight on one connection, their answers so far, and outcomes not handed over yet.
+/// The pushes in flight on one connection, their answers so far, and outcomes to be handed over.
 struct PendingPushes: Sendable {
-    /// A part of an answer.
     enum Part {
         case more, whole
-        /// More is to come, and nobody needs it.
+        /// The rest of the answer is not needed.
         case enough
         case malformed
     }
 
-    /// The connection's; comes back with every outcome.
+    /// The connection's number, part of every outcome.
     let serial: UInt32
-    /// The service has accepted our credential: Apple allows one stream until then.
+    /// The service has accepted the credential: Apple allows one stream until then.
     private(set) var provesCredential = false
     private var table: StreamTable
     /// Bodies of answers that are not complete.
@@ -133,7 +131,7 @@ struct PendingPushes: Sendable {
 
     mutating func takeOutcomes(into all: inout PushOutcomes) { outcomes.move(to: &all) }
 
-    /// Takes an answer that is `:status: 200` alone; false unless it is all of an open stream's.
+    /// Records an answer that is `:status: 200` alone; false unless it is the whole answer.
     mutating func accept(_ stream: UInt32) -> Bool {
         guard let reference = table.removeUnanswered(stream) else { return false }
         outcomes.append(
@@ -141,7 +139,7 @@ struct PendingPushes: Sendable {
         return true
     }
 
-    /// Takes the header of an answer, or its trailers.
+    /// Records the header of an answer, or its trailers.
     mutating func receive(
         _ list: HeaderList, of stream: UInt32, ends: Bool, wallSeconds: Int64
     ) -> Part {
@@ -151,7 +149,7 @@ struct PendingPushes: Sendable {
             return ends ? complete(stream, at: slot) : .malformed
         }
         guard let header = ResponseHeader(list, wallSeconds: wallSeconds) else { return .malformed }
-        // RFC 9110 §15.2: interim; the answer is still to come.
+        // RFC 9110 §15.2: interim.
         if header.status < 200 { return ends ? .malformed : .more }
         table[slot].status = header.status
         table[slot].retryAfter = header.retryAfter
@@ -169,7 +167,7 @@ struct PendingPushes: Sendable {
             if kept > 0 { bodies[stream, default: []].append(span: body.extracting(0..<kept)) }
         }
         if ends { return complete(stream, at: slot) }
-        // Well within the stream's own window, which is therefore never refilled.
+        // Within the stream's own window, which is never refilled.
         guard before + body.count >= ConnectionLimits.bodyBytes else { return .more }
         _ = complete(stream, at: slot)
         return .enough

@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// One HTTP/2 connection that sends pushes, as a value: bytes and pushes go in; bytes to send and
-/// outcomes come out. It reads no clock and owns no socket.
+/// One HTTP/2 connection as a value, without clock or socket: bytes and pushes go in, bytes to send
+/// and outcomes come out.
 package struct PushConnection: Sendable {
     private let limits: ConnectionLimits
     private var encoder: RequestEncoder
@@ -27,8 +27,9 @@ package struct PushConnection: Sendable {
 
     private static let lastStream: UInt32 = 0x7fff_ffff
 
-    /// Begins with an odd stream at `now`, milliseconds of a clock that never goes back, which is
-    /// `wallSeconds` since 1970.
+    /// - Parameters:
+    ///   - wallSeconds: seconds since 1970 at `now`.
+    ///   - now: milliseconds of a clock that never goes back.
     package init(
         _ template: RequestTemplate, limits: ConnectionLimits = ConnectionLimits(),
         firstStream: UInt32 = 1, serial: UInt32 = 0, wallSeconds: Int64 = 0, now: UInt64
@@ -50,7 +51,7 @@ package struct PushConnection: Sendable {
             stream: 0, increment: UInt32(ConnectionLimits.window - 65_535), into: &output.bytes)
     }
 
-    /// The number of pushes that may be given right now.
+    /// The number of pushes that may be sent now.
     package var room: Int {
         guard end == nil, hasSettings, goAwayCode == nil, nextStream <= Self.lastStream,
             sendWindow.hasRoom
@@ -77,7 +78,6 @@ package struct PushConnection: Sendable {
         }
     }
 
-    /// The number of the connection within its engine; comes back with every outcome.
     var serial: UInt32 { pushes.serial }
     var isProven: Bool { pushes.provesCredential }
     /// The peer owes us something: an answer, or its first frame.
@@ -107,7 +107,7 @@ package struct PushConnection: Sendable {
 
     // MARK: Receiving
 
-    /// Takes the first `count` of `bytes` off the wire.
+    /// Handles the first `count` of `bytes`.
     package mutating func receive(_ bytes: [UInt8], count: Int, now: UInt64) {
         advance(to: now)
         lastReceived = self.now
@@ -144,10 +144,10 @@ package struct PushConnection: Sendable {
         return bytes.count
     }
 
-    /// Passes over whole answers that are `:status: 200` and nothing else, faster than `handle`.
-    /// - Returns: where the first other frame begins.
+    /// Handles whole answers that are `:status: 200` and nothing else, faster than `handle`.
+    /// Returns the position of the first other frame.
     private mutating func readAccepted(_ bytes: Span<UInt8>, from start: Int) -> Int {
-        // An ending connection, an open block and unsent bodies ask for more than this does.
+        // Not for an ending connection, an open block or unsent bodies.
         guard hasSettings, isProven, openBlock == nil, !sendWindow.hasBlocked,
             goAwayCode == nil, nextStream <= Self.lastStream
         else { return start }
@@ -162,7 +162,6 @@ package struct PushConnection: Sendable {
         return position
     }
 
-    /// Handles one frame (RFC 9113 §6).
     private mutating func handle(_ frame: Frame, _ bytes: Span<UInt8>) {
         if let open = openBlock {
             // RFC 9113 §6.2: nothing may come between the parts of a header block.
@@ -261,7 +260,6 @@ package struct PushConnection: Sendable {
         finish(stream, pushes.receive(body, of: stream, ends: ends))
     }
 
-    /// Acts on a part of an answer.
     private mutating func finish(_ stream: UInt32, _ part: PendingPushes.Part) {
         switch part {
         case .more: return
@@ -289,7 +287,7 @@ package struct PushConnection: Sendable {
 
     package mutating func transportEnded() { end(.lost) }
 
-    /// Ends at once; a connection with nothing in flight says goodbye first.
+    /// Ends at once; without anything in flight, with GOAWAY.
     package mutating func cancel() {
         guard end == nil else { return }
         if pushes.count == 0 {
@@ -298,7 +296,7 @@ package struct PushConnection: Sendable {
         end(.cancelled)
     }
 
-    /// Tells the peer the code, and ends.
+    /// Sends GOAWAY with the code, and ends.
     private mutating func violate(_ code: UInt32) {
         guard end == nil else { return }
         FrameWriter.goAway(lastStream: 0, code: code, into: &output.bytes)
@@ -341,7 +339,6 @@ package struct PushConnection: Sendable {
     }
 }
 
-/// Bytes on their way out.
 private struct OutputBuffer: Sendable {
     /// Bytes to send; those before `sent` have been.
     var bytes: [UInt8] = []
@@ -359,7 +356,7 @@ private struct OutputBuffer: Sendable {
             bytes.removeAll(keepingCapacity: true)
             sent = 0
         } else if sent >= Self.keptBytes {
-            // A peer that always leaves a little would else make this grow for ever.
+            // Bounds memory for a peer that never reads everything.
             bytes.removeFirst(sent)
             sent = 0
         }

@@ -1,14 +1,14 @@
 import WakeSystem
 
-/// Turns push tokens into requests by copying: the header block is encoded once for each state of
-/// the peer's table, and a request is that block with a token in its hole.
+/// Makes requests by copying: the header block is encoded once for each state of the peer's table,
+/// and a request is that block with a push token inserted.
 struct RequestEncoder: Sendable {
     private(set) var template: RequestTemplate
     /// Size of the peer's table that we use, at most the 4096 bytes it begins with (RFC 7541 §4.2).
     private var tableSize = 4096
-    /// The peer must be told that its table changed.
+    /// The next block must announce a new table size.
     private var mustResize = false
-    /// The peer remembers our fields.
+    /// The peer's table has our fields.
     private var isPrimed = false
     /// Block up to the token, block after it, for a token of `tokenCount` bytes.
     private var head: [UInt8] = []
@@ -16,7 +16,6 @@ struct RequestEncoder: Sendable {
     private var tokenCount = -1
     /// The whole request with a hole for the token, once primed; empty where its body varies.
     private var wholeRequest: [UInt8] = []
-    /// Bytes of the template's body without the token.
     private let bodyBytes: Int
 
     init(_ template: RequestTemplate) {
@@ -34,7 +33,7 @@ struct RequestEncoder: Sendable {
         template.authorization = value
         precondition(template.fitsFrames, "a request larger than a frame")
         tokenCount = -1
-        // An indexed value is one of those the peer remembers: they are all sent again.
+        // An indexed value is in the peer's table: all fields are sent again.
         if template.indexesAuthorization { isPrimed = false }
     }
 
@@ -72,14 +71,13 @@ struct RequestEncoder: Sendable {
         if inPath { bytes.append(span: token) }
         bytes.append(contentsOf: tail)
         if !wasPrimed {
-            // What was just sent is what the peer remembers from here on.
             isPrimed = true
             mustResize = false
             tokenCount = -1
         }
     }
 
-    /// The whole body; for those that cannot leave at once.
+    /// The whole body, for one that cannot be sent at once.
     func body(token: Span<UInt8>) -> [UInt8] {
         var bytes = template.body
         if template.tokenPlace == .body { bytes.append(span: token) }
@@ -140,7 +138,7 @@ struct RequestEncoder: Sendable {
     private func fieldsBlock() -> [UInt8] {
         var block: [UInt8] = []
         let remembered = indexedFields
-        // Eviction would shift indices: either all fit the peer's table, or none is remembered.
+        // Eviction would shift indices: either all fields fit the peer's table, or none is indexed.
         let fits = remembered.reduce(0) { $0 + $1.name.count + $1.value.count + 32 } <= tableSize
         var next = StaticTable.count + remembered.count
         for field in [RequestTemplate.Field(":authority", template.authority)] + template.fields {
@@ -162,7 +160,7 @@ struct RequestEncoder: Sendable {
         return block
     }
 
-    /// - Parameter index: of the field once all are remembered: the first sent has the highest.
+    /// - Parameter index: of the field once all are in the table: the first sent has the highest.
     private func append(
         _ field: RequestTemplate.Field, _ fits: Bool, index: Int, into block: inout [UInt8]
     ) {

@@ -24,11 +24,10 @@ package struct RequestTemplate: Sendable, Redacted {
     package var authority: String
     package var path: String
     package var tokenPlace: TokenPlace
-    /// Sent with every request, unchanged.
     package var fields: [Field]
     /// Value of `authorization`; empty: none is sent.
     package var authorization: [UInt8]
-    /// Lets the peer remember `authorization`. Apple advises against it.
+    /// Puts `authorization` into the peer's table. Apple advises against it.
     package var indexesAuthorization: Bool
     package var body: [UInt8]
     package var bodyTail: [UInt8]
@@ -49,10 +48,10 @@ package struct RequestTemplate: Sendable, Redacted {
         self.bodyTail = bodyTail
     }
 
-    /// Longest push token, bytes: so that a request fits the smallest frame size there is.
+    /// Longest push token, bytes: a request fits the smallest frame size there is.
     package static let tokenBytes = 4096
 
-    /// Whether every request fits into one HEADERS and one DATA frame of 16,384 bytes.
+    /// True when every request fits one HEADERS and one DATA frame of 16,384 bytes.
     package var fitsFrames: Bool {
         let block = fields.reduce(authority.utf8.count + path.utf8.count + 512) {
             $0 + $1.name.count + $1.value.count + 16

@@ -14,7 +14,7 @@ struct HeaderBlock: Sendable {
         bytes = [UInt8](copying: fragment)
     }
 
-    /// - Returns: false for a block that has no end: an attack (CVE-2024-27316 and its relatives).
+    /// False for a block without an end, an attack (CVE-2024-27316 and its relatives).
     mutating func append(_ fragment: Span<UInt8>) -> Bool {
         continuations += 1
         guard bytes.count + fragment.count <= ConnectionLimits.blockBytes,
@@ -48,7 +48,7 @@ struct ResponseHeader: Equatable, Sendable {
         if let seconds = Self.number(delay, digits: 1...8) {
             retryAfter = UInt32(seconds)
         } else if let then = HTTPDate.seconds(of: Array(delay)) {
-            // RFC 9110 §10.2.3. A wrong local clock must not become a wrong wait.
+            // RFC 9110 §10.2.3. By the peer's clock, if it is known.
             let date = Self.value("date", list).flatMap { HTTPDate.seconds(of: Array($0)) }
             retryAfter = UInt32(min(max(then - (date ?? wallSeconds), 0), 99_999_999))
         }

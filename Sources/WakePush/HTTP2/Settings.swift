@@ -1,8 +1,8 @@
 /// Bounds of one connection.
 package struct ConnectionLimits: Sendable {
-    /// Streams open at once, whatever more the peer allows.
+    /// Open streams at most.
     package var streams = 1000
-    /// Milliseconds until a push without an answer is given up, or a silent connection is.
+    /// Milliseconds until a push without an answer, or a silent connection, is given up.
     package var answerMilliseconds: UInt64 = 10_000
 
     package init() {}
@@ -32,7 +32,6 @@ struct PeerSettings: Sendable, Equatable {
     }
 
     private(set) var tableSize = 4096
-    /// Unlimited until the peer says otherwise.
     private(set) var concurrentStreams = Int.max
     private(set) var initialWindow = 65_535
     private(set) var frameSize = 16_384
@@ -57,10 +56,10 @@ struct PeerSettings: Sendable, Equatable {
 
 /// The reason why a connection takes no more pushes and can be dropped.
 package enum ConnectionEnd: Equatable, Sendable {
-    /// The peer sent GOAWAY with this code, and the streams it still answered are done.
+    /// The peer sent GOAWAY with this code, and its last answers have come.
     case goAway(UInt32)
-    /// The peer broke the protocol; the code is the one it was told.
+    /// The peer broke the protocol; the code was sent to it.
     case violation(UInt32)
-    /// Nothing came for too long; every stream id is used; the transport ended; we ended it.
+    /// Silent for too long; no stream id left; the transport ended; we ended it.
     case stalled, exhausted, lost, cancelled
 }

@@ -38,7 +38,7 @@ package struct P256Key: Sendable, Redacted {
         return ECDSASignature(der: der.span)
     }
 
-    /// True when `signature` is this key's (either half) over exactly this message.
+    /// True when `signature` is of this key (either half) over exactly this message.
     package func verifies(_ signature: ECDSASignature, of message: Span<UInt8>) -> Bool {
         let der = signature.der()
         return unsafe message.withUnsafeBufferPointer { message in
@@ -73,10 +73,10 @@ final class CryptoKey: Sendable, Redacted {
     init(_ kind: crt_key_kind, isPrivate: Bool, pem: Span<UInt8>) throws(SigningError) {
         let library = try CryptoLibrary()
         var key: UnsafeMutableRawPointer?
-        let read = unsafe isPrivate ? crt_crypto_private_key : crt_crypto_public_key
         let status = unsafe pem.withUnsafeBufferPointer { buffer in
             guard let start = buffer.baseAddress else { return CRT_KEY_MALFORMED }
-            return unsafe read(library.library, kind, start, buffer.count, &key)
+            return unsafe crt_crypto_read_key(
+                library.library, kind, isPrivate, start, buffer.count, &key)
         }
         switch status {
         case CRT_KEY_READ: break
@@ -115,10 +115,13 @@ extension Files {
     static func readSecret<Fault>(
         _ path: String, limit: Int, _ fault: (FileError) -> Fault, notPrivate: Fault
     ) throws(Fault) -> [UInt8] {
-        let bytes = try mapError(fault) { () throws(FileError) in
-            try readPrivate(path, limit: limit)
+        guard let bytes = try mapError(fault, try readPrivate(path, limit: limit)) else {
+            throw notPrivate
         }
-        guard let bytes else { throw notPrivate }
         return bytes
     }
+
+    static let notPrivateMessage =
+        "the file can be read by others, or is not this user's\n"
+        + "hint: chown it to the user of this service and chmod 600 it"
 }

@@ -4,37 +4,32 @@ import WakeSystem
 
 /// An ordered stream of bytes to one peer that never blocks; used by one thread.
 protocol ByteStream: AnyObject {
-    /// The socket, to wait for its events.
     var descriptor: Int32 { get }
 
-    /// Goes on with opening; to be called again after each event until it returns `.open`.
+    /// Continues to open; to be called again after each event until it returns `.open`.
     func open() -> StreamOpening
-    /// Fills the front of `bytes`.
     func read(into bytes: inout [UInt8]) -> StreamTransfer
-    /// Sends `bytes` from `offset` on, or some of them.
+    /// Sends some of `bytes`, from `offset` on.
     func write(_ bytes: [UInt8], from offset: Int) -> StreamTransfer
-    /// Sends what `write` took and the socket did not: `.waits`, `.ended`, or nil when done.
+    /// Sends what `write` buffered: `.waits`, `.ended`, or nil when done.
     func flush() -> StreamTransfer?
-    /// Sends the transport's own end, if it has one, and closes the socket.
     func close()
 }
 
 enum StreamOpening: Equatable {
     case open
-    /// Not before the next event.
     case waits
-    /// For good; nil: another attempt may succeed.
+    /// nil: another attempt may succeed.
     case failed(PushFailure?)
 }
 
 enum StreamTransfer: Equatable {
     case moved(Int)
     case waits
-    /// The peer closed, or the transport failed: either way it is over.
     case ended
 }
 
-/// TCP alone: for tests, and behind a proxy that speaks TLS.
+/// TCP alone: for tests, and behind a proxy that adds TLS.
 final class PlainStream: ByteStream {
     let descriptor: Int32
     private var isConnected = false

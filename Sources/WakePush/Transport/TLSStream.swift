@@ -1,6 +1,6 @@
 import CRuntime
 
-/// TLS over TCP: at least 1.2, HTTP/2 agreed upon, the server's certificate verified for its name.
+/// TLS over TCP: at least 1.2, HTTP/2 negotiated, the server's certificate verified for its name.
 @safe
 final class TLSStream: ByteStream {
     private let tcp: PlainStream
@@ -32,12 +32,14 @@ final class TLSStream: ByteStream {
         if Self.waits(result) { return .waits }
         guard result == 1 else {
             let error = unsafe crt_ssl_verify_result(context.library, connection)
-            if error != 0 { return .failed(.certificate(error)) }
-            // A peer that hung up may be restarting; one that answered wrongly will again.
-            return .failed(result == CRT_SSL_CLOSED.number ? nil : .handshake)
+            if error != 0 { return .failed(.connection(.certificate(error))) }
+            // A peer that closes may be restarting; one with a wrong answer will repeat it.
+            return .failed(result == CRT_SSL_CLOSED.number ? nil : .connection(.handshake))
         }
-        // RFC 9113 §3.2: over TLS, HTTP/2 is agreed upon, never assumed.
-        guard unsafe crt_ssl_is_h2(context.library, connection) else { return .failed(.noHTTP2) }
+        // RFC 9113 §3.2: over TLS, HTTP/2 is negotiated.
+        guard unsafe crt_ssl_is_h2(context.library, connection) else {
+            return .failed(.connection(.noHTTP2))
+        }
         isHandshaken = true
         return .open
     }
@@ -71,7 +73,7 @@ final class TLSStream: ByteStream {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        // SSL_shutdown(3): not on a connection that never was.
+        // SSL_shutdown(3): only after the handshake.
         if isHandshaken { unsafe crt_ssl_shutdown(context.library, connection) }
         tcp.close()
     }
@@ -81,7 +83,7 @@ final class TLSStream: ByteStream {
 @safe
 final class TLSContext: Sendable {
     let library: crt_ssl
-    /// The address as a number: pointers are not `Sendable`; set up, it is for every thread.
+    /// The address as a number: pointers are not `Sendable`; used by every thread once set up.
     private let address: UInt
 
     /// - Parameter authorityFile: certificates (PEM) to trust instead of the system's.

@@ -2,15 +2,15 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// The rules for endpoints: their form, host and addresses. Asked at registration and when sending.
+/// The rules for endpoints: form, host and addresses. Applied at registration and when sending.
 struct EndpointPolicy: Sendable {
     let rules: PushHostRules
-    /// Addresses inside are taken although they are not global.
+    /// Networks that are allowed although they are not global.
     let networks: [IPNetwork]
-    /// Every connection goes there instead, and no name is looked up.
+    /// The destination of every connection instead; no name is resolved.
     let fixedAddresses: [IPAddress]?
 
-    /// - Returns: the host in lower case; nil when nothing may be sent to this endpoint.
+    /// The host in lower case; nil when nothing may be sent to this endpoint.
     func host(of token: PushToken) -> [UInt8]? {
         guard token.service == .webPush else { return nil }
         return token.bytes.withSpan { bytes in
@@ -21,10 +21,9 @@ struct EndpointPolicy: Sendable {
         }
     }
 
-    /// What is fetched: whatever passes as ``PushEndpoint`` is an address that can be.
     static func url(_ endpoint: Span<UInt8>) -> FetchURL? { try? FetchURL(endpoint.array) }
 
-    /// Whether a host may be connected to: all of its addresses must be fit.
+    /// True when all addresses of a host may be connected to.
     func admits(_ addresses: [IPAddress]) -> Bool {
         !addresses.isEmpty
             && addresses.allSatisfy { address in
@@ -37,7 +36,7 @@ struct EndpointPolicy: Sendable {
 package struct PushHostRules: Sendable, Equatable {
     /// Any host with a proper name; its addresses are still checked when sending.
     package private(set) var isAny = false
-    /// Whether the known push services are among the hosts.
+    /// True when the known push services are among the hosts.
     package private(set) var isKnown = false
     /// Hosts named beside them.
     package private(set) var named = 0
@@ -45,7 +44,6 @@ package struct PushHostRules: Sendable, Equatable {
     /// `.example.org` for every name below example.org.
     private var suffixes: Set<[UInt8]> = []
 
-    /// The known push services.
     package static let known = PushHostRules(list: "known") ?? PushHostRules([])
 
     private init(_ patterns: [String]) { add(patterns) }
@@ -82,7 +80,6 @@ package struct PushHostRules: Sendable, Equatable {
         }
     }
 
-    /// The push services of browsers among the known ones.
     static let browsers = PushHostRules(KnownPushHosts.browsers)
 
     static func lowered(_ host: Span<UInt8>) -> [UInt8] { host.array.map(\.lowercased) }
@@ -112,12 +109,11 @@ package struct PushHostRules: Sendable, Equatable {
     }
 }
 
-/// The hosts of public push services: what `hosts = known` stands for. In lower case; `*.`
-/// is before one for every name below it.
+/// The hosts of public push services, for `hosts = known`. `*.` stands for every name below.
 enum KnownPushHosts {
     /// Those of browsers, where a body must be encrypted (RFC 8291).
     static let browsers = [
-        // Chrome and what is built on it; Chromium without Google's keys.
+        // Chrome and its relatives; Chromium without Google's keys.
         "fcm.googleapis.com", "jmt17.google.com",
         // Firefox, and Sunup of UnifiedPush.
         "updates.push.services.mozilla.com", "*.push.services.mozilla.com",

@@ -2,8 +2,8 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// The hosts of a session and the order in which they send. They take turns, so that a host that
-/// hangs costs its own wake-ups only; those that have accepted nothing share half of all requests.
+/// The hosts of a session, which send in turn: a host that hangs costs its own wake-ups only, and
+/// those that have accepted nothing share half of all requests.
 struct PushHosts {
     private let limits: WebPushLimits
     private let policy: EndpointPolicy
@@ -11,14 +11,10 @@ struct PushHosts {
     private var indexOfName: [[UInt8]: Int] = [:]
     /// Of hosts that were forgotten.
     private var free: [Int] = []
-
-    // A host is in one of the first two at most, see `PushHost.isListed`.
-
     /// Hosts that may have something to send now.
     private var ready = Deque<Int>()
-    /// Hosts that wait until fewer requests of unproven hosts are in flight.
+    /// Hosts that wait until fewer requests of unproven hosts are in flight; not in `ready`.
     private var unproven = Deque<Int>()
-    /// Hosts whose addresses are to be resolved.
     private var unresolved = Deque<Int>()
     private var lookUps = 0
     private var inFlight = 0
@@ -78,12 +74,10 @@ struct PushHosts {
             hosts[host].queue.advance(now: now)
             list(host)
         }
-        // A host that was listed may have had nothing to send then: none waits for that.
         let room = limits.unproven - unprovenInFlight
         for _ in 0..<max(0, room) { listUnproven() }
     }
 
-    /// The next wake-up to send, its host, and checked addresses of that.
     mutating func next(
         now: UInt64
     ) -> (host: Int, entry: RetryQueue.Entry, addresses: [IPAddress])? {
@@ -122,10 +116,9 @@ struct PushHosts {
         list(host)
     }
 
-    /// Records an accepted wake-up; returns those held as gone until now, which are believed.
+    /// Records an accepted wake-up; returns those held as gone, which are believed now.
     mutating func accept(_ host: Int) -> [RetryQueue.Entry] {
         if !hosts[host].hasAccepted {
-            // Its requests are no longer of those that share the half.
             unprovenInFlight -= hosts[host].inFlight
             for _ in 0...hosts[host].inFlight { listUnproven() }
         }
@@ -152,7 +145,7 @@ struct PushHosts {
         switch hosts[host].resolution {
         case .known(let addresses, let until):
             if now >= until {
-                // They were checked: good enough until there are new ones.
+                // Good enough until the new ones are there.
                 hosts[host].resolution = .renewing(addresses)
                 unresolved.prepend(host)
             }
@@ -166,7 +159,6 @@ struct PushHosts {
         }
     }
 
-    /// The next host whose name is to be resolved.
     mutating func nextLookUp() -> Int? {
         while lookUps < limits.lookUps, let host = unresolved.popFirst() {
             guard hosts[host].end == nil else {
@@ -179,8 +171,7 @@ struct PushHosts {
         return nil
     }
 
-    /// Takes the result of a look-up; only checked addresses are connected to.
-    /// - Returns: why the host is to be given up; nil to go on.
+    /// Records the result of a look-up; returns the reason to give the host up, nil to go on.
     mutating func resolve(
         _ host: Int, _ result: Result<[IPAddress], ResolveError>, at moment: DeliveryMoment
     ) -> (cause: RetryCause, failure: GatewayFailure)? {
@@ -215,20 +206,25 @@ struct PushHost {
     /// Refusals of a host that has accepted nothing, until it is given up for the round.
     static let refusalLimit = 64
     /// "Gone" that is believed of a host that has accepted nothing in this round: enough for a
-    /// server of one's own with a device or two, too few for one that says so to everything.
+    /// private server with a few devices, too few for one that says so to everything.
     static let unprovenGoneLimit = 3
+    /// Milliseconds. A host that has accepted nothing in this round is given up after the first
+    /// two: with time-outs of ten seconds it costs its own wake-ups three quarters of a minute.
+    private static let pauses: [UInt64] = [5000, 10_000, 20_000, 40_000, 60_000]
+    private static let pausesBeforeSuccess = 2
 
     let name: [UInt8]
     fileprivate var resolution: Resolution
     fileprivate var queue = RetryQueue()
     fileprivate var inFlight = 0
-    /// In one of the lists of hosts that may send.
+    /// In `ready` or `unproven`.
     fileprivate var isListed = false
     /// "Gone" that is believed when the host accepts something.
     private(set) var held: [RetryQueue.Entry] = []
-    /// Set once the host is given up for this round: the cause that its wake-ups are settled with.
+    /// Set once the host is given up for this round: the cause of the results of its wake-ups.
     private(set) var end: RetryCause?
-    private var reachability = HostBreaker()
+    /// Opens after three requests in a row without an answer; any answer closes it.
+    private var reachability = CircuitBreaker(.init(threshold: 3, pauses: pauses, probes: 1))
     private var service = ServiceBreaker()
     private(set) var hasAccepted = false
     private var refusals = 0
@@ -240,7 +236,6 @@ struct PushHost {
         resolution = fixedAddresses.map { .known($0, until: .max) } ?? .unknown
     }
 
-    /// Wake-ups that wait for their turn or for a time.
     var waitingCount: Int { queue.readyCount + queue.delayedCount }
 
     fileprivate var isIdle: Bool {
@@ -256,7 +251,6 @@ struct PushHost {
 
     mutating func hold(_ entry: RetryQueue.Entry) { held.append(entry) }
 
-    /// Empties the held wake-ups.
     mutating func releaseHeld() -> [RetryQueue.Entry] {
         defer { held = [] }
         return held
@@ -268,7 +262,6 @@ struct PushHost {
         return queue.removeAll()
     }
 
-    /// Requests that may be added now.
     fileprivate func room(now: UInt64, _ perHost: Int) -> Int {
         var most = min(allowance, perHost)
         if let limit = reachability.allowance(now: now) { most = min(most, limit) }
@@ -278,16 +271,14 @@ struct PushHost {
 
     /// Milliseconds in which the host has not worked; nil for one that works.
     func failingFor(now: UInt64) -> UInt64? {
-        reachability.failingFor(now: now) ?? service.failingFor(now: now)
+        [reachability, service.circuit].first { $0.pauseCount > 0 }?.failingFor(now: now)
     }
 
-    /// Records an answer of any kind.
     mutating func answer() {
         reachability.succeed()
         allowance = min(allowance + 1, 1 << 16)
     }
 
-    /// - Returns: the wake-ups held as gone until now.
     fileprivate mutating func accept() -> [RetryQueue.Entry] {
         hasAccepted = true
         refusals = 0
@@ -295,7 +286,7 @@ struct PushHost {
         return releaseHeld()
     }
 
-    /// Records that the host works, whatever it says of this wake-up.
+    /// Records that the host works, though it refused this wake-up.
     mutating func work() { service.succeed() }
 
     /// Records an answer of "too much" or "broken"; true when going on is of no use.
@@ -304,14 +295,14 @@ struct PushHost {
         return service.isHopeless(now: moment.now)
     }
 
-    /// Whether a definite "gone" is believed now.
+    /// True when a definite "gone" is believed now.
     mutating func believesGone() -> Bool {
         guard !hasAccepted else { return true }
         unprovenGone += 1
         return unprovenGone <= Self.unprovenGoneLimit
     }
 
-    /// - Returns: true when it has refused too many and accepted none.
+    /// Records a refusal; true when there are too many and nothing was accepted.
     mutating func refuse() -> Bool {
         guard !hasAccepted else { return false }
         refusals += 1
@@ -321,10 +312,16 @@ struct PushHost {
     /// Records a request without an answer; true when the host is to be given up.
     mutating func fail(at moment: DeliveryMoment) -> Bool {
         allowance = max(1, allowance / 2)
-        return reachability.fail(hasAccepted: hasAccepted, at: moment)
+        return reachability.fail(now: moment.now, random: moment.jitter) && isUnreachable
     }
 
+    /// Pauses at once, as for a name that does not resolve; true when the host is to be given up.
     fileprivate mutating func pause(at moment: DeliveryMoment) -> Bool {
-        reachability.pause(hasAccepted: hasAccepted, at: moment)
+        reachability.open(now: moment.now, random: moment.jitter)
+        return isUnreachable
+    }
+
+    private var isUnreachable: Bool {
+        reachability.pauseCount > (hasAccepted ? Self.pauses.count : Self.pausesBeforeSuccess)
     }
 }

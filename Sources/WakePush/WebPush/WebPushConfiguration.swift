@@ -2,33 +2,31 @@ package import WakeFetch
 
 /// The section `[webpush]` of the configuration: absent, there is no such gateway.
 package struct WebPushConfiguration: Sendable, Equatable {
-    /// What is sent besides fields.
     package enum Body: Sendable, Equatable {
         case empty, byte
     }
 
-    /// Where every connection goes instead of the push service's address.
+    /// The destination of every connection instead of the push service's address.
     package struct Detour: Sendable, Equatable {
         package let address: IPAddress
         package let port: UInt16
     }
 
-    /// The file of the VAPID key.
     package var key: String
-    /// Whom push services may write to: `mailto:` or `https:`.
+    /// The contact for push services: `mailto:` or `https:`.
     package var subject: String?
     package var hosts = PushHostRules.known
     package var body = Body.empty
     package var authorityFile: String?
     package var connect: Detour?
-    /// Addresses inside are taken although they are not global.
+    /// Networks that are allowed although they are not global.
     package var networks: [IPNetwork] = []
-    /// Requests on their way to one host.
+    /// Requests in flight to one host.
     package var perHost = 16
 
     package init(key: String) { self.key = key }
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
+    /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] = [
         ("key", "the path of a key file made with reveille keygen --kind vapid"),
         ("subject", "mailto: and an address, or an https: address"),
@@ -54,7 +52,6 @@ package struct WebPushConfiguration: Sendable, Equatable {
         perHost = try values.number("per-host", in: 1...256) ?? perHost
     }
 
-    /// nil when one of them is no network, or there are none.
     private static func networks(_ text: String) -> [IPNetwork]? {
         let words = text.split { $0 == "," || $0 == " " || $0 == "\t" }
         let networks = words.compactMap { IPNetwork(String($0)) }
@@ -76,7 +73,7 @@ package struct WebPushConfiguration: Sendable, Equatable {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") }
     }
 
-    /// Reads the authorities to trust; a file that holds none is said now and not by a round.
+    /// Reads the authorities to trust: faults show at the start, not in a round.
     package func checkAuthorities() throws(PushEngineError) {
         guard authorityFile != nil else { return }
         _ = try TLSContext(authorityFile: authorityFile)

@@ -15,12 +15,11 @@ package struct VAPIDKey: Sendable, Redacted {
         var pem = try Files.readSecret(
             path, limit: Self.fileLimit, VAPIDKeyError.file, notPrivate: .fileNotPrivate)
         defer { pem.wipe() }
-        self = try mapError(VAPIDKeyError.key) { () throws(SigningError) in
-            try VAPIDKey(P256Key(.privateKey, pem: pem.span))
-        }
+        self = try mapError(
+            VAPIDKeyError.key, try VAPIDKey(P256Key(.privateKey, pem: pem.span)))
     }
 
-    /// - Throws: `outOfMemory`.
+    /// Throws `outOfMemory`.
     init(_ key: P256Key) throws(SigningError) {
         guard let point = key.publicPoint() else { throw .outOfMemory }
         self.key = key
@@ -29,14 +28,11 @@ package struct VAPIDKey: Sendable, Redacted {
 
     /// Makes a new key in a new file, mode 0600; throws `.file` with `exists` when there is one.
     package static func create(_ path: String) throws(VAPIDKeyError) -> VAPIDKey {
-        var pem = try mapError(VAPIDKeyError.key) { () throws(SigningError) in
-            try P256Key.generate()
-        }
+        var pem = try mapError(VAPIDKeyError.key, try P256Key.generate())
         defer { pem.wipe() }
         let document = pem
-        try mapError(VAPIDKeyError.file) { () throws(FileError) in
-            try Files.create(path, with: document.span, mode: 0o600)
-        }
+        try mapError(
+            VAPIDKeyError.file, try Files.create(path, with: document.span, mode: 0o600))
         return try VAPIDKey(file: path)
     }
 }
@@ -47,7 +43,7 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
     case fileNotPrivate
     case key(SigningError)
 
-    /// libcrypto is missing or unfit: nothing in the configuration is wrong.
+    /// libcrypto is missing or unfit: the configuration is right.
     package var isLibraryMissing: Bool {
         if case .key(.libraryMissing) = self { return true }
         return false
@@ -68,9 +64,7 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
         case .file(let error):
             "cannot use the file: \(error.reason)\nhint: name a file made with reveille keygen "
                 + "--kind vapid, owned by the user of this service"
-        case .fileNotPrivate:
-            "the file can be read by others, or is not this user's\n"
-                + "hint: chown it to the user of this service and chmod 600 it"
+        case .fileNotPrivate: Files.notPrivateMessage
         case .key(.keyMalformed), .key(.keyOfOtherSize):
             "the file holds no readable private key\n"
                 + "hint: it must be PKCS #8 as PEM, not encrypted; " + Self.fresh

@@ -2,8 +2,8 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// The delivery of Web Push. Wake-ups go through the queue of their host into single requests;
-/// answers through the response table and the breakers of their host.
+/// The delivery of Web Push: wake-ups go from the queue of their host into single requests, answers
+/// through the response table and the breakers of their host.
 struct WebPushDelivery: DeliveryState {
     typealias Entry = RetryQueue.Entry
 
@@ -22,9 +22,10 @@ struct WebPushDelivery: DeliveryState {
     private(set) var hosts: PushHosts
     private var flights = SlotMap<(host: Int, entry: Entry)>()
     private(set) var heldCount = 0
-    /// Wake-ups that are not settled and not held.
+    /// Wake-ups without a result that are not held.
     private(set) var pending = 0
     private var suspicion = Suspicion()
+    private var step = DeliveryStep()
     private var isFlushing = false
     private var isFinal = false
     private var isQuiescent = false
@@ -41,27 +42,27 @@ struct WebPushDelivery: DeliveryState {
     var inFlight: Int { flights.count }
 
     mutating func add(_ wakeUps: [WakeUp], now: UInt64) -> DeliveryStep {
-        var step = DeliveryStep()
+        step = DeliveryStep()
         isFlushing = false
         for wakeUp in wakeUps {
             pending += 1
             let entry = Entry(wakeUp: wakeUp)
             // Checked when it was registered, and again: rules change.
             guard let name = policy.host(of: wakeUp.token) else {
-                settle(entry, .retry(.endpointRefused), &step)
+                complete(entry, .retry(.endpointRefused))
                 continue
             }
             guard let host = hosts.index(of: name) else {
-                settle(entry, .retry(.throttled), &step)
+                complete(entry, .retry(.throttled))
                 continue
             }
             if let end = hosts[host].end {
-                settle(entry, .retry(end), &step)
-                continue
+                complete(entry, .retry(end))
+            } else {
+                hosts.append(entry, to: host)
             }
-            hosts.append(entry, to: host)
         }
-        relieve(now: now, &step)
+        closeFailingHosts(now: now)
         return step
     }
 
@@ -73,8 +74,8 @@ struct WebPushDelivery: DeliveryState {
     mutating func quiesce() { isQuiescent = true }
 
     mutating func tick(now: UInt64) -> DeliveryStep {
-        var step = DeliveryStep()
-        relieve(now: now, &step)
+        step = DeliveryStep()
+        closeFailingHosts(now: now)
         return step
     }
 
@@ -93,172 +94,158 @@ struct WebPushDelivery: DeliveryState {
     }
 
     mutating func receive(_ event: Event, at moment: DeliveryMoment) -> DeliveryStep {
-        var step = DeliveryStep()
+        step = DeliveryStep()
         switch event {
         case .resolved(let host, let result):
             if let (cause, failure) = hosts.resolve(host, result, at: moment) {
-                close(host, cause, failure, &step)
+                close(host, cause, failure)
             }
         case .ended(let key, let outcome):
             guard let (host, entry) = flights.remove(key) else {
                 preconditionFailure("an answer to what is not in flight")
             }
             hosts.complete(host)
+            let attempt = Attempt(entry: entry, host: host, moment: moment)
             switch outcome {
             case .answered(let status, let retryAfter):
                 hosts[host].answer()
-                let verdict = WebPushResponses.verdict(status: status)
-                judge(entry, host, verdict, retryAfter ?? 0, moment, &step)
-            case .failed(let error): judge(entry, host, error, moment, &step)
+                judge(attempt, WebPushResponses.verdict(status: status), retryAfter ?? 0)
+            case .failed(let error): judge(attempt, error)
             }
         }
         return step
     }
 
-    private mutating func judge(
-        _ entry: Entry, _ host: Int, _ verdict: Verdict, _ retryAfter: Int,
-        _ moment: DeliveryMoment, _ step: inout DeliveryStep
-    ) {
+    private struct Attempt {
+        let entry: Entry
+        let host: Int
+        let moment: DeliveryMoment
+    }
+
+    private mutating func judge(_ attempt: Attempt, _ verdict: Verdict, _ retryAfter: Int) {
+        let (entry, host) = (attempt.entry, attempt.host)
         switch verdict {
-        case .delivery(.accepted): accept(entry, host, &step)
+        case .delivery(.accepted): accept(entry, host)
         case .delivery(.gone):
             guard hosts[host].believesGone() else {
-                let failure = GatewayFailure.misconfigured(.webPush(.endpointsUnknown))
-                return refuse(entry, host, .gone, failure, &step)
+                return refuse(entry, host, .gone, .misconfigured(.webPush(.endpointsUnknown)))
             }
             hosts[host].work()
-            settle(entry, .gone, &step)
+            complete(entry, .gone)
         case .delivery(.retry(let cause)):
-            let isHopeless = hosts[host].pushBack(at: moment)
+            let isHopeless = hosts[host].pushBack(at: attempt.moment)
             let least = cause == .throttled ? WebPushResponses.throttledSeconds : 0
-            retry(
-                entry, host, cause, cost: RetryPolicy.cost(isRetrySafe: false),
-                retryAfter: max(retryAfter, least), moment, &step)
-            if isHopeless { close(host, cause, .unavailable(.pushback, .webPush), &step) }
-        case .ambiguous(let then, let fault):
-            refuse(entry, host, then, .misconfigured(fault), &step)
-        case .failure(let failure): withholdOrSettle(entry, .retry(.unknownRefusal), failure, &step)
+            retry(attempt, cause, retryAfter: max(retryAfter, least))
+            if isHopeless { close(host, cause, .unavailable(.pushback, .webPush)) }
+        case .ambiguous(let then, let fault): refuse(entry, host, then, .misconfigured(fault))
+        case .failure(let failure): withholdOrComplete(entry, .retry(.unknownRefusal), failure)
         }
     }
 
-    private mutating func accept(_ entry: Entry, _ host: Int, _ step: inout DeliveryStep) {
+    private mutating func accept(_ entry: Entry, _ host: Int) {
         let believed = hosts.accept(host)
         heldCount -= believed.count
-        step.settled += believed.map { SettledWakeUp($0, .gone) }
-        settle(entry, .accepted, &step)
-        if let witness = suspicion.accept() { step.settled.append(witness) }
+        step.results += believed.map { $0.result(.gone) }
+        complete(entry, .accepted)
+        if let witness = suspicion.accept() { step.results.append(witness) }
     }
 
     private mutating func refuse(
-        _ entry: Entry, _ host: Int, _ then: Delivery, _ failure: GatewayFailure,
-        _ step: inout DeliveryStep
+        _ entry: Entry, _ host: Int, _ then: Delivery, _ failure: GatewayFailure
     ) {
-        // It does its work, only not for this one.
         hosts[host].work()
         if then == .gone, hosts[host].hasAccepted {
-            settle(entry, .gone, &step)
+            complete(entry, .gone)
         } else if then == .gone, heldCount < limits.held, hosts[host].end == nil {
             suspicion.record(failure)
             pending -= 1
             heldCount += 1
             hosts[host].hold(entry)
         } else {
-            withholdOrSettle(entry, .retry(.unknownRefusal), failure, &step)
+            withholdOrComplete(entry, .retry(.unknownRefusal), failure)
         }
-        if hosts[host].refuse() { close(host, .unknownRefusal, failure, &step) }
+        if hosts[host].refuse() { close(host, .unknownRefusal, failure) }
     }
 
-    private mutating func judge(
-        _ entry: Entry, _ host: Int, _ error: FetchError, _ moment: DeliveryMoment,
-        _ step: inout DeliveryStep
-    ) {
+    private mutating func judge(_ attempt: Attempt, _ error: FetchError) {
         switch error {
         case .tooLarge:
-            // Of 2xx only: what was accepted is accepted, whatever else is said.
-            hosts[host].answer()
-            accept(entry, host, &step)
+            // Of 2xx only.
+            hosts[attempt.host].answer()
+            accept(attempt.entry, attempt.host)
         case .addressRefused, .invalidURL, .invalidField, .onionWithoutProxy:
-            settle(entry, .retry(.endpointRefused), &step)
-        case .timeout: miss(entry, host, nil, cost: Self.timeoutCost, moment, &step)
-        case .tls:
-            miss(
-                entry, host, .misconfigured(.webPush(.untrusted)),
-                cost: RetryPolicy.cost(isRetrySafe: false), moment, &step)
+            complete(attempt.entry, .retry(.endpointRefused))
+        case .timeout: miss(attempt, cost: Self.timeoutCost)
+        case .tls: miss(attempt, .misconfigured(.webPush(.untrusted)))
         case .libraryMissing, .network, .truncated, .stopped, .cancelled, .closed,
             .outOfResources, .protocolViolation:
-            miss(entry, host, nil, cost: RetryPolicy.cost(isRetrySafe: false), moment, &step)
+            miss(attempt)
         }
     }
 
-    /// Takes a request that had no answer.
     private mutating func miss(
-        _ entry: Entry, _ host: Int, _ failure: GatewayFailure?, cost: Int,
-        _ moment: DeliveryMoment, _ step: inout DeliveryStep
+        _ attempt: Attempt, _ failure: GatewayFailure = .unavailable(.unreachable, .webPush),
+        cost: Int = RetryPolicy.cost(isRetrySafe: false)
     ) {
-        let isOver = hosts[host].fail(at: moment)
-        let failure = failure ?? .unavailable(.unreachable, .webPush)
+        let host = attempt.host
+        let isOver = hosts[host].fail(at: attempt.moment)
         guard isOver || hosts[host].end != nil else {
-            return retry(entry, host, .connectionFault, cost: cost, moment, &step)
+            return retry(attempt, .connectionFault, cost: cost)
         }
-        withholdOrSettle(entry, .retry(hosts[host].end ?? .connectionFault), failure, &step)
-        if isOver { close(host, .connectionFault, failure, &step) }
+        let cause = hosts[host].end ?? .connectionFault
+        withholdOrComplete(attempt.entry, .retry(cause), failure)
+        if isOver { close(host, .connectionFault, failure) }
     }
 
     private mutating func retry(
-        _ entry: Entry, _ host: Int, _ cause: RetryCause, cost: Int, retryAfter: Int = 0,
-        _ moment: DeliveryMoment, _ step: inout DeliveryStep
+        _ attempt: Attempt, _ cause: RetryCause, cost: Int = RetryPolicy.cost(isRetrySafe: false),
+        retryAfter: Int = 0
     ) {
-        var entry = entry
+        var entry = attempt.entry
         entry.spent += cost
         let delay = RetryPolicy.delay(
-            spent: entry.spent, isRetrySafe: false, retryAfter: retryAfter, jitter: moment.jitter)
-        guard let delay, hosts[host].end == nil else {
-            return settle(entry, .retry(hosts[host].end ?? cause), &step)
-        }
-        hosts[host].retry(entry, after: delay, now: moment.now)
+            spent: entry.spent, isRetrySafe: false, retryAfter: retryAfter,
+            jitter: attempt.moment.jitter)
+        let end = hosts[attempt.host].end
+        guard let delay, end == nil else { return complete(entry, .retry(end ?? cause)) }
+        hosts[attempt.host].retry(entry, after: delay, now: attempt.moment.now)
         step.retried += 1
     }
 
-    private mutating func settle(_ entry: Entry, _ delivery: Delivery, _ step: inout DeliveryStep) {
+    private mutating func complete(_ entry: Entry, _ delivery: Delivery) {
         pending -= 1
-        step.settled.append(SettledWakeUp(entry, delivery))
+        step.results.append(entry.result(delivery))
     }
 
-    private mutating func withholdOrSettle(
-        _ entry: Entry, _ delivery: Delivery, _ failure: GatewayFailure, _ step: inout DeliveryStep
+    private mutating func withholdOrComplete(
+        _ entry: Entry, _ delivery: Delivery, _ failure: GatewayFailure
     ) {
         suspicion.record(failure)
         pending -= 1
-        let settled = SettledWakeUp(entry, delivery)
-        if !suspicion.withhold(settled) { step.settled.append(settled) }
+        suspicion.withhold(entry.result(delivery), orAppendTo: &step.results)
     }
 
-    private mutating func close(
-        _ host: Int, _ cause: RetryCause, _ failure: GatewayFailure, _ step: inout DeliveryStep
-    ) {
+    private mutating func close(_ host: Int, _ cause: RetryCause, _ failure: GatewayFailure) {
         guard hosts[host].end == nil else { return }
-        for entry in hosts[host].close(cause) {
-            withholdOrSettle(entry, .retry(cause), failure, &step)
-        }
-        disbelieve(host, &step)
+        for entry in hosts[host].close(cause) { withholdOrComplete(entry, .retry(cause), failure) }
+        disbelieve(host)
     }
 
-    /// Leaves undecided what a host called gone that has accepted nothing: nothing is deleted.
-    private mutating func disbelieve(_ host: Int, _ step: inout DeliveryStep) {
+    /// Deletes nothing that a host called gone that has accepted nothing.
+    private mutating func disbelieve(_ host: Int) {
         let held = hosts[host].releaseHeld()
         heldCount -= held.count
         for entry in held {
-            let settled = SettledWakeUp(entry, .retry(.unknownRefusal))
-            if !suspicion.withhold(settled) { step.settled.append(settled) }
+            suspicion.withhold(entry.result(.retry(.unknownRefusal)), orAppendTo: &step.results)
         }
     }
 
-    /// Milliseconds of failing after which a host that has accepted something gives way.
+    /// Milliseconds of failing after which a host that has accepted something may be given up.
     private static let patience: UInt64 = 30_000
 
-    /// Keeps failing hosts from more than half of the room. First those are given up that have
-    /// accepted nothing, then those that have failed for a while.
-    private mutating func relieve(now: UInt64, _ step: inout DeliveryStep) {
+    /// Keeps failing hosts below half of the window: gives up those that have accepted nothing
+    /// first, then those that have failed for a while.
+    private mutating func closeFailingHosts(now: UInt64) {
         guard pending > limits.window / 2 else { return }
         var failing: [(host: Int, waiting: Int, isProven: Bool)] = []
         for host in hosts.indices where hosts[host].end == nil {
@@ -270,18 +257,18 @@ struct WebPushDelivery: DeliveryState {
         var total = failing.reduce(0) { $0 + $1.waiting }
         failing.sort { ($0.isProven ? 1 : 0, -$0.waiting) < ($1.isProven ? 1 : 0, -$1.waiting) }
         for (host, waiting, _) in failing where total > limits.window / 2 {
-            close(host, .connectionFault, .unavailable(.unreachable, .webPush), &step)
+            close(host, .connectionFault, .unavailable(.unreachable, .webPush))
             total -= waiting
         }
     }
 
-    mutating func conclude() throws(GatewayFailure) -> [SettledWakeUp] {
+    mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] {
         guard isFlushing, pending == 0 else { return [] }
         if isFinal, let failure = suspicion.failure { throw failure }
-        var step = DeliveryStep()
-        for host in hosts.indices where !hosts[host].held.isEmpty { disbelieve(host, &step) }
-        if let witness = suspicion.releaseWitness() { step.settled.append(witness) }
-        return step.settled
+        step = DeliveryStep()
+        for host in hosts.indices where !hosts[host].held.isEmpty { disbelieve(host) }
+        if let witness = suspicion.releaseWitness() { step.results.append(witness) }
+        return step.results
     }
 }
 
@@ -292,7 +279,7 @@ package struct WebPushLimits: Sendable {
     var perHost = 16
     /// Requests in flight to all hosts.
     var total = 256
-    /// Wake-ups that are unsettled at most; those of failing hosts may be half of it.
+    /// Wake-ups without a result at most; those of failing hosts may be half of it.
     var window = 8192
     var lookUps = 16
     /// "Gone" that is held for want of evidence; more is not believed.
@@ -303,7 +290,7 @@ package struct WebPushLimits: Sendable {
     var unproven: Int { max(1, total / 2) }
 }
 
-/// A wake-up that is to be sent.
+/// A wake-up on its way to a host.
 struct WebPushFlight: Sendable {
     typealias Key = SlotMap<(host: Int, entry: RetryQueue.Entry)>.Key
 
@@ -319,11 +306,11 @@ enum WebPushOutcome: Sendable {
     case failed(FetchError)
 }
 
-/// The fault of the gateway if nothing is accepted, and one wake-up that waits for that.
+/// The fault of the gateway if nothing is accepted, and one result that waits for that.
 private struct Suspicion: Sendable {
     private var hasAccepted = false
     private(set) var failure: GatewayFailure?
-    private var witness: SettledWakeUp?
+    private var witness: WakeUpResult?
 
     /// A fault that the operator can put right replaces one that may pass.
     mutating func record(_ failure: GatewayFailure) {
@@ -334,20 +321,16 @@ private struct Suspicion: Sendable {
         }
     }
 
-    /// - Returns: false when the wake-up is to be settled now.
-    mutating func withhold(_ wakeUp: SettledWakeUp) -> Bool {
-        guard !hasAccepted, witness == nil else { return false }
-        witness = wakeUp
-        return true
+    mutating func withhold(_ result: WakeUpResult, orAppendTo results: inout [WakeUpResult]) {
+        if hasAccepted || witness != nil { results.append(result) } else { witness = result }
     }
 
-    mutating func releaseWitness() -> SettledWakeUp? {
+    mutating func releaseWitness() -> WakeUpResult? {
         defer { witness = nil }
         return witness
     }
 
-    /// - Returns: the wake-up that was withheld.
-    mutating func accept() -> SettledWakeUp? {
+    mutating func accept() -> WakeUpResult? {
         hasAccepted = true
         failure = nil
         return releaseWitness()

@@ -9,19 +9,14 @@ package struct WebPushGateway: Gateway {
     /// The key that apps subscribe with (`applicationServerKey`), base64url.
     package let publicKey: String
 
-    /// Reads the key; sends nothing.
-    /// - Parameter port: that is connected to, whatever the endpoint says: tests have no 443.
+    /// Reads the key; sends nothing. `port` is connected to instead of 443 (in tests).
     package init(
         _ configuration: WebPushConfiguration, resolver: any HostResolver = SystemResolver(),
         limits: WebPushLimits = WebPushLimits(), port: UInt16 = 443,
         timeout: Duration = .seconds(10)
     ) throws(WebPushGatewayError) {
-        let key = try mapError(WebPushGatewayError.key) { () throws(VAPIDKeyError) in
-            try configuration.vapidKey()
-        }
-        try mapError(WebPushGatewayError.authorities) { () throws(PushEngineError) in
-            try configuration.checkAuthorities()
-        }
+        let key = try mapError(WebPushGatewayError.key, try configuration.vapidKey())
+        try mapError(WebPushGatewayError.authorities, try configuration.checkAuthorities())
         publicKey = key.publicText
         var limits = limits
         limits.perHost = configuration.perHost
@@ -36,14 +31,14 @@ package struct WebPushGateway: Gateway {
     }
 
     package var service: PushService { .webPush }
-    /// The requests in flight to all hosts, also where HTTP/2 carries several on one connection.
+    /// Requests in flight to all hosts, on whatever number of connections.
     package var connections: Int { limits.total }
     package var streams: Int { 1 }
 
     /// The requests in flight of any configuration: for the planner.
     package static var requestsAtOnce: Int { WebPushLimits().total }
 
-    /// Fills in 16 seconds when a tenth of 5,000 wake-ups a second hang; after 10 they are known.
+    /// Full after 16 seconds when a tenth of 5,000 wake-ups a second hang; that shows after 10.
     package var window: Int { limits.window }
 
     package func admits(_ token: PushToken) -> Bool { sender.policy.host(of: token) != nil }
@@ -62,7 +57,6 @@ package enum WebPushGatewayError: Error, Equatable, Sendable {
     case key(VAPIDKeyError)
     /// libcurl; nil when it is there but cannot be used.
     case library(MissingLibrary?)
-    /// The file of `ca`.
     case authorities(PushEngineError)
 
     /// A library is missing or unfit: the service can do without this gateway.

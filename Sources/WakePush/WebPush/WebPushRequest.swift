@@ -2,10 +2,10 @@ package import WakeFetch
 package import WakeModel
 import WakeSystem
 
-/// The one request of a round (RFC 8030 §5): the same for every wake-up but for the endpoint and
-/// the token of its origin. A body that is not encrypted (RFC 8291) is refused by Mozilla and
-/// dropped by browsers: their push services get an empty one. UnifiedPush asks for 1 to 4096 bytes:
-/// `byte` sends one (ntfy shows an empty body as the word "triggered").
+/// The request of a round (RFC 8030 §5): only the endpoint and the token of its origin vary.
+/// Browsers drop, and Mozilla refuses, a body that is not encrypted (RFC 8291): their push services
+/// get an empty one. UnifiedPush asks for 1 to 4096 bytes: `byte` sends one (ntfy shows "triggered"
+/// for an empty body).
 package struct WebPushRequest: Sendable {
     /// `TTL` at most: four weeks, as FCM has it; Mozilla cuts at 60 days by itself.
     package static let longestLifetime = 2_419_200
@@ -21,7 +21,7 @@ package struct WebPushRequest: Sendable {
 
     /// - Parameters:
     ///   - lifetime: seconds the push service keeps the wake-up for a device that is off.
-    ///   - port: that is connected to; in the URL and all that follows from it, it is 443.
+    ///   - port: of the connection; the URL always says 443.
     package init(
         lifetime: Int, body: WebPushConfiguration.Body, port: UInt16 = 443,
         timeout: Duration = .seconds(10)
@@ -33,8 +33,8 @@ package struct WebPushRequest: Sendable {
         self.timeout = FetchTimeout(connect: timeout, total: timeout, pace: .idle(timeout))
     }
 
-    /// - Parameter addresses: checked; the connection goes to one of them and nowhere else.
-    /// - Returns: nil when the endpoint may not be sent to.
+    /// nil when the endpoint may not be sent to. The connection goes to one of `addresses`, which
+    /// are checked.
     package func fetch(
         _ endpoint: PushToken, host: [UInt8], authorization: SecretBytes, addresses: [IPAddress]
     ) -> FetchRequest? {

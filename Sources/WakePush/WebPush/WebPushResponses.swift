@@ -1,8 +1,8 @@
 import WakeSystem
 
-/// The meaning of every answer of a Web Push or UnifiedPush service. No reason is read from bodies:
-/// `Never` has no values. Anybody may register any endpoint: refusals are the gateway's fault only
-/// when no host accepts anything in this round.
+/// The meaning of every answer of a Web Push or UnifiedPush service; bodies hold no reasons.
+/// Anybody may register any endpoint: refusals are the gateway's fault only when no host accepts
+/// anything in the round.
 package enum WebPushResponses {
     package typealias Table = ResponseTable<Never, WebPushFault>
     private typealias Row = Table.Row
@@ -37,7 +37,7 @@ package enum WebPushResponses {
     }
 }
 
-/// A fault of the Web Push gateway; said only when nothing at all was accepted in a round.
+/// A fault of the Web Push gateway, reported only when nothing was accepted in a round.
 package enum WebPushFault: Sendable, Hashable {
     case keyRefused(status: Int)
     case requestRefused(status: Int)

@@ -10,8 +10,7 @@ package struct VAPIDToken: Sendable, Equatable, Redacted {
     package let text: SecretBytes
     package let minted: ClockReading
 
-    /// Nil when libcrypto is out of memory.
-    /// - Parameter subject: whom the service may write to, `mailto:` or `https:` (RFC 8292 §2.1).
+    /// Nil when libcrypto is out of memory. `subject`: a contact (RFC 8292 §2.1).
     package init?(_ key: VAPIDKey, origin: [UInt8], subject: String?, now: ClockReading) {
         let text = JSONWebToken.text(
             Self.signedPart(origin, subject, expires: now.wall + Self.lifetime)
@@ -24,8 +23,8 @@ package struct VAPIDToken: Sendable, Equatable, Redacted {
     /// RFC 6454 §6.2: scheme and host (in lower case); the port is always the default one.
     package static func origin(host: [UInt8]) -> [UInt8] { Array("https://".utf8) + host }
 
-    /// The value of `Authorization` (RFC 8292 §3). No space after the comma: some readers trip over
-    /// it, and it is optional (RFC 9110 §5.6.1).
+    /// The value of `Authorization` (RFC 8292 §3), without the optional space after the comma (RFC
+    /// 9110 §5.6.1), which some servers do not understand.
     package func authorization(_ key: VAPIDKey) -> [UInt8] {
         text.withSpan { Array("vapid t=".utf8) + $0.array } + Array(",k=\(key.publicText)".utf8)
     }
@@ -50,11 +49,11 @@ package struct VAPIDTokenProvider: Sendable {
         var lastUse: UInt64
     }
 
-    /// Origins remembered at most; beyond that the one that was not used for longest is forgotten.
+    /// Origins remembered at most; the least recently used one is forgotten.
     package static let limit = 1024
     /// Seconds a token is used: an hour short of its end, for what is still in flight.
     package static let usual = VAPIDToken.lifetime - 60 * 60
-    /// Seconds by which the wall clock may have been set since: `exp` was taken from it.
+    /// Seconds by which the wall clock, the source of `exp`, may have been set since.
     package static let drift = 5 * 60
 
     private let key: VAPIDKey
@@ -86,7 +85,7 @@ package struct VAPIDTokenProvider: Sendable {
     }
 
     private static func isGood(_ token: VAPIDToken, at now: ClockReading) -> Bool {
-        // An age that is not known is no age to use a token at.
+        // A token of unknown age is not used.
         guard let age = now.seconds(since: token.minted), (0..<usual).contains(age) else {
             return false
         }

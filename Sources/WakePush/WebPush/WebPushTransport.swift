@@ -44,7 +44,6 @@ final class WebPushTransport: DeliveryTransport {
             session?.receive(.ended(key, WebPushOutcome(result)))
         }
         let isLate = locked.withLock { locked -> Bool in
-            // It may have ended already.
             if locked.requests.keys.contains(key) { locked.requests[key] = handle }
             return locked.isCancelled
         }
@@ -78,7 +77,6 @@ final class WebPushTransport: DeliveryTransport {
 }
 
 extension WebPushOutcome {
-    /// Of the body nothing is kept: no answer's meaning depends on it.
     fileprivate init(_ result: Result<(FetchResponse, [UInt8]), FetchError>) {
         switch result {
         case .success(let (response, _)):
@@ -88,18 +86,17 @@ extension WebPushOutcome {
     }
 }
 
-/// The part of the gateway that its sessions share: connections, name resolution, and tokens.
+/// The shared part of the gateway's sessions: connections, name resolution, and tokens.
 final class WebPushSender: Sendable {
     let fetcher: Fetcher
     let resolver: any HostResolver
     let policy: EndpointPolicy
     private let body: WebPushConfiguration.Body
-    /// The port that is connected to.
     private let port: UInt16
     private let timeout: Duration
     private let tokens: Mutex<VAPIDTokenProvider>
 
-    /// - Throws: `libraryMissing`.
+    /// Throws `libraryMissing`.
     init(
         _ configuration: WebPushConfiguration, _ key: VAPIDKey, _ resolver: any HostResolver,
         limits: WebPushLimits, port: UInt16, timeout: Duration
@@ -116,7 +113,7 @@ final class WebPushSender: Sendable {
         tokens = Mutex(VAPIDTokenProvider(key, subject: configuration.subject))
     }
 
-    /// - Returns: nil when the endpoint may not be sent to, or libcrypto is out of memory.
+    /// nil when the endpoint may not be sent to, or libcrypto is out of memory.
     func request(_ flight: WebPushFlight, lifetime: Int) -> FetchRequest? {
         let origin = VAPIDToken.origin(host: flight.host)
         let authorization = tokens.withLock { $0.authorization(origin, at: .system()) }

@@ -117,7 +117,7 @@ struct RelayDeliveryState: DeliveryState {
             case .delivery(let wake, let delivery):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
-                step.settled.append(SettledWakeUp(entry, delivery))
+                step.results.append(entry.result(delivery))
             case .stopped(let stop): step.failure = failure(stop)
             }
         }
@@ -165,7 +165,7 @@ struct RelayDeliveryState: DeliveryState {
                 queue.append(entry, after: delay, now: now)
                 step.retried += 1
             } else {
-                step.settled.append(SettledWakeUp(entry, .retry(cause)))
+                step.results.append(entry.result(.retry(cause)))
             }
         }
         return step

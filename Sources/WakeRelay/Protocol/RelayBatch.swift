@@ -53,7 +53,7 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
                     }
                 }
             }
-        return #"{"service":"","token":""},"#.utf8.count + token.service.word.count + text
+        return #"{"service":"","token":""},"#.utf8.count + token.service.name.count + text
     }
 
     // MARK: JSON
@@ -68,7 +68,7 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
         body.beginArray("wakes")
         for token in tokens {
             body.beginObject()
-            body.member("service", string: token.service.word)
+            body.member("service", string: token.service.name)
             token.text().withSpan { body.member("token", string: $0) }
             body.endObject()
         }
@@ -147,7 +147,7 @@ private struct RelayBatchMembers {
             }
         }
         guard let serviceName, let secret else { throw .missingMember }
-        guard let service = PushService(word: serviceName.span),
+        guard let service = PushService(name: serviceName.span),
             RelayBatch.services.contains(service)
         else { return try fail(.unknownService) }
         do throws(PushTokenError) {

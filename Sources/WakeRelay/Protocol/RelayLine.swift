@@ -25,7 +25,7 @@ package enum RelayLine: Sendable, Equatable {
                 case .gone: line.member("delivery", string: "gone")
                 case .retry(let cause):
                     line.member("delivery", string: "retry")
-                    line.member("cause", string: cause.name)
+                    line.member("cause", string: cause.rawValue)
                 }
             }
         case .stopped(let service, let stop):
@@ -46,7 +46,7 @@ package enum RelayLine: Sendable, Equatable {
         _ service: PushService, isMisconfigured: Bool, cause: StaticString
     ) -> [UInt8] {
         line { line in
-            line.member("service", string: service.word)
+            line.member("service", string: service.name)
             line.member("stopped", string: isMisconfigured ? "misconfigured" : "unavailable")
             line.member("cause", string: cause)
         }
@@ -126,7 +126,7 @@ private struct RelayLineMembers {
             return .delivery(wake: wake, delivery)
         }
         guard let service, let stopped, let cause, count == 3,
-            let service = PushService(word: service.span), let stop = Self.stop(stopped, cause)
+            let service = PushService(name: service.span), let stop = Self.stop(stopped, cause)
         else { return nil }
         return .stopped(service, stop)
     }
@@ -135,7 +135,7 @@ private struct RelayLineMembers {
         if name.span.equals("accepted") { return count == 2 ? .accepted : nil }
         if name.span.equals("gone") { return count == 2 ? .gone : nil }
         guard name.span.equals("retry"), let cause, count == 3 else { return nil }
-        let known = RetryCause.allCases.first { cause.span.equals($0.name) }
+        let known = RetryCause(rawValue: String(decoding: cause, as: UTF8.self))
         return .retry(known ?? .unknownRefusal)
     }
 

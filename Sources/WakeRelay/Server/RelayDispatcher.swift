@@ -121,9 +121,9 @@ struct RelayDispatcher {
 
     private mutating func handle(_ report: GatewayReport, of session: Int) {
         switch report {
-        case .settled(let wakeUps):
-            sessions.settled(wakeUps, by: session)
-            pending.settle(wakeUps)
+        case .completed(let results):
+            sessions.complete(results, by: session)
+            pending.settle(results)
         case .retried: break
         case .failed(let failure):
             let now = clock.milliseconds()

@@ -58,12 +58,12 @@ struct RelayPendingRequests {
     }
 
     /// Ignores outcomes for requests that are gone.
-    mutating func settle(_ wakeUps: [SettledWakeUp]) {
-        for wakeUp in wakeUps {
-            let request = wakeUp.reference >> Self.positionBits
-            let position = wakeUp.reference & (1 << Self.positionBits - 1)
+    mutating func settle(_ results: [WakeUpResult]) {
+        for result in results {
+            let request = result.reference >> Self.positionBits
+            let position = result.reference & (1 << Self.positionBits - 1)
             guard var entry = entries.removeValue(forKey: request) else { continue }
-            if entry.sessions[position] != 0 { entry.settle(position, wakeUp.delivery) }
+            if entry.sessions[position] != 0 { entry.settle(position, result.delivery) }
             store(entry, request)
         }
     }

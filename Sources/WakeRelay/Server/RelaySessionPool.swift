@@ -92,10 +92,10 @@ struct RelaySessionPool {
         session.flush(isFinal: false)
     }
 
-    mutating func settled(_ wakeUps: [SettledWakeUp], by number: Int) {
+    mutating func complete(_ results: [WakeUpResult], by number: Int) {
         guard let key = open[number]?.key else { return }
-        open[number]?.unsettled -= wakeUps.count
-        if wakeUps.contains(where: { $0.delivery == .accepted }) { pauses[key.service] = nil }
+        open[number]?.unsettled -= results.count
+        if results.contains(where: { $0.delivery == .accepted }) { pauses[key.service] = nil }
     }
 
     /// - Returns: the session's push service; nil when the session is already closed.

@@ -57,17 +57,19 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("milliseconds", number: counters.milliseconds)
         progress.addMembers(to: &text)
         text.beginObject("causes")
-        for cause in RetryCause.allCases { text.member(cause.name, number: causes[cause] ?? 0) }
+        for cause in RetryCause.allCases {
+            text.member(named: cause.rawValue, number: causes[cause] ?? 0)
+        }
         text.endObject()
         text.beginObject("breakers")
         for service in PushService.allCases {
-            text.member(service.word, bool: tripped.contains(service))
+            text.member(service.name, bool: tripped.contains(service))
         }
         text.endObject()
         text.beginObject("stopped")
         for service in PushService.allCases {
             guard let message = stopped[service] else { continue }
-            text.member(service.word, string: message)
+            text.member(service.name, string: message)
         }
         text.endObject()
         text.member("line", string: progress.line)

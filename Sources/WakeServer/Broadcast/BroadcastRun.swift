@@ -186,8 +186,8 @@ final class BroadcastRun {
 
     private func handle(_ gatewayReport: GatewayReport, of gateway: Int) {
         switch gatewayReport {
-        case .settled(let wakeUps):
-            for wakeUp in wakeUps { complete(sessions.complete(wakeUp.reference), wakeUp.delivery) }
+        case .completed(let results):
+            for result in results { complete(sessions.complete(result.reference), result.delivery) }
         case .retried(let count): report.counters.retried += UInt64(count)
         case .failed(let failure):
             for entry in sessions.close(gateway) { _ = skip(entry.segment, \.unsent) }

@@ -73,7 +73,7 @@ package struct RelaySummary: Sendable, Equatable {
             .flatMap(\.services)
         let names = Gateways.states(configuration)
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
-            .map(\.service).filter { !relayed.contains($0) }.map(\.word.description)
+            .map(\.service).filter { !relayed.contains($0) }.map(\.name.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")
     }
 }

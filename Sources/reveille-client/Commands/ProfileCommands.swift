@@ -30,8 +30,7 @@ let initCommand = Command(
     try ProfileFile(profile: profile).create(values)
     do throws(ClientError) {
         // Opens and closes the state once, to report faults of the directory now.
-        _ = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+        _ = try profile.client(configuration)
     } catch {
         try? Files.remove(profile.configurationFile)
         throw CommandFailure(error)
@@ -53,26 +52,22 @@ let forgetCommand = Command(
     options: [.init("--force", "also when the service may still hold a registration")]
         + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
+    let (profile, configuration) = try Profile.open(invocation)
     let isForced = invocation.flag("--force")
     let client: WakeClient?
     do throws(ClientError) {
         // First, for it moves a damaged state aside.
-        client = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+        client = try profile.client(configuration)
     } catch {
-        // The state need not be readable to be given up. No other process works with it: the lock
+        // The state need not be readable to be removed. No other process works with it: the lock
         // was ours before the state was examined.
         guard isForced, case .state(.newerVersion) = error else { throw CommandFailure(error) }
         client = nil
     }
     if let client {
         let unregistration = try DistributorUnregistration(profile, configuration)
-        do throws(ClientError) {
+        try await mapClientError { () async throws(ClientError) in
             try await client.erase(force: isForced)
-        } catch {
-            throw CommandFailure(error)
         }
         _ = await unregistration.send()
     }
@@ -80,10 +75,8 @@ let forgetCommand = Command(
         let secrets = profile.secrets()
         for name in try secrets.names() { try secrets.remove(named: name) }
     }
-    do throws(FileError) {
-        try profile.removeFiles()
-    } catch {
-        throw CommandFailure("the profile cannot be removed: \(error.reason)", status: .ioError)
+    try mapError({ CommandFailure("the profile cannot be removed", $0, .ioError) }) {
+        () throws(FileError) in try profile.removeFiles()
     }
     return .success
 }

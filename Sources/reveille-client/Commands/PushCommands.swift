@@ -38,8 +38,7 @@ let pushUseCommand = Command(
         --notify), a push also starts one that does not.
         """
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
+    let (profile, configuration) = try Profile.open(invocation)
     guard configuration.service != nil else {
         throw CommandFailure(.configuration(.serviceMissing))
     }
@@ -47,9 +46,13 @@ let pushUseCommand = Command(
     let vapid = try ProfilePushes.vapidKey(invocation)
     try ProfileFile(profile: profile).setDistributor(distributor.name, vapid: vapid)
     let isStarted = try writeActivation(profile, invocation)
-    if isStarted { await reloadServices() }
+    if isStarted, let bus = try? await BusConnection.session() {
+        // If this fails: the bus looks by itself, some time.
+        try? await bus.reloadServices()
+        bus.close()
+    }
     let outcome = try await firstRegistration(profile, configuration)
-    Console().out("\(distributor.name): \(outcome.words)")
+    Console().out("\(distributor.name): \(outcome.text)")
     if !isStarted {
         Console().error(
             "hint: pushes reach this client only while `run` runs; --unit, --on-match or"
@@ -62,17 +65,23 @@ let pushOffCommand = Command(
     "push off", "give the distributor up, and have the service forget this device",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
-    let unregistration = try DistributorUnregistration(profile, configuration)
-    try ProfileFile(profile: profile).setDistributor(nil)
-    if await !unregistration.send() {
+    let (profile, configuration) = try Profile.open(invocation)
+    let isInformed = try await leaveDistributor(profile, configuration)
+    if !isInformed {
         Console().error(
             "reveille-client: the distributor cannot be reached; it may show this client until"
                 + " it is removed there")
     }
-    let change = try await setDesired(nil, in: profile, configuration)
-    return report(change, json: invocation.flag("--json"))
+    return try await changeRegistration(to: nil, profile, configuration, invocation)
+}
+
+/// Unregisters from the distributor; false when it could not be informed.
+func leaveDistributor(
+    _ profile: Profile, _ configuration: ClientConfiguration
+) async throws(CommandFailure) -> Bool {
+    let unregistration = try DistributorUnregistration(profile, configuration)
+    try ProfileFile(profile: profile).setDistributor(nil)
+    return await unregistration.send()
 }
 
 private func distributors() async throws(CommandFailure) -> [Distributor] {
@@ -106,10 +115,9 @@ private func choose(
                 + " the event stream")
     default:
         // UnifiedPush D-Bus 0.3.0, "Choosing a distributor": the person chooses.
-        throw CommandFailure(
+        throw .usage(
             "there are several distributors",
-            hint: "name one of " + found.map(\.name).joined(separator: ", "),
-            status: .usage)
+            hint: "name one of " + found.map(\.name).joined(separator: ", "))
     }
 }
 
@@ -120,17 +128,14 @@ private func writeActivation(
     let unit = invocation.value("--unit")
     var delivery: [String] = []
     for option in deliveryOptions {
-        if let value = option.value == nil ? nil : invocation.value(option.name) {
-            delivery += [option.name, value]
-        } else if option.value == nil, invocation.flag(option.name) {
-            delivery.append(option.name)
-        }
+        guard let value = invocation.value(option.name) else { continue }
+        delivery += option.value == nil ? [option.name] : [option.name, value]
     }
     let pushes = ProfilePushes(profile: profile)
     let path = try pushes.activationPath()
     // Otherwise its matches would go to a standard output that nobody reads.
-    let isHeard = delivery.contains { ["--on-match", "--notify", "--notify-note"].contains($0) }
-    guard unit != nil || isHeard else {
+    let isReported = delivery.contains { ["--on-match", "--notify", "--notify-note"].contains($0) }
+    guard unit != nil || isReported else {
         try? ActivationFile.remove(path)
         return false
     }
@@ -148,26 +153,13 @@ private func writeActivation(
     return true
 }
 
-private func reloadServices() async {
-    do throws(BusError) {
-        let bus = try await BusConnection.session()
-        defer { bus.close() }
-        try await bus.reloadServices()
-    } catch {
-        // The bus looks by itself, some time.
-    }
-}
-
-// MARK: The first time
-
 /// Registers once, so that the user sees at once whether it works.
 private func firstRegistration(
     _ profile: Profile, _ configuration: ClientConfiguration
-) async throws(CommandFailure) -> (words: String, status: ExitStatus) {
+) async throws(CommandFailure) -> (text: String, status: ExitStatus) {
     let client: WakeClient
     do throws(ClientError) {
-        client = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: ConsoleHandler(quiet: true))
+        client = try profile.client(configuration)
     } catch {
         guard error == .locked else { throw CommandFailure(error) }
         return ("chosen; the client that runs uses it once it is restarted", .success)
@@ -180,11 +172,7 @@ private func firstRegistration(
         if case .failing(let trouble) = status { reason = Report.distributor(trouble) }
         return ("chosen, but \(reason); run keeps trying", .transient)
     }
-    do throws(ClientError) {
-        try await client.reconcile()
-    } catch {
-        throw CommandFailure(error)
-    }
+    _ = try await mapClientError { () async throws(ClientError) in try await client.reconcile() }
     let state = await client.status.registration
     return (Report.sentence(state), registrationStatus(state))
 }
@@ -213,8 +201,7 @@ let pushStatusCommand = Command(
     "push status", "whether pushes reach this client",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
+    let (profile, configuration) = try Profile.open(invocation)
     let status = try await PushStatus(profile, configuration)
     Console().out(invocation.flag("--json") ? status.json : status.text)
     return .success

@@ -1,6 +1,7 @@
 import Synchronization
 import WakeClient
 import WakeCommand
+import WakeSystem
 import WakeUnifiedPush
 
 let deliveryOptions: [Command.Option] =
@@ -18,8 +19,7 @@ let runCommand = Command(
         "systemd-run --user -p Type=notify reveille-client run",
     ]
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
+    let (profile, configuration) = try Profile.open(invocation)
     let isVerbose = invocation.flag("--verbose")
     var environment = ClientEnvironment.live
     environment.log = { event in
@@ -29,13 +29,8 @@ let runCommand = Command(
     let handler = ConsoleHandler(
         onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
         desktop: DesktopNotification(invocation))
-    let client: WakeClient
-    do throws(ClientError) {
-        client = try WakeClient(
-            configuration, secrets: profile.secrets(), handler: handler,
-            environment: environment)
-    } catch {
-        throw CommandFailure(error)
+    let client = try mapError(CommandFailure.init) { () throws(ClientError) in
+        try profile.client(configuration, handler: handler, environment: environment)
     }
     let pushes = try ProfilePushes(profile: profile).connector(of: client, environment)
     let end = RunEnd()
@@ -43,7 +38,7 @@ let runCommand = Command(
         await withTaskCancellationHandler {
             await run(client, beside: pushes, end)
         } onCancel: {
-            ServiceManager.notifyStopping()
+            ServiceManager.notify(.stopping)
         }
     }
     let failure = end.failure.withLock { $0 }
@@ -51,48 +46,50 @@ let runCommand = Command(
     return .success
 }
 
+/// Runs the client until it ends, is cancelled or loses the bus that started it. Pushes end with
+/// the client, never the client with them.
 private func run(_ client: WakeClient, beside pushes: UnifiedPushConnector?, _ end: RunEnd) async {
     await withTaskGroup(of: Void.self) { group in
         group.addTask {
-            do throws(ClientError) {
-                try await client.run(beside: pushes)
-            } catch {
-                end.failure.withLock { $0 = error }
+            await withTaskGroup(of: Void.self) { inner in
+                inner.addTask { await pushes?.run() }
+                do throws(ClientError) {
+                    try await client.run()
+                } catch {
+                    end.failure.withLock { $0 = error }
+                }
+                inner.cancelAll()
             }
         }
-        if BusActivation.isPresent {
-            group.addTask { await BusActivation.waitForEnd() }
-        }
+        if BusActivation.isPresent { group.addTask { await BusActivation.waitForEnd() } }
         if let interval = ServiceManager.watchdog {
-            group.addTask { await prove(client, every: interval) }
+            group.addTask { await notifyWatchdog(client, every: interval) }
         }
         await group.next()
         group.cancelAll()
     }
 }
 
-/// Notifies the watchdog of the service manager each time the client has answered from its state:
-/// one that hangs is restarted.
-private func prove(_ client: WakeClient, every interval: Duration) async {
+/// Notifies the service manager's watchdog, which restarts a client that does not answer.
+private func notifyWatchdog(_ client: WakeClient, every interval: Duration) async {
     while !Task.isCancelled {
         _ = await client.status
-        ServiceManager.notifyAlive()
+        ServiceManager.notify(.alive)
         try? await Task.sleep(for: interval)
     }
 }
 
-/// How `run` came to its end, when not by a signal.
+/// The failure that ended `run`, if no signal did.
 private final class RunEnd: Sendable {
     let failure = Mutex<ClientError?>(nil)
 }
 
 extension ClientEvent {
-    /// Ready means that the profile is locked and listening has begun; the stream may still be
-    /// retried, with polling meanwhile.
+    /// Ready: the profile is locked and listening has begun; the stream may still be retried.
     fileprivate func notifyServiceManager() {
         switch self {
         case .started:
-            ServiceManager.notifyReady()
+            ServiceManager.notify(.ready)
             ServiceManager.notify(status: line)
         case .stopped: break
         default: ServiceManager.notify(status: line)
@@ -141,32 +138,5 @@ enum BusActivation {
         } catch {
             // It has gone already.
         }
-    }
-}
-
-extension WakeClient {
-    /// Runs, woken by pushes as well. Pushes end with the client, never the client with them.
-    fileprivate func run(beside pushes: UnifiedPushConnector?) async throws(ClientError) {
-        guard let pushes else { return try await run() }
-        let end = await withTaskGroup(of: Result<Void, ClientError>?.self) { group in
-            group.addTask {
-                await pushes.run()
-                return nil
-            }
-            group.addTask {
-                do throws(ClientError) {
-                    return .success(try await self.run())
-                } catch {
-                    return .failure(error)
-                }
-            }
-            for await end in group {
-                guard let end else { continue }
-                group.cancelAll()
-                return end
-            }
-            return .success(())
-        }
-        try end.get()
     }
 }

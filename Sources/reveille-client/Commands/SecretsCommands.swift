@@ -17,14 +17,12 @@ let secretsAddCommand = Command(
         number each.
         """
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    _ = try profile.configuration()
+    let (profile, _) = try Profile.open(invocation)
     var input = try Console().input(limit: 1 << 20)
     defer { input.wipe() }
     let lines = input.split(separator: UInt8(ascii: "\n")).map(decodeSecret)
     guard !lines.isEmpty else {
-        throw CommandFailure(
-            "standard input holds no secret", hint: "secrets add ID < FILE", status: .usage)
+        throw .usage("standard input holds no secret", hint: "secrets add ID < FILE")
     }
     let secrets = profile.secrets()
     try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
@@ -49,8 +47,7 @@ let secretsListCommand = Command(
     "secrets list", "list the names of the secrets",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    _ = try profile.configuration()
+    let (profile, _) = try Profile.open(invocation)
     let names = try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
         try profile.secrets().names()
     }
@@ -63,16 +60,14 @@ let secretsRemoveCommand = Command(
     operands: [.init("ID", "its name", completion: .names { Profile.secretNames })],
     options: Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    _ = try profile.configuration()
+    let (profile, _) = try Profile.open(invocation)
     try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
         try profile.secrets().remove(named: invocation.operands[0])
     }
     return .success
 }
 
-/// A secret of a line as the publisher reads it: hexadecimal, else base64url, of at least 16 bytes;
-/// any other line is taken as it is.
+/// A secret as the publisher reads it: 16 bytes or more in hexadecimal or base64url, else as it is.
 private func decodeSecret(_ line: ArraySlice<UInt8>) -> [UInt8] {
     var text = Array(line)
     if text.last == UInt8(ascii: "\r") { text.removeLast() }

@@ -6,8 +6,7 @@ let statusCommand = Command(
     "status", "show the state of this client",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
+    let (_, configuration) = try Profile.open(invocation)
     let status = try mapError(CommandFailure.init) { () throws(ClientError) in
         try ProfileAccess(configuration).status()
     }

@@ -7,13 +7,9 @@ let storedCommand = Command(
     "stored", "show all that the service holds about this device, and what it could do with it",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let profile = try Profile(invocation)
-    let configuration = try profile.configuration()
-    let stored: ServiceRow
-    do throws(ClientError) {
-        stored = try await ProfileAccess(configuration).storedRegistration()
-    } catch {
-        throw CommandFailure(error)
+    let (_, configuration) = try Profile.open(invocation)
+    let stored = try await mapClientError { () async throws(ClientError) in
+        try await ProfileAccess(configuration).storedRegistration()
     }
     let isJSON = invocation.flag("--json")
     Console().out(bytes: isJSON ? StoredReport.json(stored) : StoredReport.text(stored))
@@ -42,7 +38,7 @@ enum StoredReport {
 
     private static let columns = 72
 
-    static func json(_ stored: ServiceRow) -> [UInt8] {
+    static func json(_ stored: HeldRegistration) -> [UInt8] {
         var text = JSONText(capacity: 4096)
         text.beginObject()
         text.member("stored", bool: stored.row != nil)
@@ -54,8 +50,7 @@ enum StoredReport {
             text.endObject()
             text.beginObject("decoded")
             text.member("service", string: row.token.service.rawValue)
-            let token = row.token.text()
-            text.member("token", string: token.span)
+            text.member("token", string: row.token.text().span)
             text.endObject()
         }
         text.member("policy", string: stored.policyHash)
@@ -68,21 +63,21 @@ enum StoredReport {
     }
 
     /// Bytes and not a string: the push token is in them.
-    static func text(_ stored: ServiceRow) -> [UInt8] {
+    static func text(_ stored: HeldRegistration) -> [UInt8] {
         var text: [UInt8] = []
         if let row = stored.row {
-            text += Array("the service holds one row of two columns about this device:\n".utf8)
+            text += "the service holds one row of two columns about this device:\n".utf8
             text += wrapped("id", Hex.encode(row.id.span))
             text += wrapped("sealed", Hex.encode(row.sealed.span))
-            text += Array("opened with the service's key, the sealed column says:\n".utf8)
+            text += "opened with the service's key, the sealed column says:\n".utf8
             text += wrapped("service", Array(row.token.service.rawValue.utf8))
             text += wrapped("token", row.token.text())
-            text += Array("generation: \(words(row.generation))\n".utf8)
+            text += "generation: \(description(row.generation))\n".utf8
         } else {
-            text += Array("the service holds nothing about this device\n".utf8)
+            text += "the service holds nothing about this device\n".utf8
         }
-        text += Array("policy: \(stored.policyHash)\n".utf8)
-        text += Array("  BLAKE2b-256 of the policy in force, which GET /v1/policy answers\n".utf8)
+        text += "policy: \(stored.policyHash)\n".utf8
+        text += "  BLAKE2b-256 of the policy in force, which GET /v1/policy answers\n".utf8
         if stored.row != nil {
             text += list("with this row, the operator of the service could:", can)
             text += list("and could not:", cannot)
@@ -90,7 +85,7 @@ enum StoredReport {
         return text
     }
 
-    private static func words(_ generation: ServiceRow.Generation) -> String {
+    private static func description(_ generation: HeldRegistration.Generation) -> String {
         switch generation {
         case .current: "current, registered or renewed since the keys last changed"
         case .previous: "previous, to be erased with its keys at their next change unless renewed"
@@ -105,7 +100,7 @@ enum StoredReport {
         var text: [UInt8] = []
         for start in stride(from: 0, to: value.count, by: step) {
             let label = start == 0 ? name : ""
-            text += Array(("  " + label).utf8)
+            text += ("  " + label).utf8
             text += [UInt8](repeating: UInt8(ascii: " "), count: 9 - label.utf8.count)
             text += value[start..<min(start + step, value.count)] + [0x0A]
         }

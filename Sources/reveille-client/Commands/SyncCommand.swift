@@ -26,7 +26,7 @@ let syncCommand = Command(
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
             desktop: DesktopNotification(invocation), quiet: isJSON)
         let configuration = try profile.configuration()
-        (client, report.outcome) = await synchronize(configuration, profile.secrets(), handler)
+        (client, report.outcome) = await synchronize(profile, configuration, handler)
         report.matches = handler.matches
         isUnwritten = handler.hasOutputFailed
     } catch {
@@ -39,10 +39,8 @@ let syncCommand = Command(
     if isJSON, !Console().out(bytes: report.json()) { isUnwritten = true }
     // Only now do matches count as delivered that the JSON alone reports.
     if !isUnwritten, let client {
-        do throws(ClientError) {
+        try await mapClientError { () async throws(ClientError) in
             try await client.confirmDeliveries()
-        } catch {
-            throw CommandFailure(error)
         }
     }
     if let waiting = report.waiting, !isJSON { Console().error("reveille-client: \(waiting)") }
@@ -54,15 +52,15 @@ let syncCommand = Command(
     guard case .failure(let error) = report.outcome else {
         return report.matches.isEmpty ? .success : .match
     }
-    if isJSON { return CommandFailure.status(error) }
+    if isJSON { return CommandFailure(error).status }
     throw CommandFailure(error)
 }
 
 private func synchronize(
-    _ configuration: ClientConfiguration, _ secrets: SecretDirectory, _ handler: ConsoleHandler
+    _ profile: Profile, _ configuration: ClientConfiguration, _ handler: ConsoleHandler
 ) async -> (WakeClient?, Result<SyncOutcome, ClientError>) {
     do throws(ClientError) {
-        let client = try WakeClient(configuration, secrets: secrets, handler: handler)
+        let client = try profile.client(configuration, handler: handler)
         if handler.onlyCollects { await client.deferConfirmation() }
         return (client, await synchronize(client))
     } catch {
@@ -94,27 +92,18 @@ private struct SyncReport {
     var matches: [Match] = []
 
     /// A sentence about batches that wait for another day.
-    var waiting: String? {
-        guard case .success(.metered(_, _, let waiting, let until)) = outcome else { return nil }
-        return Report.waiting(waiting, until: until)
-    }
+    var waiting: String? { figures.until.map { Report.waiting(figures.waiting, until: $0) } }
 
-    private var word: String {
+    private var figures: (name: String, batches: Int, waiting: Int, until: Int64?) {
         switch outcome {
-        case .success(.upToDate): "up-to-date"
-        case .success(.checked): "checked"
-        case .success(.metered): "metered"
-        case .success(.behind): "behind"
-        case .success(.retired): "retired"
-        case .success(.ignored): "ignored"
-        case .failure: "failed"
-        }
-    }
-
-    private var batches: Int {
-        switch outcome {
-        case .success(.checked(let count, _)), .success(.metered(let count, _, _, _)): count
-        default: 0
+        case .success(.upToDate): ("up-to-date", 0, 0, nil)
+        case .success(.checked(let batches, _)): ("checked", batches, 0, nil)
+        case .success(.metered(let batches, _, let waiting, let until)):
+            ("metered", batches, waiting, until)
+        case .success(.behind): ("behind", 0, 0, nil)
+        case .success(.retired): ("retired", 0, 0, nil)
+        case .success(.ignored): ("ignored", 0, 0, nil)
+        case .failure: ("failed", 0, 0, nil)
         }
     }
 
@@ -122,14 +111,11 @@ private struct SyncReport {
     func json(failing code: String? = nil) -> [UInt8] {
         var failure = code.map { "\"\($0)\"" } ?? "null"
         if case .failure(let error) = outcome { failure = Report.code(error) }
-        var (count, until) = (0, "null")
-        if case .success(.metered(_, _, let waiting, let time)) = outcome {
-            (count, until) = (waiting, "\(time)")
-        }
+        let figures = figures
         let members = [
-            "\"outcome\":\"\(code == nil ? word : "failed")\"", "\"failure\":\(failure)",
-            "\"batches\":\(batches)", "\"batchesWaiting\":\(count)",
-            "\"waitingUntil\":\(until)",
+            "\"outcome\":\"\(code == nil ? figures.name : "failed")\"", "\"failure\":\(failure)",
+            "\"batches\":\(figures.batches)", "\"batchesWaiting\":\(figures.waiting)",
+            "\"waitingUntil\":\(figures.until.map { "\($0)" } ?? "null")",
         ]
         var text = Array("{\(members.joined(separator: ",")),\"matches\":[".utf8)
         for (index, match) in matches.enumerated() {

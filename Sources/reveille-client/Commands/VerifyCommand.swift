@@ -7,16 +7,13 @@ import WakeSystem
 
 let verifyCommand = Command(
     "verify", "check downloaded feed files, without any request",
-    operands: [
-        .init("FILE", "heads and batches in any order, or directories of them", .many)
-    ],
+    operands: [.init("FILE", "heads and batches in any order, or directories of them", .many)],
     options: [
         .init("--key", value: "KEY", "the feed's public key, instead of the profile's"),
         .init("--json", "as JSON"),
     ] + Profile.options,
     examples: [
-        "reveille-client verify head b/*",
-        "reveille-client verify /media/stick/feed --key KEY",
+        "reveille-client verify head b/*", "reveille-client verify /media/stick/feed --key KEY",
     ],
     notes: """
         Signature, hash and order of each file, then whether they fit to each other: batches to the
@@ -26,7 +23,7 @@ let verifyCommand = Command(
         """
 ) { invocation throws(CommandFailure) in
     guard !invocation.operands.isEmpty else {
-        throw CommandFailure("FILE is missing", hint: "see verify --help", status: .usage)
+        throw .usage("FILE is missing", hint: "see verify --help")
     }
     let key = try feedKey(invocation)
     var paths: [String] = []
@@ -48,7 +45,7 @@ let verifyCommand = Command(
 private func feedKey(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
     if let text = invocation.value("--key") {
         guard let key = FeedKey(text: text) else {
-            throw CommandFailure("--key takes 43 characters of base64url", status: .usage)
+            throw .usage("--key takes 43 characters of base64url")
         }
         return key
     }
@@ -62,12 +59,13 @@ private func feedKey(_ invocation: Invocation) throws(CommandFailure) -> FeedKey
 
 /// A file as it is; of a directory, laid out as a feed or flat, what is named like a feed's files.
 private func files(in path: String) throws(CommandFailure) -> [String] {
-    guard let here = names(in: path) else { return [path] }
+    // What is no directory, or none that can be read, is reported as a file.
+    guard let here = try? Files.names(in: path) else { return [path] }
     var found: [String] = []
     if here.contains("head") { found.append(path + "/head") }
     found += here.filter(FeedHead.isBatchName).sorted().map { "\(path)/\($0)" }
     if here.contains("b") {
-        let batches = names(in: path + "/b") ?? []
+        let batches = (try? Files.names(in: path + "/b")) ?? []
         found += batches.filter(FeedHead.isBatchName).sorted().map { "\(path)/b/\($0)" }
     }
     guard !found.isEmpty else {
@@ -78,23 +76,16 @@ private func files(in path: String) throws(CommandFailure) -> [String] {
     return found
 }
 
-/// nil for what is no directory, or none that can be read: then it is a file, and said as one.
-private func names(in path: String) -> [String]? {
-    try? Files.names(in: path)
-}
-
 private func exitStatus(of verdicts: [FeedArchive.Verdict]) -> ExitStatus {
     var status = ExitStatus.success
     for case .failure(let fault) in verdicts.map(\.result) {
-        switch fault {
-        case .unreadable, .notRegular: if status == .success { status = .ioError }
-        default: status = .badData
-        }
+        guard fault.isUnreadable else { return .badData }
+        status = .ioError
     }
     return status
 }
 
-// MARK: Words
+// MARK: Output
 
 /// Names of files may hold anything, also what a terminal obeys.
 private func printable(_ path: String) -> [UInt8] {
@@ -105,23 +96,29 @@ private func printable(_ path: String) -> [UInt8] {
 }
 
 private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
-    let words: String
-    switch verdict.result {
-    case .success(.head(let head)):
-        words = "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
-    case .success(.batch(let header, _)):
-        words =
+    let text =
+        switch verdict.result {
+        case .success(.head(let head)):
+            "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
+        case .success(.batch(let header, _)):
             "ok, batch \(header.sequence), \(header.count) digests of "
-            + "\(header.width.rawValue) bytes"
-    case .failure(let fault):
-        words = fault.isUnreadable ? "unreadable, \(fault.words)" : "BAD, \(fault.words)"
-    }
-    return printable(verdict.path) + Array(": \(words)\n".utf8)
+                + "\(header.width.rawValue) bytes"
+        case .failure(let fault):
+            (fault.isUnreadable ? "unreadable, " : "BAD, ") + fault.texts.description
+        }
+    return printable(verdict.path) + Array(": \(text)\n".utf8)
 }
 
 private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
     var text = JSONText(capacity: 256 * (verdicts.count + 1))
     var counts = (ok: 0, bad: 0, unreadable: 0)
+    func valid(_ kind: StaticString, _ sequence: UInt64, _ issued: some BinaryInteger) {
+        counts.ok += 1
+        text.member("result", string: "ok")
+        text.member("kind", string: kind)
+        text.member("sequence", number: sequence)
+        text.member("issued", number: issued)
+    }
     text.beginObject()
     text.beginArray("files")
     for verdict in verdicts {
@@ -129,24 +126,16 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
         text.member("path", string: verdict.path)
         switch verdict.result {
         case .success(.head(let head)):
-            counts.ok += 1
-            text.member("result", string: "ok")
-            text.member("kind", string: "head")
-            text.member("sequence", number: head.sequence)
-            text.member("issued", number: head.issued)
+            valid("head", head.sequence, head.issued)
             text.member("expires", number: head.expires)
         case .success(.batch(let header, _)):
-            counts.ok += 1
-            text.member("result", string: "ok")
-            text.member("kind", string: "batch")
-            text.member("sequence", number: header.sequence)
-            text.member("issued", number: header.issued)
+            valid("batch", header.sequence, header.issued)
             text.member("digests", number: header.count)
             text.member("width", number: header.width.rawValue)
         case .failure(let fault):
             if fault.isUnreadable { counts.unreadable += 1 } else { counts.bad += 1 }
             text.member("result", string: fault.isUnreadable ? "unreadable" : "bad")
-            text.member("reason", string: fault.code)
+            text.member("reason", string: fault.texts.code)
         }
         text.endObject()
     }
@@ -158,64 +147,39 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
     return text.bytes + [0x0A]
 }
 
-// Why a file was refused, for scripts and for people.
-
 extension FeedFile.Fault {
-    var isUnreadable: Bool {
+    fileprivate var isUnreadable: Bool {
         switch self {
         case .unreadable, .notRegular: true
         case .notOfAFeed, .refused, .misnamed, .chain, .otherThanHead: false
         }
     }
 
-    /// A stable word.
-    var code: StaticString {
+    /// A stable word for scripts, and a description for people.
+    fileprivate var texts: (code: StaticString, description: String) {
         switch self {
-        case .unreadable: "unreadable"
-        case .notRegular: "not-a-file"
-        case .notOfAFeed: "not-of-a-feed"
-        case .misnamed: "misnamed"
-        case .chain: "chain"
-        case .otherThanHead: "other-than-head"
-        case .refused(.truncated): "truncated"
-        case .refused(.tooLarge): "too-large"
-        case .refused(.badSignature): "bad-signature"
-        case .refused(.wrongFeed): "wrong-feed"
-        case .refused(.rollback): "rollback"
-        case .refused(.fork): "fork"
-        case .refused(.malformedHead): "malformed-head"
-        case .refused(.corruptBatch(.payloadHash)): "payload-hash"
-        case .refused(.corruptBatch(.order)): "order"
-        case .refused(.corruptBatch(.reservedBytes)), .refused(.corruptBatch(.shape)),
-            .refused(.corruptBatch(.sequence)), .refused(.corruptBatch(.size)):
-            "malformed-batch"
-        }
-    }
-
-    var words: String {
-        switch self {
-        case .unreadable(let error): error.reason
-        case .notRegular: "it is no regular file"
-        case .notOfAFeed: "it is neither a head nor a batch"
-        case .misnamed: "it holds another batch than its name says"
-        case .chain(let sequence): "it does not follow batch \(sequence)"
-        case .otherThanHead(let sequence): "a head names another batch \(sequence)"
-        case .refused(let error): Self.words(error)
-        }
-    }
-
-    private static func words(_ error: FeedError) -> String {
-        switch error {
-        case .truncated: "its end is missing"
-        case .tooLarge: "it is longer than it may be"
-        case .badSignature: "it is not signed with this feed's key"
-        case .wrongFeed: "it is signed for another feed"
-        case .rollback: "it is older than another"
-        case .fork(let sequence): "two different batches were signed as number \(sequence)"
-        case .malformedHead: "it is signed, but no head of this version"
-        case .corruptBatch(.payloadHash): "its contents are not what was signed"
-        case .corruptBatch(.order): "it is signed, but its digests are not ascending"
-        case .corruptBatch: "it is signed, but no batch of this version"
+        case .unreadable(let error): ("unreadable", error.reason)
+        case .notRegular: ("not-a-file", "it is no regular file")
+        case .notOfAFeed: ("not-of-a-feed", "it is neither a head nor a batch")
+        case .misnamed: ("misnamed", "it holds another batch than its name says")
+        case .chain(let sequence): ("chain", "it does not follow batch \(sequence)")
+        case .otherThanHead(let sequence):
+            ("other-than-head", "a head names another batch \(sequence)")
+        case .refused(.truncated): ("truncated", "its end is missing")
+        case .refused(.tooLarge): ("too-large", "it is longer than it may be")
+        case .refused(.badSignature): ("bad-signature", "it is not signed with this feed's key")
+        case .refused(.wrongFeed): ("wrong-feed", "it is signed for another feed")
+        case .refused(.rollback): ("rollback", "it is older than another")
+        case .refused(.fork(let sequence)):
+            ("fork", "two different batches were signed as number \(sequence)")
+        case .refused(.malformedHead):
+            ("malformed-head", "it is signed, but no head of this version")
+        case .refused(.corruptBatch(.payloadHash)):
+            ("payload-hash", "its contents are not what was signed")
+        case .refused(.corruptBatch(.order)):
+            ("order", "it is signed, but its digests are not ascending")
+        case .refused(.corruptBatch):
+            ("malformed-batch", "it is signed, but no batch of this version")
         }
     }
 }

@@ -55,9 +55,7 @@ private func summary(of configuration: ClientConfiguration) -> String {
 
 /// The result of one check: fixed words and numbers, no address, token or secret.
 struct Finding {
-    enum Level: String {
-        case ok, warning, failed
-    }
+    enum Level: String { case ok, warning, failed }
 
     /// Letters and hyphens; scripts look for it.
     let subject: String
@@ -94,8 +92,6 @@ struct Finding {
         if statuses.contains(.configuration) { return .configuration }
         return statuses.contains(.transient) ? .transient : .success
     }
-
-    // MARK: Output
 
     static func text(_ findings: [Finding]) -> String {
         findings.map { finding in

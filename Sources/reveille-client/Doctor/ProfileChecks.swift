@@ -109,7 +109,7 @@ struct StateChecks {
     private static func registration(_ state: RegistrationState) -> Finding {
         let subject = "registration"
         return switch state {
-        case .none, .registered: .ok(subject, Report.word(state))
+        case .none, .registered: .ok(subject, Report.name(state))
         case .suspended:
             .warning(
                 subject, "switched off by the publisher for now",
@@ -117,7 +117,7 @@ struct StateChecks {
         case .registering(let failure):
             .warning(
                 subject, "on its way",
-                hint: failure.flatMap(CommandFailure.hint) ?? "run and sync keep trying")
+                hint: failure.flatMap { CommandFailure($0).hint } ?? "run and sync keep trying")
         case .unregistering:
             .warning(
                 subject, "being given up, and not acknowledged yet",
@@ -126,45 +126,36 @@ struct StateChecks {
     }
 
     private static func findings(_ status: ClientStatus) -> [Finding] {
-        let checks: [(isShown: Bool, finding: Finding)] = [
-            (
-                status.matchesToDeliver > 0,
-                .warning(
-                    "delivery", "\(status.matchesToDeliver) matches wait to be reported",
-                    hint: "run and sync report them; does the program of --on-match end with 0?")
-            ),
-            (
-                status.isForked,
-                .failed(
-                    "history", "two histories of the feed were seen: nothing newer is checked",
-                    hint: CommandFailure.hint(.fork))
-            ),
-            (
-                status.isRetired,
-                .warning(
-                    "publisher", "the feed has ended", hint: "reveille-client forget removes it")
-            ),
-            (
-                status.pausedUntil != nil,
-                .warning(
-                    "publisher", "wakes are paused", hint: "polling goes on; it ends by itself")
-            ),
-            (
-                status.waitingUntil != nil,
-                .warning(
-                    "budget",
-                    Report.waiting(status.batchesWaiting, until: status.waitingUntil ?? 0),
-                    hint: "a larger daily-bytes in client.conf brings them sooner")
-            ),
-            (
-                status.sharesOrigin,
-                .warning(
-                    "origins", "feed and service share an origin",
-                    hint: "one operator sees who registers and who fetches; ask for a feed "
-                        + "elsewhere, or use --proxy")
-            ),
-        ]
-        return checks.filter(\.isShown).map(\.finding)
+        var findings: [Finding] = []
+        if status.matchesToDeliver > 0 {
+            let text = "\(status.matchesToDeliver) matches wait to be reported"
+            let hint = "run and sync report them; does the program of --on-match end with 0?"
+            findings.append(.warning("delivery", text, hint: hint))
+        }
+        if status.isForked {
+            let text = "two histories of the feed were seen: nothing newer is checked"
+            findings.append(.failed("history", text, hint: CommandFailure(.fork).hint))
+        }
+        if status.isRetired {
+            let hint = "reveille-client forget removes it"
+            findings.append(.warning("publisher", "the feed has ended", hint: hint))
+        }
+        if status.pausedUntil != nil {
+            let hint = "polling goes on; it ends by itself"
+            findings.append(.warning("publisher", "wakes are paused", hint: hint))
+        }
+        if let time = status.waitingUntil {
+            let text = Report.waiting(status.batchesWaiting, until: time)
+            let hint = "a larger daily-bytes in client.conf brings them sooner"
+            findings.append(.warning("budget", text, hint: hint))
+        }
+        if status.sharesOrigin {
+            let hint =
+                "one operator sees who registers and who fetches; ask for a feed elsewhere, or use "
+                + "--proxy"
+            findings.append(.warning("origins", "feed and service share an origin", hint: hint))
+        }
+        return findings
     }
 
     /// Empty unless a UnifiedPush distributor was chosen.

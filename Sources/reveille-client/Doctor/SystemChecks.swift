@@ -20,27 +20,27 @@ enum NetworkChecks {
     static func findings(
         _ diagnostics: ProfileDiagnostics, _ configuration: ClientConfiguration
     ) async -> [Finding] {
-        let transport: any ClientTransport
-        do throws(ClientError) {
-            transport = try diagnostics.transport()
-        } catch {
-            return [.failed("libcurl", error)]
-        }
-        var findings = [loaded]
-        do throws(ClientError) {
-            findings += Self.findings(try await diagnostics.feed(by: transport))
-        } catch {
-            findings.append(.failed("feed", error))
-        }
-        do throws(ClientError) {
-            if let stream = try await diagnostics.stream(by: transport) {
-                findings.append(.ok("service", "it answers"))
-                findings.append(finding(stream, configuration.channel))
+        await check("libcurl") { () async throws(ClientError) in
+            let transport = try diagnostics.transport()
+            let feed = await check("feed") { () async throws(ClientError) in
+                findings(try await diagnostics.feed(by: transport))
             }
-        } catch {
-            findings.append(.failed("service", error))
+            let service = await check("service") { () async throws(ClientError) in
+                guard let stream = try await diagnostics.stream(by: transport) else { return [] }
+                return [.ok("service", "it answers"), finding(stream, configuration.channel)]
+            }
+            return [loaded] + feed + service
         }
-        return findings
+    }
+
+    private static func check(
+        _ subject: String, _ body: () async throws(ClientError) -> [Finding]
+    ) async -> [Finding] {
+        do throws(ClientError) {
+            return try await body()
+        } catch {
+            return [.failed(subject, error)]
+        }
     }
 
     private static func findings(_ feed: ProfileDiagnostics.Feed) -> [Finding] {

@@ -5,25 +5,28 @@ import WakeFeed
 import WakeModel
 import WakeSystem
 
-/// Reports matches on standard output and warnings on standard error, or to programs, and to the
-/// desktop.
+/// Reports matches and warnings on the standard streams, or to programs, and to the desktop.
 final class ConsoleHandler: MatchHandler {
     /// Standard output, the program or the desktop did not take a match.
     struct NotDelivered: Error {}
+
+    /// A match that was shown on the desktop, or else that the program has handled.
+    private struct Acceptance: Hashable {
+        let match: String
+        let isShown: Bool
+    }
 
     private let onMatch: [String]
     private let onWarning: [String]
     private let desktop: DesktopNotification?
     private let quiet: Bool
     private let delivered = Mutex<[Match]>([])
-    /// Matches that the program or the desktop took and the other one did not.
-    private let ran = Mutex<Set<String>>([])
-    private let shown = Mutex<Set<String>>([])
+    /// Matches that the program or the desktop accepted and the other one did not.
+    private let accepted = Mutex<Set<Acceptance>>([])
     private let outputFailed = Atomic(false)
 
     /// - Parameters:
-    ///   - onMatch: the path of a program, or a command line, split at spaces; empty reports
-    ///     on standard output.
+    ///   - onMatch: a program's path, or a command line split at spaces; else standard output.
     ///   - desktop: shows matches and warnings as well; both must succeed.
     ///   - quiet: collects, and leaves standard output alone.
     init(
@@ -31,12 +34,12 @@ final class ConsoleHandler: MatchHandler {
         quiet: Bool = false
     ) {
         self.desktop = desktop
-        self.onMatch = Self.words(onMatch)
-        self.onWarning = Self.words(onWarning)
+        self.onMatch = Self.arguments(onMatch)
+        self.onWarning = Self.arguments(onWarning)
         self.quiet = quiet
     }
 
-    private static func words(_ line: String?) -> [String] {
+    private static func arguments(_ line: String?) -> [String] {
         guard let line else { return [] }
         // Homes may have spaces in their names.
         if line.hasPrefix("/"), Files.exists(line) { return [line] }
@@ -65,41 +68,44 @@ final class ConsoleHandler: MatchHandler {
             outputFailed.store(true, ordering: .relaxed)
             throw NotDelivered()
         }
-        _ = ran.withLock { $0.remove(match.id.text) }
-        _ = shown.withLock { $0.remove(match.id.text) }
+        accepted.withLock { $0 = $0.filter { $0.match != match.id.text } }
         delivered.withLock { $0.append(match) }
     }
 
     /// True when there is nothing to run, or it has succeeded before.
     private func run(_ match: Match) async -> Bool {
-        if onMatch.isEmpty || ran.withLock({ $0.contains(match.id.text) }) { return true }
-        let variables = [
-            "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
-        ]
-        let child = Subprocess(
-            onMatch, adding: variables, input: match.note,
-            output: quiet ? .standardError : .inherited)
-        let hasRun = await child.run(for: .seconds(30))
-        if hasRun {
-            ran.withLock { _ = $0.insert(match.id.text) }
-        } else {
-            Console().error(
-                "reveille-client: the program of --on-match failed; it is run again later")
+        if onMatch.isEmpty { return true }
+        let failure = "the program of --on-match failed; it is run again later"
+        return await once(Acceptance(match: match.id.text, isShown: false), failure) {
+            let variables = [
+                "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
+            ]
+            let child = Subprocess(
+                onMatch, adding: variables, input: match.note,
+                output: quiet ? .standardError : .inherited)
+            return await child.run(for: .seconds(30))
         }
-        return hasRun
     }
 
     /// True when there is nothing to show, or it was shown before.
     private func show(_ match: Match) async -> Bool {
-        guard let desktop, !shown.withLock({ $0.contains(match.id.text) }) else { return true }
-        let isShown = await desktop.show(match)
-        if isShown {
-            shown.withLock { _ = $0.insert(match.id.text) }
-        } else {
-            Console().error(
-                "reveille-client: no notification could be shown; it is tried again later")
+        guard let desktop else { return true }
+        let failure = "no notification could be shown; it is tried again later"
+        return await once(Acceptance(match: match.id.text, isShown: true), failure) {
+            await desktop.show(match)
         }
-        return isShown
+    }
+
+    private func once(
+        _ acceptance: Acceptance, _ failure: String, _ deliver: () async -> Bool
+    ) async -> Bool {
+        if accepted.withLock({ $0.contains(acceptance) }) { return true }
+        guard await deliver() else {
+            Console().error("reveille-client: \(failure)")
+            return false
+        }
+        accepted.withLock { _ = $0.insert(acceptance) }
+        return true
     }
 
     func handle(_ warning: Warning) async {
@@ -116,10 +122,7 @@ final class ConsoleHandler: MatchHandler {
 
     /// `match ID SECRET NOTE`, the note as JSON text so that it stays on its line.
     private func line(_ match: Match) -> [UInt8] {
-        var text = Array("match \(match.id.text) \(match.secretID) ".utf8)
-        text += Self.json(match.note)
-        text.append(UInt8(ascii: "\n"))
-        return text
+        Array("match \(match.id.text) \(match.secretID) ".utf8) + Self.json(match.note) + [0x0A]
     }
 
     /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8.

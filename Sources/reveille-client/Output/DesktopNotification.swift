@@ -6,21 +6,15 @@ import WakeUnifiedPush
 /// Reports by notifications of the desktop (specifications.freedesktop.org/notification-spec).
 ///
 /// Lock screens and shared screens show notifications to others than the user: of a match they say
-/// nothing but that there is one, unless the user asks for the note. The secret's name is shown
-/// only with it, too.
+/// only that there is one, unless the user asks for the note, and the secret's name with it.
 struct DesktopNotification: Sendable {
     static let options: [Command.Option] = [
         .init("--notify", "show every match and warning as a notification of the desktop"),
         .init("--notify-note", "as --notify, with the note in it: lock screens may show it, too"),
     ]
 
-    private enum Urgency: UInt8 {
-        case normal = 1
-        case critical = 2
-    }
-
-    /// A notification server that does not answer is one that did not show it.
-    private static let patience = Duration.seconds(10)
+    /// A notification server that does not answer in this time did not show it.
+    private static let timeLimit = Duration.seconds(10)
 
     private let showsNote: Bool
 
@@ -37,37 +31,36 @@ struct DesktopNotification: Sendable {
             // A reader of the note may see the name.
             text = NotificationText.plain(match.note) ?? "It matches the secret \(match.secretID)."
         }
-        return await show(summary: "Reveille found a match", text, .critical)
+        return await show(summary: "Reveille found a match", text, urgency: 2)
     }
 
     /// - Returns: whether a server says that it shows it.
     func show(_ warning: Warning) async -> Bool {
-        await show(summary: "Reveille: a warning", Report.warning(warning), .normal)
+        await show(summary: "Reveille: a warning", Report.warning(warning), urgency: 1)
     }
 
     /// One connection each: they are rare, and a bus that came back is found again.
-    private func show(summary: String, _ text: String, _ urgency: Urgency) async -> Bool {
+    /// - Parameter urgency: 1 for normal, 2 for critical ("Urgency Levels").
+    private func show(summary: String, _ text: String, urgency: UInt8) async -> Bool {
         do throws(BusError) {
             let connection = try await BusConnection.session()
             defer { connection.close() }
             let answer = try await connection.call(
-                Self.message("GetCapabilities"), timeout: Self.patience)
-            let abilities = answer.body.first ?? .strings([])
-            let isMarkup = Self.has(abilities, "body-markup")
-            let hasBody = Self.has(abilities, "body")
-            let shown = try await connection.call(
+                Self.message("GetCapabilities"), timeout: Self.timeLimit)
+            let hasBody = Self.has("body", answer)
+            let shown = Self.has("body-markup", answer) ? NotificationText.escaped(text) : text
+            let reply = try await connection.call(
                 Self.message(
                     "Notify",
                     [
                         .string("Reveille"), .uint32(0), .string(""),
                         .string(hasBody ? summary : "\(summary): \(text)"),
-                        .string(isMarkup ? NotificationText.escaped(text) : text),
-                        .strings([]), .options([("urgency", .byte(urgency.rawValue))]),
+                        .string(shown), .strings([]), .options([("urgency", .byte(urgency))]),
                         // It stays until the user has seen it.
                         .int32(0),
-                    ]), timeout: Self.patience)
+                    ]), timeout: Self.timeLimit)
             // "The return value is a UINT32 that represents the notification", never 0.
-            guard case .uint32(let identifier)? = shown.body.first else { return false }
+            guard case .uint32(let identifier)? = reply.body.first else { return false }
             return identifier != 0
         } catch {
             return false
@@ -80,19 +73,18 @@ struct DesktopNotification: Sendable {
             interface: "org.freedesktop.Notifications", member: member, body)
     }
 
-    private static func has(_ abilities: BusValue, _ ability: String) -> Bool {
-        guard case .array(_, let words) = abilities else { return false }
-        return words.contains(.string(ability))
+    private static func has(_ ability: String, _ answer: BusMessage) -> Bool {
+        guard case .array(_, let names)? = answer.body.first else { return false }
+        return names.contains(.string(ability))
     }
 }
 
-/// A note as a desktop may show it: who publishes is trusted to wake, not to draw.
+/// A note as a desktop may show it: publishers are trusted to wake, not to draw.
 enum NotificationText {
     /// Characters of a note that are shown.
     private static let characters = 400
 
-    /// The text without what no reader sees: controls, and marks that turn its direction around.
-    /// Nil when it is no text, or nothing is left.
+    /// The text without controls and marks of direction; nil when nothing is left, or it is none.
     static func plain(_ note: [UInt8]) -> String? {
         guard let whole = try? UTF8Span(validating: note.span) else { return nil }
         let text = String(copying: whole)
@@ -120,17 +112,9 @@ enum NotificationText {
 
     /// "Markup": what a server that understands it takes as it is.
     static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&apos;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
+        let entities: [Unicode.Scalar: String] = [
+            "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&apos;",
+        ]
+        return text.unicodeScalars.map { entities[$0] ?? String($0) }.joined()
     }
 }

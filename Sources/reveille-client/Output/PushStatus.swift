@@ -41,8 +41,7 @@ struct PushStatus {
         guard distributor != nil else { return nil }
         let hint = "reveille-client push status says more; polling goes on"
         return switch presence {
-        case .absent:
-            .warning("pushes", "the distributor is not installed any more", hint: hint)
+        case .absent: .warning("pushes", "the distributor is not installed any more", hint: hint)
         case .unknown: .warning("pushes", "there is no session bus to bring them", hint: hint)
         case .running, .startable:
             isRegistered

@@ -1,8 +1,6 @@
+import Foundation
 import WakeClient
 import WakeCommand
-
-/// What the service holds. `WakeModel` has a type of the same name.
-typealias ServiceRow = HeldRegistration
 
 /// Texts of the commands, for people and for scripts.
 enum Report {
@@ -16,7 +14,7 @@ enum Report {
         }
     }
 
-    static func word(_ state: RegistrationState) -> String {
+    static func name(_ state: RegistrationState) -> String {
         switch state {
         case .none: "none"
         case .registered: "registered"
@@ -34,12 +32,12 @@ enum Report {
     }
 
     static func sentence(_ state: RegistrationState) -> String {
-        let reason = failure(state).map { ": \(CommandFailure.message($0))" } ?? ""
+        let reason = failure(state).map { ": \(CommandFailure($0).message)" } ?? ""
         return switch state {
         case .none: "nothing is registered"
         case .registered: "registered"
         case .registering(.notServed?):
-            "not registered\(reason)\nhint: \(CommandFailure.hint(.notServed) ?? "")"
+            "not registered\(reason)\nhint: \(CommandFailure(.notServed).hint ?? "")"
         case .registering: "registering, run and sync keep trying\(reason)"
         case .unregistering: "unregistering, run and sync keep trying\(reason)"
         case .suspended: "registered once the publisher allows it again"
@@ -48,7 +46,7 @@ enum Report {
 
     /// Members of a JSON object, without braces.
     static func registration(_ state: RegistrationState) -> String {
-        "\"registration\":\"\(word(state))\",\"failure\":\(code(failure(state)))"
+        "\"registration\":\"\(name(state))\",\"failure\":\(code(failure(state)))"
     }
 
     /// Batches that wait for another day's budget; `time` is the midnight that ends this one.
@@ -57,24 +55,13 @@ enum Report {
         return "\(count) until \(date(time)) UTC: the day's bytes are used up"
     }
 
-    /// The day that begins then, as YYYY-MM-DD 00:00.
+    /// The day that begins then in UTC, as YYYY-MM-DD 00:00.
     private static func date(_ time: Int64) -> String {
-        // The calendar repeats every 400 years of 146,097 days; counted from 1 March, leap days
-        // come last (howardhinnant.github.io/date_algorithms.html, civil_from_days).
-        let days = time / 86_400 + 719_468
-        let (era, day) = (days / 146_097, days % 146_097)
-        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
-        let dayOfYear = day - (365 * year + year / 4 - year / 100)
-        let month = (5 * dayOfYear + 2) / 153
-        let civil = month < 10 ? month + 3 : month - 9
-        let two = { (number: Int64) in number < 10 ? "0\(number)" : "\(number)" }
-        let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
-        return "\(era * 400 + year + (civil <= 2 ? 1 : 0))-\(two(civil))-\(two(dayOfMonth)) 00:00"
+        Date(timeIntervalSince1970: Double(time)).formatted(.iso8601.year().month().day())
+            + " 00:00"
     }
 
-    static func code(_ error: ClientError?) -> String {
-        error.map { "\"\($0.code)\"" } ?? "null"
-    }
+    static func code(_ error: ClientError?) -> String { error.map { "\"\($0.code)\"" } ?? "null" }
 
     static func warning(_ warning: Warning) -> String {
         switch warning {
@@ -115,56 +102,71 @@ enum Report {
     }
 }
 
+/// Runs `body`; what the client library throws becomes a failure of the command.
+func mapClientError<Result>(
+    _ body: () async throws(ClientError) -> Result
+) async throws(CommandFailure) -> Result {
+    do throws(ClientError) {
+        return try await body()
+    } catch {
+        throw CommandFailure(error)
+    }
+}
+
 extension CommandFailure {
     /// The one place where failures of the client library become messages and exit statuses.
     init(_ error: ClientError) {
-        self.init(Self.message(error), hint: Self.hint(error), status: Self.status(error))
+        let answered: ExitStatus = error.isTransient ? .transient : .badData
+        let portal = "a captive portal's page looks like this; try again elsewhere"
+        let (message, status, hint): (String, ExitStatus, String?) =
+            switch error {
+            case .network: ("the server cannot be reached", .transient, nil)
+            case .tls: ("the server's certificate cannot be verified", .transient, nil)
+            case .httpStatus(let number, _): ("the server answered \(number)", answered, nil)
+            case .truncated: ("the answer broke off; it is continued next time", .transient, nil)
+            case .tooLarge: ("the answer is larger than any feed's", .badData, portal)
+            case .badSignature: ("what came is not signed with this feed's key", .badData, portal)
+            case .wrongFeed: ("what came belongs to another feed", .badData, nil)
+            case .rollback: ("the feed is older than one seen before", .transient, nil)
+            case .fork:
+                (
+                    "this feed shows different people different things", .badData,
+                    "compare fingerprints with others; evidence is in the state directory"
+                )
+            case .corruptBatch: ("a batch is damaged, also when fetched afresh", .badData, nil)
+            case .state(.newerVersion):
+                ("the state was written by a newer version of this program", .ioError, nil)
+            // Permissions are corrected by the user, as a configuration is.
+            case .state(.exposed):
+                (
+                    "the state directory or a file in it is open to others", .configuration,
+                    "chmod 700 the directory, chmod 600 the files, no symbolic links"
+                )
+            case .state(.unusable): ("the state cannot be read or written", .ioError, nil)
+            case .locked: ("another process works with this profile", .transient, nil)
+            case .diskFull: ("there is no room for the state", .ioError, nil)
+            case .configuration(let fault): (Self.message(fault), .configuration, Self.hint(fault))
+            case .protocolViolation: ("the server does not follow the protocol", .badData, nil)
+            case .notRegistered: ("nothing is registered", .failure, nil)
+            case .notServed:
+                (
+                    "the service sends nothing to such a push token", .configuration,
+                    "its operator has not configured this push service, or not this endpoint's "
+                        + "host; until then `reveille-client run` is woken by the event stream"
+                )
+            case .stillRegistered:
+                (
+                    "the service may still hold a registration", .failure,
+                    "reveille-client unregister, or forget --force"
+                )
+            case .secrets: ("the secrets cannot be read", .ioError, nil)
+            case .source: ("the app's own source failed", answered, nil)
+            case .cancelled: ("interrupted", .transient, nil)
+            }
+        self.init(message, hint: hint, status: status)
     }
 
-    static func status(_ error: ClientError) -> ExitStatus {
-        switch error {
-        case .network, .tls, .truncated, .rollback, .cancelled, .locked: .transient
-        case .httpStatus: error.isTransient ? .transient : .badData
-        case .tooLarge, .badSignature, .wrongFeed, .fork, .corruptBatch, .protocolViolation:
-            .badData
-        case .source: error.isTransient ? .transient : .badData
-        // Permissions are corrected by the user, as a configuration is.
-        case .state(.exposed): .configuration
-        case .state, .diskFull, .secrets: .ioError
-        case .configuration, .notServed: .configuration
-        case .notRegistered, .stillRegistered: .failure
-        }
-    }
-
-    static func message(_ error: ClientError) -> String {
-        switch error {
-        case .network: "the server cannot be reached"
-        case .tls: "the server's certificate cannot be verified"
-        case .httpStatus(let status, _): "the server answered \(status)"
-        case .truncated: "the answer broke off; it is continued next time"
-        case .tooLarge: "the answer is larger than any feed's"
-        case .badSignature: "what came is not signed with this feed's key"
-        case .wrongFeed: "what came belongs to another feed"
-        case .rollback: "the feed is older than one seen before"
-        case .fork: "this feed shows different people different things"
-        case .corruptBatch: "a batch is damaged, also when fetched afresh"
-        case .state(.newerVersion): "the state was written by a newer version of this program"
-        case .state(.exposed): "the state directory or a file in it is open to others"
-        case .state(.unusable): "the state cannot be read or written"
-        case .locked: "another process works with this profile"
-        case .diskFull: "there is no room for the state"
-        case .configuration(let fault): configuration(fault)
-        case .protocolViolation: "the server does not follow the protocol"
-        case .notRegistered: "nothing is registered"
-        case .notServed: "the service sends nothing to such a push token"
-        case .stillRegistered: "the service may still hold a registration"
-        case .secrets: "the secrets cannot be read"
-        case .source: "the app's own source failed"
-        case .cancelled: "interrupted"
-        }
-    }
-
-    private static func configuration(_ fault: ClientError.ConfigurationFault) -> String {
+    private static func message(_ fault: ClientError.ConfigurationFault) -> String {
         switch fault {
         case .feedURL: "the feed must be an https URL (http on loopback and onion services)"
         case .serviceURL: "the service must be an https URL (http on loopback and onion services)"
@@ -178,18 +180,10 @@ extension CommandFailure {
         }
     }
 
-    static func hint(_ error: ClientError) -> String? {
-        switch error {
-        case .badSignature, .tooLarge:
-            "a captive portal's page looks like this; try again elsewhere"
-        case .fork: "compare fingerprints with others; evidence is in the state directory"
-        case .state(.exposed): "chmod 700 the directory, chmod 600 the files, no symbolic links"
-        case .configuration(.serviceMissing): "init --service URL names one"
-        case .configuration(.libraryMissing(let package)): "apt-get install \(package)"
-        case .notServed:
-            "its operator has not configured this push service, or not this endpoint's host; "
-                + "until then `reveille-client run` is woken by the event stream"
-        case .stillRegistered: "reveille-client unregister, or forget --force"
+    private static func hint(_ fault: ClientError.ConfigurationFault) -> String? {
+        switch fault {
+        case .serviceMissing: "init --service URL names one"
+        case .libraryMissing(let package): "apt-get install \(package)"
         default: nil
         }
     }

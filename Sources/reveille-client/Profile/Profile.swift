@@ -21,14 +21,13 @@ struct Profile {
     init(_ invocation: Invocation) throws(CommandFailure) {
         let name = invocation.value("--profile") ?? "default"
         guard Self.isName(name) else {
-            throw CommandFailure(
-                "a profile's name is letters, digits, - and _, 64 at most", status: .usage)
+            throw .usage("a profile's name is letters, digits, - and _, 64 at most")
         }
         if let directory = invocation.value("--state") {
             guard invocation.value("--profile") == nil else {
-                throw CommandFailure("--profile and --state exclude each other", status: .usage)
+                throw .usage("--profile and --state exclude each other")
             }
-            stateDirectory = try Self.absolute(directory)
+            stateDirectory = try Environment.absolute(directory)
             cacheDirectory = stateDirectory + "/cache"
             return
         }
@@ -54,6 +53,23 @@ struct Profile {
     static var secretNames: [String] {
         let directory = try? stateBase() + "/default"
         return directory.flatMap { try? SecretDirectory(stateDirectory: $0).names() } ?? []
+    }
+
+    /// The profile that the command line names, with its configuration.
+    static func open(
+        _ invocation: Invocation
+    ) throws(CommandFailure) -> (Profile, ClientConfiguration) {
+        let profile = try Profile(invocation)
+        return (profile, try profile.configuration())
+    }
+
+    /// The client of this profile, which it locks.
+    func client(
+        _ configuration: ClientConfiguration, handler: ConsoleHandler = .init(quiet: true),
+        environment: ClientEnvironment = .live
+    ) throws(ClientError) -> WakeClient {
+        try WakeClient(
+            configuration, secrets: secrets(), handler: handler, environment: environment)
     }
 
     func configuration() throws(CommandFailure) -> ClientConfiguration {
@@ -95,12 +111,7 @@ struct Profile {
 
     static func isName(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
-            && name.unicodeScalars.allSatisfy { scalar in
-                switch scalar {
-                case "a"..."z", "A"..."Z", "0"..."9", "-", "_": true
-                default: false
-                }
-            }
+            && name.utf8.allSatisfy { $0.isAlphanumeric || "-_".utf8.contains($0) }
     }
 
     static func base(_ variable: String, _ fallback: String) throws(CommandFailure) -> String {
@@ -112,23 +123,5 @@ struct Profile {
                 status: .configuration)
         }
         return home + "/" + fallback
-    }
-
-    private static func absolute(_ path: String) throws(CommandFailure) -> String {
-        if path.hasPrefix("/") { return path }
-        guard let directory = unsafe getcwd(nil, 0) else {
-            throw CommandFailure("the working directory is gone", status: .ioError)
-        }
-        defer { unsafe free(directory) }
-        return unsafe String(cString: directory) + "/" + path
-    }
-}
-
-/// The environment of this process.
-enum Environment {
-    static func value(_ name: String) -> String? {
-        guard let value = unsafe getenv(name) else { return nil }
-        let text = unsafe String(cString: value)
-        return text.isEmpty ? nil : text
     }
 }

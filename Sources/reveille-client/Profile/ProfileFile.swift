@@ -74,7 +74,7 @@ struct ProfileFile {
         case "stream": channel = .stream
         case "poll": channel = .poll
         case nil: channel = service == nil ? .poll : .stream
-        default: throw CommandFailure("the channel is stream or poll", status: .usage)
+        default: throw .usage("the channel is stream or poll")
         }
         var configuration = ClientConfiguration(
             feed: values["feed"] ?? "", feedKey: values["key"] ?? "", service: service,
@@ -87,19 +87,13 @@ struct ProfileFile {
             // 2^40 bytes: more than all batches that a head can name.
             configuration.cacheCapacity = min(megabytes, 1 << 20) << 20
         }
-        do {
-            try configuration.check()
-        } catch {
-            throw CommandFailure(error)
-        }
+        try mapError(CommandFailure.init) { () throws(ClientError) in try configuration.check() }
         return configuration
     }
 
     private static func number(_ text: String?, of what: String) throws(CommandFailure) -> Int? {
         guard let text else { return nil }
-        guard let number = Int(text), number >= 0 else {
-            throw CommandFailure("\(what) is a number", status: .usage)
-        }
+        guard let number = Int(text), number >= 0 else { throw .usage("\(what) is a number") }
         return number
     }
 
@@ -109,7 +103,7 @@ struct ProfileFile {
         guard let text else { return nil }
         guard let colon = text.lastIndex(of: ":"),
             let port = UInt16(text[text.index(after: colon)...])
-        else { throw CommandFailure("a proxy is given as HOST:PORT", status: .usage) }
+        else { throw .usage("a proxy is given as HOST:PORT") }
         return .init(host: String(text[..<colon]), port: port)
     }
 
@@ -148,10 +142,8 @@ struct ProfileFile {
         if let vapid { lines.append("vapid = \(vapid)") }
         let new = lines.joined(separator: "\n") + "\n"
         guard new != old else { return }
-        do throws(FileError) {
-            try Files.replace(path, with: Array(new.utf8).span)
-        } catch {
-            throw CommandFailure("client.conf cannot be written: \(error.reason)", status: .ioError)
+        try mapError({ CommandFailure("client.conf cannot be written", $0, .ioError) }) {
+            () throws(FileError) in try Files.replace(path, with: Array(new.utf8).span)
         }
     }
 

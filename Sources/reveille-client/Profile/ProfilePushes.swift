@@ -3,17 +3,16 @@ import WakeCommand
 import WakeSystem
 import WakeUnifiedPush
 
-/// The UnifiedPush side of a profile: its distributor, its name on the session bus, and the file
-/// by which the bus starts its client.
+/// A profile's distributor, its name on the session bus, and the file by which the bus starts it.
 struct ProfilePushes {
     let profile: Profile
 
     static func vapidKey(_ invocation: Invocation) throws(CommandFailure) -> String? {
         guard let text = invocation.value("--vapid") else { return nil }
         guard VAPIDKeyText(Array(text.utf8)) != nil else {
-            throw CommandFailure(
+            throw .usage(
                 "a VAPID key is 87 characters of base64url",
-                hint: "`reveille check` shows the service's public key", status: .usage)
+                hint: "`reveille check` shows the service's public key")
         }
         return text
     }
@@ -24,13 +23,12 @@ struct ProfilePushes {
     ) throws(CommandFailure) -> UnifiedPushConnector? {
         let values = try ProfileFile(profile: profile).values()
         guard let distributor = values["distributor"] else { return nil }
-        do throws(UnifiedPushError) {
-            return try UnifiedPushConnector(
+        let failure = ProfileFile.failure("names no distributor, or a key that is none")
+        return try mapError({ _ in failure }) { () throws(UnifiedPushError) in
+            try UnifiedPushConnector(
                 client, name: busName, distributor: distributor,
                 description: "Reveille: wake-ups without content", vapidKey: values["vapid"],
                 environment: environment)
-        } catch {
-            throw ProfileFile.failure("names no distributor, or a key that is none")
         }
     }
 
@@ -66,8 +64,7 @@ struct ProfilePushes {
     }
 }
 
-/// Unregisters from a distributor: what must be known is read first, since unregistering from the
-/// service wipes it.
+/// Unregisters from a distributor. Its record is read first: leaving the service wipes it.
 struct DistributorUnregistration {
     private let record: DistributorRecord?
     private let activation: String

@@ -57,16 +57,12 @@ enum AuditCommand {
         } else {
             console.out(report.text, terminator: "")
         }
-        guard let service else { return report.isClean ? .success : .violations }
         do throws(CommandFailure) {
-            try send(report, to: service)
+            if let service { try send(report, to: service) }
         } catch {
             // Violations count more than a service that cannot be reached.
-            guard report.isClean else {
-                console.error("reveille: \(error.message)")
-                return .violations
-            }
-            throw error
+            if report.isClean { throw error }
+            console.error("reveille: \(error.message)")
         }
         return report.isClean ? .success : .violations
     }
@@ -75,10 +71,9 @@ enum AuditCommand {
     private static func service(_ invocation: Invocation) throws(CommandFailure) -> AdminClient? {
         guard invocation.flag("--tell") else { return nil }
         guard invocation.value("--policy") == nil else {
-            throw CommandFailure(
+            throw .usage(
                 "--tell and --policy exclude each other",
-                hint: "the page shows verdicts against the policy it shows",
-                status: .usage)
+                hint: "the page shows verdicts against the policy it shows")
         }
         return AdminClient(address: try ConfigurationFile.load(invocation).admin)
     }
@@ -90,14 +85,14 @@ enum AuditCommand {
             [.violation, .notLooked].contains(report.verdict(of: $0))
         }
         let verdict = AuditVerdict(violations: notClean, fileHash: report.facts.fileHash)
-        let answer: AdminClient.Answer
-        do throws(CommandFailure) {
-            answer = try service.send(
-                "PUT", "/v1/audit", body: String(decoding: verdict.encode(), as: UTF8.self))
-        } catch {
-            throw CommandFailure(
-                "the audit is done, but could not be reported: \(error.message)", hint: error.hint,
-                status: error.status)
+        let unreported = { (failure: CommandFailure) in
+            CommandFailure(
+                "the audit is done, but could not be reported: \(failure.message)",
+                hint: failure.hint, status: failure.status)
+        }
+        let body = String(decoding: verdict.encode(), as: UTF8.self)
+        let answer = try mapError(unreported) { () throws(CommandFailure) in
+            try service.send("PUT", "/v1/audit", body: body)
         }
         guard answer.status == 204 else {
             throw CommandFailure(
@@ -108,29 +103,21 @@ enum AuditCommand {
     }
 
     private static func policy(_ invocation: Invocation) throws(CommandFailure) -> AuditPolicy {
-        var document = PrivacyPolicy.document
-        if let path = invocation.value("--policy") {
-            document = try read(path, limit: 1 << 20)
+        let document = try invocation.value("--policy").map { path throws(CommandFailure) in
+            try Console().contents(of: path, limit: 1 << 20, status: .notAudited)
         }
-        return try mapError(failure) { () throws(AuditFailure) in try AuditPolicy(document) }
+        return try mapError(failure) { () throws(AuditFailure) in
+            try AuditPolicy(document ?? PrivacyPolicy.document)
+        }
     }
 
     private static func log(_ invocation: Invocation) throws(CommandFailure) -> [UInt8]? {
-        guard let path = invocation.value("--logs") else { return nil }
-        if path == "-" { return try Console().input(limit: logBytes) }
-        return try read(path, limit: logBytes)
-    }
-
-    private static func read(_ path: String, limit: Int) throws(CommandFailure) -> [UInt8] {
-        do throws(FileError) {
-            return try Files.readGiven(path, limit: limit)
-        } catch {
-            throw CommandFailure("\(path): \(error.reason)", status: .notAudited)
+        try invocation.value("--logs").map { path throws(CommandFailure) in
+            try Console().contents(of: path, limit: logBytes, status: .notAudited)
         }
     }
 
     private static func failure(_ failure: AuditFailure) -> CommandFailure {
-        let lines = failure.message.split(separator: "\nhint: ", maxSplits: 1).map(String.init)
-        return CommandFailure(lines[0], hint: lines.count > 1 ? lines[1] : nil, status: .notAudited)
+        CommandFailure(lines: failure.message, status: .notAudited)
     }
 }

@@ -28,21 +28,20 @@ enum BroadcastCommand {
         if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
             return try SimulationReport.show(rows, configuration)
         }
-        if invocation.flag("--dry-run") { return try plan(configuration) }
-        let run = try send(configuration, force: invocation.flag("--force"))
+        let admin = AdminClient(address: configuration.admin)
+        if invocation.flag("--dry-run") { return try plan(admin) }
+        let run = try send(admin, force: invocation.flag("--force"))
         guard let run, !invocation.flag("--no-wait") else { return .success }
-        for line in try planLines(configuration) { Console().error(line) }
-        return try await watch(run, configuration)
+        for line in try planLines(admin) { Console().error(String(line)) }
+        return try await watch(run, admin)
     }
 
     static let notNewer = CommandFailure(
-        "the feed has nothing newer than the last broadcast",
-        hint: "publish first, or add --force")
+        "the feed has nothing newer than the last broadcast", hint: "publish first, or add --force")
 
     /// Asks the running service for a broadcast, and prints the result.
     /// - Returns: the number of the broadcast run that follows; nil without a gateway.
-    static func send(_ configuration: Configuration, force: Bool) throws(CommandFailure) -> Int? {
-        let admin = AdminClient(address: configuration.admin)
+    static func send(_ admin: AdminClient, force: Bool) throws(CommandFailure) -> Int? {
         let answer = try admin.send("POST", "/v1/broadcast", body: force ? "{\"force\":true}" : "")
         switch answer.status {
         case 200:
@@ -55,23 +54,20 @@ enum BroadcastCommand {
                     "pushes wait for \(seconds) s: no push token gets more than three an hour")
             }
             return counts["run"].flatMap { $0 > 0 ? $0 : nil }
-        case 409:
-            throw try refusal(of: try admin.send("GET", "/v1/plan")) ?? notNewer
+        case 409: throw try refusal(of: try admin.send("GET", "/v1/plan")) ?? notNewer
         case 503:
             throw CommandFailure(
                 "the service cannot write down the broadcast: nothing was sent",
                 hint: "see that its data directory is writable and not full")
-        default:
-            throw AdminClient.refused(answer)
+        default: throw AdminClient.refused(answer)
         }
     }
 
     /// Follows a broadcast run to its end. Stopping to watch stops nothing else.
     private static func watch(
-        _ run: Int, _ configuration: Configuration
+        _ run: Int, _ admin: AdminClient
     ) async throws(CommandFailure) -> ExitStatus {
         let console = Console()
-        let admin = AdminClient(address: configuration.admin)
         defer { console.endProgress() }
         while true {
             let status = try BroadcastStatus(admin)
@@ -97,22 +93,18 @@ enum BroadcastCommand {
         return status.alarms.isEmpty ? .success : .failure
     }
 
-    // MARK: The plan
-
-    private static func plan(_ configuration: Configuration) throws(CommandFailure) -> ExitStatus {
-        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+    private static func plan(_ admin: AdminClient) throws(CommandFailure) -> ExitStatus {
+        let answer = try admin.send("GET", "/v1/plan")
         if let refusal = try refusal(of: answer) { throw refusal }
-        Console().out(String(decoding: answer.body, as: UTF8.self), terminator: "")
+        Console().out(answer.text, terminator: "")
         return .success
     }
 
     /// The expected time and the warnings, shown before a broadcast is watched.
-    private static func planLines(
-        _ configuration: Configuration
-    ) throws(CommandFailure) -> [String] {
-        let answer = try AdminClient(address: configuration.admin).send("GET", "/v1/plan")
+    private static func planLines(_ admin: AdminClient) throws(CommandFailure) -> [Substring] {
+        let answer = try admin.send("GET", "/v1/plan")
         guard answer.status == 200 else { return [] }
-        return String(decoding: answer.body, as: UTF8.self).split(separator: "\n").map(String.init)
+        return answer.text.split(separator: "\n")
             .filter { $0.hasPrefix("pushes leave in") || $0.hasPrefix("warning:") }
     }
 
@@ -122,29 +114,19 @@ enum BroadcastCommand {
     ) throws(CommandFailure) -> CommandFailure? {
         switch answer.status {
         case 200: return nil
-        case 409: return CommandFailure(lines: String(decoding: answer.body, as: UTF8.self))
+        case 409: return CommandFailure(lines: answer.text)
         default: throw AdminClient.refused(answer)
         }
     }
 }
 
-extension CommandFailure {
-    /// A message of one line, and a second one `hint: …` if there is a hint.
-    fileprivate init(lines text: String) {
-        let lines = text.split(separator: "\n")
-        self.init(
-            String(lines.first ?? ""),
-            hint: lines.dropFirst().first.map { String($0.trimmingPrefix("hint: ")) })
-    }
-}
-
 /// A flat JSON object of numbers, as the admin socket answers.
 struct ServiceNumbers {
-    private(set) var members: [(name: String, value: Int)] = []
+    let members: [(name: String, value: Int)]
 
     init(_ body: [UInt8]) throws(CommandFailure) {
         var members: [(name: String, value: Int)] = []
-        do throws(JSONError) {
+        try mapError({ _ in AdminClient.otherVersion }) { () throws(JSONError) in
             var scanner = try JSONScanner(body)
             try scanner.document { (scanner) throws(JSONError) in
                 try scanner.object { (scanner, name) throws(JSONError) in
@@ -152,8 +134,6 @@ struct ServiceNumbers {
                     members.append((String(decoding: name, as: UTF8.self), value))
                 }
             }
-        } catch {
-            throw CommandFailure("the service's answer is not of this version")
         }
         self.members = members
     }
@@ -186,14 +166,12 @@ struct BroadcastStatus: Decodable {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(answer))
         } catch {
-            throw CommandFailure("the service's answer is not of this version")
+            throw AdminClient.otherVersion
         }
     }
 
     /// The line, with a remark when everything was refused up to now.
-    var progress: String {
-        accepted == 0 && retried >= 64 ? line + "  refused so far" : line
-    }
+    var progress: String { accepted == 0 && retried >= 64 ? line + "  refused so far" : line }
 
     /// The counts in one line.
     var summary: String {
@@ -221,8 +199,7 @@ struct BroadcastStatus: Decodable {
     }
 }
 
-/// `reveille broadcast --simulate ROWS`: a broadcast to that many registrations, by the plan and
-/// the schedule of the service itself.
+/// `reveille broadcast --simulate ROWS`: by the plan and the schedule of the service itself.
 enum SimulationReport {
     static func show(
         _ rows: Int, _ configuration: Configuration
@@ -246,8 +223,7 @@ enum SimulationReport {
     }
 }
 
-/// A linear congruential generator (Knuth, MMIX): the same numbers in every simulation, so that two
-/// can be compared.
+/// A linear congruential generator (Knuth, MMIX): all simulations use the same numbers.
 private struct SimulationRandom: RandomNumberGenerator {
     private var state: UInt64 = 1
 

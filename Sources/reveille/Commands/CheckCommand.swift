@@ -6,8 +6,7 @@ import WakeServer
 import WakeStore
 import WakeSystem
 
-/// `reveille check`: the configuration in force, and faults that would keep the service from
-/// starting.
+/// `reveille check`: the configuration in force, and faults that prevent a start.
 enum CheckCommand {
     static let command = Command(
         "check", "explain the configuration in force, without secrets",
@@ -30,8 +29,8 @@ enum CheckCommand {
         row("http", text(configuration.listen) + (configuration.proxyProtocol ? ", PROXY v2" : ""))
         row("admin", text(configuration.admin))
         row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
-        row("store keys", StoreSummary.place(configuration), fault: fault(keys: configuration))
-        row("rotation", StoreSummary.rotation(configuration))
+        row("store keys", keys(configuration), fault: fault(keys: configuration))
+        row("rotation", rotation(configuration))
         row("store limit", "\(configuration.storeMegabytes) MiB")
         row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
@@ -51,7 +50,7 @@ enum CheckCommand {
         let gatewayFaults = Gateways.faults(configuration)
         for state in Gateways.states(configuration) {
             let fault = gatewayFaults.first { $0.service == state.service }?.error
-            let name = "\(state.service.word)"
+            let name = "\(state.service.name)"
             if let fault, fault.isOptional {
                 row(name, "off: \(line(fault.message)); its push tokens are refused")
             } else {
@@ -91,8 +90,11 @@ enum CheckCommand {
 
     private static func fault(keys configuration: Configuration) -> String? {
         if configuration.keysInMemory { return nil }
-        return fault(privateFile: configuration.keys)
-            ?? StoreSummary.fault(configuration.keys)
+        if let fault = fault(privateFile: configuration.keys) { return fault }
+        let directory = Files.parent(of: configuration.keys) ?? "."
+        guard let status = try? FileStatus(of: directory) else { return nil }
+        let isOurs = geteuid() == 0 || (status.owner == geteuid() && status.mode & 0o300 == 0o300)
+        return isOurs ? nil : "its directory must be this user's own: a rotation replaces the file"
     }
 
     private static func fault(privateFile path: String) -> String? {
@@ -100,26 +102,16 @@ enum CheckCommand {
         guard status.isRegular else { return "not a plain file" }
         return status.isPrivate ? nil : "must be this user's own with mode 0600"
     }
-}
 
-/// The lines of `reveille check` about the keys of registrations and their lifetime.
-enum StoreSummary {
-    static func place(_ configuration: Configuration) -> String {
+    private static func keys(_ configuration: Configuration) -> String {
         guard configuration.keysInMemory else { return configuration.keys }
         return "in memory: every start begins with an empty store; "
             + "clients come back within 2 days and 8 hours"
     }
 
-    static func rotation(_ configuration: Configuration) -> String {
+    private static func rotation(_ configuration: Configuration) -> String {
         let days = configuration.rotationDays
         return "every \(days) days of uptime: what is not renewed expires after \(days) to "
             + "\(2 * days) days"
-    }
-
-    /// A rotation replaces the file: its directory must be this user's to write.
-    static func fault(_ path: String) -> String? {
-        guard let status = try? FileStatus(of: Files.parent(of: path) ?? ".") else { return nil }
-        let isOurs = geteuid() == 0 || (status.owner == geteuid() && status.mode & 0o300 == 0o300)
-        return isOurs ? nil : "its directory must be this user's own: a rotation replaces the file"
     }
 }

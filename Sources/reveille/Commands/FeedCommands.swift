@@ -27,13 +27,11 @@ enum FeedCommands {
         ],
         examples: ["reveille feed init /srv/feed --key /etc/reveille/feed.key"],
         run: { (invocation) throws(CommandFailure) in
-            let directory = AbsolutePath.of(invocation.operands[0])
+            let directory = try Environment.absolute(invocation.operands[0])
             let parent = Files.parent(of: directory) ?? "/"
-            let keyFile = invocation.value("--key").map(AbsolutePath.of) ?? parent + "/feed.key"
-            do throws(FileError) {
+            let keyFile = try invocation.path("--key") ?? parent + "/feed.key"
+            try mapError({ CommandFailure(keyFile, $0) }) { () throws(FileError) in
                 try Files.makeDirectory(Files.parent(of: keyFile) ?? "/")
-            } catch {
-                throw CommandFailure("\(keyFile): \(error.reason)")
             }
             if Files.exists(keyFile) {
                 Console().error(
@@ -50,7 +48,7 @@ enum FeedCommands {
         options: options, examples: ["reveille feed prune"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let count = try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            let count = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try feed.publisher().prune(now: now)
             }
             Console().out("removed \(count) files")
@@ -69,12 +67,12 @@ enum FeedCommands {
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try feed.publisher().resign(settings: feed.settings, now: now)
             }
             Console().out("signed again")
             guard invocation.flag("--cover") else { return .success }
-            let sequence = try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            let sequence = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try feed.publisher().publishCover(now: now)
             }
             Console().out("published a cover batch as sequence \(sequence)")
@@ -86,7 +84,7 @@ enum FeedCommands {
         options: options, examples: ["reveille feed fingerprint"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let text = try FeedSelection.wrap { () throws(FeedDirectoryError) in
+            let text = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try FeedDirectory(feed.directory).fingerprint([feed.publicKey()]).text
             }
             Console().out(text)
@@ -96,18 +94,12 @@ enum FeedCommands {
     /// Seconds since 1970.
     static var now: Int64 { Int64(time(nil)) }
 
-    /// Makes an empty feed with the configured timing.
+    /// Makes an empty feed.
     /// - Returns: the public key as text.
-    static func initialize(
-        directory: String, keyFile: String, configuration: Configuration
-    ) throws(CommandFailure) -> String {
-        try make(directory: directory, keyFile: keyFile, settings: configuration.feedSettings())
-    }
-
-    private static func make(
+    static func make(
         directory: String, keyFile: String, settings: FeedSettings
     ) throws(CommandFailure) -> String {
-        try FeedSelection.wrap { () throws(FeedDirectoryError) in
+        try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try FeedDirectory.initFeed(directory, keyFile: keyFile, settings: settings, now: now)
                 .text
         }
@@ -133,14 +125,10 @@ struct FeedSelection {
     let configuration: Configuration?
 
     init(_ invocation: Invocation) throws(CommandFailure) {
-        let directory = invocation.value(FeedCommands.directory.name).map(AbsolutePath.of)
-        let keyFile = invocation.value(FeedCommands.keyFile.name).map(AbsolutePath.of)
-        if let directory, let keyFile {
-            self.directory = directory
-            self.keyFile = keyFile
-            configuration =
-                invocation.value(ConfigurationFile.option.name) == nil
-                ? nil : try ConfigurationFile.load(invocation)
+        let directory = try invocation.path(FeedCommands.directory.name)
+        let keyFile = try invocation.path(FeedCommands.keyFile.name)
+        if let directory, let keyFile, invocation.value(ConfigurationFile.option.name) == nil {
+            (self.directory, self.keyFile, configuration) = (directory, keyFile, nil)
         } else {
             let configuration = try ConfigurationFile.load(invocation)
             self.directory = directory ?? configuration.feed
@@ -157,13 +145,16 @@ struct FeedSelection {
         FeedKey(try FeedKeyFile.load(keyFile).verifyingKey)
     }
 
+    /// The head's settings as they are signed now.
+    func presentSettings() throws(FeedDirectoryError) -> FeedSettings {
+        try FeedDirectory(directory).head([publicKey()]).settings
+    }
+
     /// The configured timing; nil leaves the head's as it is.
     var settings: FeedSettings? {
         guard let configuration else { return nil }
-        let present = try? FeedDirectory(directory).head([publicKey()]).settings
-        var settings = configuration.feedSettings(over: present ?? FeedSettings())
-        // A running service knows how many fetches its broadcasts bring; without one the
-        // configuration stands.
+        var settings = configuration.feedSettings(over: (try? presentSettings()) ?? FeedSettings())
+        // A running service knows how many fetches its broadcasts bring.
         if let answer = try? AdminClient(address: configuration.admin).send("GET", "/v1/status"),
             let spread = try? ServiceNumbers(answer.body)["publish_spread_seconds"]
         {
@@ -171,24 +162,18 @@ struct FeedSelection {
         }
         return settings
     }
+}
 
-    /// Words a publisher's failure for the command line.
-    static func wrap<Result>(
-        _ body: () throws(FeedDirectoryError) -> Result
-    ) throws(CommandFailure) -> Result {
-        do throws(FeedDirectoryError) {
-            return try body()
-        } catch {
-            throw CommandFailure(error.message, status: status(of: error))
-        }
-    }
-
-    private static func status(of error: FeedDirectoryError) -> ExitStatus {
-        switch error {
-        case .head, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong: .badData
-        case .locked: .transient
-        case .keyFileNotPrivate, .keyFileMalformed: .configuration
-        default: .failure
-        }
+extension CommandFailure {
+    /// A failure of the publisher's side of the feed.
+    init(_ error: FeedDirectoryError) {
+        let status: ExitStatus =
+            switch error {
+            case .head, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong: .badData
+            case .locked: .transient
+            case .keyFileNotPrivate, .keyFileMalformed: .configuration
+            default: .failure
+            }
+        self.init(error.message, status: status)
     }
 }

@@ -1,10 +1,10 @@
 import WakeCommand
 import WakeFeed
+import WakeSystem
 
 /// `reveille feed directives`: the publisher's directives to all clients, in the signed head.
 enum FeedDirectivesCommand {
-    /// Clients heed a pause for no longer (`FeedDirectives.longestPause`), unless it is signed
-    /// again.
+    /// Seconds; see `FeedDirectives.longestPause`.
     private static let longestPause = 72 * 3600
 
     static let command = Command(
@@ -28,21 +28,17 @@ enum FeedDirectivesCommand {
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            var settings = try present(feed)
+            var settings = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
+                try feed.presentSettings()
+            }
             if try change(&settings, invocation) {
-                try FeedSelection.wrap { () throws(FeedDirectoryError) in
+                try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)
                 }
             }
             Console().out(description(settings))
             return .success
         })
-
-    private static func present(_ feed: FeedSelection) throws(CommandFailure) -> FeedSettings {
-        try FeedSelection.wrap { () throws(FeedDirectoryError) in
-            try FeedDirectory(feed.directory).head([feed.publicKey()]).settings
-        }
-    }
 
     /// - Returns: whether anything was asked for.
     private static func change(
@@ -51,7 +47,7 @@ enum FeedDirectivesCommand {
         let pause = try invocation.integer("--pause", in: 1...longestPause)
         if invocation.flag("--resume") {
             guard pause == nil, !invocation.flag("--retire") else {
-                throw CommandFailure("--resume excludes --pause and --retire", status: .usage)
+                throw .usage("--resume excludes --pause and --retire")
             }
             settings.flags.subtract([.paused, .retired])
             settings.pauseSeconds = 0
@@ -65,10 +61,10 @@ enum FeedDirectivesCommand {
         case "on": settings.flags.remove(.noRegistration)
         case "off": settings.flags.insert(.noRegistration)
         case nil: break
-        default: throw CommandFailure("--registration is on or off", status: .usage)
+        default: throw .usage("--registration is on or off")
         }
-        return pause != nil || invocation.value("--registration") != nil
-            || invocation.flag("--retire") || invocation.flag("--resume")
+        let changes = ["--pause", "--registration", "--retire", "--resume"]
+        return changes.contains(where: invocation.flag)
     }
 
     private static func description(_ settings: FeedSettings) -> String {

@@ -35,15 +35,14 @@ enum FeedPublishCommand {
         let options = try options(invocation)
         // Refused before anything is published.
         if invocation.flag("--then-broadcast"), feed.configuration == nil {
-            throw CommandFailure(
-                "--then-broadcast needs the service's configuration",
-                hint: "add --config FILE", status: .usage)
+            throw .usage(
+                "--then-broadcast needs the service's configuration", hint: "add --config FILE")
         }
         let input = try read(invocation, width: options.width)
         let console = Console()
         if invocation.flag("--dry-run") { return try preview(input, options, feed) }
         try applySettings(of: feed)
-        let outcome = try FeedSelection.wrap { () throws(FeedDirectoryError) in
+        let outcome = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try feed.publisher().publish(input, options: options, now: FeedCommands.now)
         }
         let report = try verify(feed)
@@ -64,7 +63,7 @@ enum FeedPublishCommand {
     private static func preview(
         _ input: FeedInput, _ options: PublishOptions, _ feed: FeedSelection
     ) throws(CommandFailure) -> ExitStatus {
-        let preview = try FeedSelection.wrap { () throws(FeedDirectoryError) in
+        let preview = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try feed.publisher().preview(input, options: options)
         }
         switch preview.outcome {
@@ -89,21 +88,20 @@ enum FeedPublishCommand {
             Console().endProgress()
         }
         do throws(CommandFailure) {
-            _ = try BroadcastCommand.send(configuration, force: false)
-            return .success
+            _ = try BroadcastCommand.send(AdminClient(address: configuration.admin), force: false)
         } catch {
             // A retry after the broadcast was sent.
             guard error == BroadcastCommand.notNewer else { throw error }
             Console().out("already broadcast")
-            return .success
         }
+        return .success
     }
 
     /// Reads the directory back as a client would, before anybody is woken for it.
     private static func verify(_ feed: FeedSelection) throws(CommandFailure) -> FeedVerification {
         let console = Console()
         defer { console.endProgress() }
-        return try FeedSelection.wrap { () throws(FeedDirectoryError) in
+        return try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try FeedDirectory(feed.directory).verify(
                 [feed.publicKey()], now: FeedCommands.now,
                 progress: { done, all in
@@ -115,9 +113,8 @@ enum FeedPublishCommand {
     /// A change of timing in the configuration reaches clients with the next publish.
     private static func applySettings(of feed: FeedSelection) throws(CommandFailure) {
         guard let wanted = feed.settings else { return }
-        try FeedSelection.wrap { () throws(FeedDirectoryError) in
-            let present = try FeedDirectory(feed.directory).head([feed.publicKey()]).settings
-            if present != wanted {
+        try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
+            if try feed.presentSettings() != wanted {
                 try feed.publisher().resign(settings: wanted, now: FeedCommands.now)
             }
         }
@@ -129,24 +126,22 @@ enum FeedPublishCommand {
             : "sequences \(batches.lowerBound) to \(batches.upperBound)"
     }
 
-    // MARK: Words of the command line
-
     private static func read(
         _ invocation: Invocation, width: DigestWidth
     ) throws(CommandFailure) -> FeedInput {
         let secrets = invocation.flag("--secrets")
         guard !(secrets && invocation.flag("--digests")) else {
-            throw CommandFailure("--secrets and --digests exclude each other", status: .usage)
+            throw .usage("--secrets and --digests exclude each other")
         }
-        let file = try contents(invocation.operands[0])
+        let file = try Console().contents(of: invocation.operands[0], limit: inputLimit)
         let record = try invocation.integer("--raw", in: 8...1024)
         let encoding = record.map { FeedInput.Encoding.raw(record: $0) } ?? .text
         var notes: [UInt8]?
-        if let path = invocation.value("--note-file") { notes = try contents(path) }
+        if let path = invocation.value("--note-file") {
+            notes = try Console().contents(of: path, limit: inputLimit)
+        }
         do throws(FeedInputError) {
-            if secrets {
-                return try FeedInput(secretsFrom: file, notes: notes, encoding: encoding)
-            }
+            if secrets { return try FeedInput(secretsFrom: file, notes: notes, encoding: encoding) }
             guard notes == nil else { throw .notesForDigests }
             return try FeedInput(digestsFrom: file, width: width, encoding: encoding)
         } catch {
@@ -162,21 +157,12 @@ enum FeedPublishCommand {
         var options = PublishOptions()
         if let text = invocation.value("--width") {
             guard let width = Int(text).flatMap(DigestWidth.init) else {
-                throw CommandFailure("--width takes 8, 16 or 32", status: .usage)
+                throw .usage("--width takes 8, 16 or 32")
             }
             options.width = width
         }
         options.isSalted = !invocation.flag("--unsalted")
         options.again = invocation.flag("--again")
         return options
-    }
-
-    private static func contents(_ path: String) throws(CommandFailure) -> [UInt8] {
-        if path == "-" { return try Console().input(limit: inputLimit) }
-        do {
-            return try Files.readGiven(path, limit: inputLimit)
-        } catch {
-            throw CommandFailure("\(path): \(error.reason)")
-        }
     }
 }

@@ -28,28 +28,23 @@ enum FeedVerifyCommand {
             try await verify(url: source, key)
             return .success
         }
-        let directory: String
-        if let source {
-            directory = AbsolutePath.of(source)
-        } else {
-            directory = try FeedSelection(invocation).directory
+        let given = try source.map(Environment.absolute)
+        let directory = if let given { given } else { try FeedSelection(invocation).directory }
+        let feed = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
+            try FeedDirectory(directory).verify([key], now: FeedCommands.now)
         }
-        show(
-            try FeedSelection.wrap { () throws(FeedDirectoryError) in
-                try FeedDirectory(directory).verify([key], now: FeedCommands.now)
-            })
+        show(feed)
         return .success
     }
 
     private static func key(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
         if let text = invocation.value("--public-key") {
             if let key = FeedKey(text: text) { return key }
-            throw CommandFailure("--public-key takes 43 characters of base64url", status: .usage)
+            throw .usage("--public-key takes 43 characters of base64url")
         }
-        let file = invocation.value(FeedCommands.keyFile.name).map(AbsolutePath.of)
-        let path: String
-        if let file { path = file } else { path = try FeedSelection(invocation).keyFile }
-        return try FeedSelection.wrap { () throws(FeedDirectoryError) in
+        let given = try invocation.path(FeedCommands.keyFile.name)
+        let path = if let given { given } else { try FeedSelection(invocation).keyFile }
+        return try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             FeedKey(try FeedKeyFile.load(path).verifyingKey)
         }
     }
@@ -64,9 +59,8 @@ enum FeedVerifyCommand {
         }
         for (index, batch) in feed.plan.enumerated() {
             console.progress("verifying batch \(index + 1) of \(feed.plan.count)")
-            let bytes = try await fetch(
-                "b/" + batch.name, limit: FeedLimits.headerBytes + FeedLimits.payloadBytes,
-                from: server)
+            let limit = FeedLimits.headerBytes + FeedLimits.payloadBytes
+            let bytes = try await fetch("b/" + batch.name, limit: limit, from: server)
             try mapError({ failure("batch \(batch.sequence)", $0) }) { () throws(FeedError) in
                 try feed.verify(bytes)
             }

@@ -13,7 +13,7 @@ enum InitCommand {
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
-        let directory = AbsolutePath.of(invocation.operands[0])
+        let directory = try Environment.absolute(invocation.operands[0])
         let path = directory + "/reveille.conf"
         guard !Files.exists(path) else {
             throw CommandFailure("\(path) exists; nothing is overwritten")
@@ -21,21 +21,17 @@ enum InitCommand {
         let configuration = Configuration(directory: directory)
         try make(directory)
         try make(Files.parent(of: configuration.keys) ?? directory)
-        do {
-            try Store.create(configuration.store)
-        } catch {
-            throw CommandFailure(error.message(configuration.store))
+        try mapError({ CommandFailure($0.message(configuration.store)) }) {
+            () throws(StoreOpenError) in try Store.create(configuration.store)
         }
-        let key = try FeedCommands.initialize(
+        let key = try FeedCommands.make(
             directory: configuration.feed, keyFile: configuration.feedKey,
-            configuration: configuration)
+            settings: configuration.feedSettings())
         let publicKey = try makeVAPIDKey(directory)
         let text = Configuration.template(hasVAPIDKey: publicKey != nil)
-        do {
+        try mapError({ CommandFailure(path, $0) }) { () throws(FileError) in
             // Last: a file that is there says that all the rest is.
             try Files.create(path, with: Array(text.utf8).span, mode: 0o640)
-        } catch {
-            throw CommandFailure("\(path): \(error.reason)")
         }
         Console().out(
             """
@@ -60,10 +56,8 @@ enum InitCommand {
     }
 
     private static func make(_ directory: String) throws(CommandFailure) {
-        do {
+        try mapError({ CommandFailure(directory, $0) }) { () throws(FileError) in
             try Files.makeDirectory(directory)
-        } catch {
-            throw CommandFailure("\(directory): \(error.reason)")
         }
     }
 }

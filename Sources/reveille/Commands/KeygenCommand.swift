@@ -1,5 +1,6 @@
 import WakeCommand
 import WakeServer
+import WakeSystem
 
 /// `reveille keygen`: the keys that need no account anywhere.
 enum KeygenCommand {
@@ -21,25 +22,20 @@ enum KeygenCommand {
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         guard let kind = GatewayKey(rawValue: try invocation.required("--kind")) else {
-            throw CommandFailure("--kind takes \(kinds)", status: .usage)
+            throw .usage("--kind takes \(kinds)")
         }
-        let path = AbsolutePath.of(invocation.operands[0])
-        do throws(GatewayError) {
-            Console().out(try kind.create(path))
-        } catch {
-            throw failure(error, path)
+        let path = try Environment.absolute(invocation.operands[0])
+        let publicKey = try mapError({ failure($0, path) }) { () throws(GatewayError) in
+            try kind.create(path)
         }
+        Console().out(publicKey)
         return .success
     }
 
     /// The file is named: the key has no section of a configuration yet.
     private static func failure(_ error: GatewayError, _ path: String) -> CommandFailure {
-        let lines = error.message.split(separator: "\n", maxSplits: 1)
-        let prefix = "[webpush] key: "
-        let problem = lines[0].hasPrefix(prefix) ? lines[0].dropFirst(prefix.count) : lines[0]
-        let hint = lines.count > 1 ? lines[1].dropFirst("hint: ".count) : nil
-        return CommandFailure(
-            "\(path): \(problem)", hint: hint.map(String.init),
+        CommandFailure(
+            lines: "\(path): \(error.message.trimmingPrefix("[webpush] key: "))",
             status: error.isOptional ? .configuration : .failure)
     }
 }

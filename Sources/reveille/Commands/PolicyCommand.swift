@@ -26,8 +26,7 @@ enum PolicyCommand {
                 throw CommandFailure("the policy has a category Apple's manifest has no type for")
             }
             console.out(list, terminator: "")
-        default:
-            throw CommandFailure("--format takes json, table, apple or page", status: .usage)
+        default: throw .usage("--format takes json, table, apple or page")
         }
         return .success
     }

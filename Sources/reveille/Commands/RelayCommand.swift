@@ -4,8 +4,7 @@ import WakeServer
 import WakeSodium
 import WakeSystem
 
-/// `reveille relay`: the self-hosted installations whose wake-ups are passed on. A running service
-/// applies a change from the next request on.
+/// `reveille relay`: the self-hosted installations whose wake-ups a running service passes on.
 enum RelayCommand {
     static let all = [allow, list, revoke]
 
@@ -22,10 +21,9 @@ enum RelayCommand {
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
             guard let key = VerifyingKey(text: invocation.operands[1]) else {
-                throw CommandFailure(
+                throw .usage(
                     "KEY is no public key",
-                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed",
-                    status: .usage)
+                    hint: "it is the 43 characters that `reveille keygen --kind relay` printed")
             }
             try change(invocation) { list throws(InstallationChangeError) in
                 try list.allow(name, key)
@@ -40,9 +38,7 @@ enum RelayCommand {
         examples: ["reveille relay revoke village"],
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
-            try change(invocation) { list throws(InstallationChangeError) in
-                try list.revoke(name)
-            }
+            try change(invocation) { list throws(InstallationChangeError) in try list.revoke(name) }
             return .success
         })
 
@@ -60,7 +56,7 @@ enum RelayCommand {
 
     private static func name(_ invocation: Invocation) throws(CommandFailure) -> InstallationName {
         guard let name = InstallationName(invocation.operands[0]) else {
-            throw CommandFailure("NAME is 1 to 64 of a-z, 0-9 and -", status: .usage)
+            throw .usage("NAME is 1 to 64 of a-z, 0-9 and -")
         }
         return name
     }
@@ -98,8 +94,7 @@ enum RelayCommand {
             CommandFailure(
                 "\(path): " + (error.message.split(separator: "\n").first ?? ""),
                 hint: "until it is right, nobody is let through", status: .badData)
-        case .change(.tooMany):
-            CommandFailure("the list of installations is full")
+        case .change(.tooMany): CommandFailure("the list of installations is full")
         case .change(.nameTaken):
             CommandFailure(
                 "an installation of this name is allowed already",

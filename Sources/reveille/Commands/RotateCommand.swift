@@ -17,32 +17,23 @@ enum RotateCommand {
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        let request = Request(
-            now: invocation.flag("--now"), dryRun: invocation.flag("--dry-run"),
-            json: invocation.flag("--json"))
         let service = RunningService(admin: AdminClient(address: configuration.admin))
         let status: RotationStatus
         do throws(CommandFailure) {
             status = try service.status()
         } catch {
             guard error.status == .transient else { throw error }
-            return try await runOffline(configuration, request, unanswered: error)
+            return try await runOffline(configuration, invocation, unanswered: error)
         }
-        if request.dryRun { return show(status, configuration, request) }
-        guard request.now || status.isDue else { return notDue(status) }
-        return try await service.rotate(status, request)
-    }
-
-    struct Request {
-        let now: Bool
-        let dryRun: Bool
-        let json: Bool
+        if invocation.flag("--dry-run") { return show(status, configuration, invocation) }
+        guard invocation.flag("--now") || status.isDue else { return notDue(status) }
+        return try await service.rotate(status, invocation)
     }
 
     // MARK: Without a service
 
     private static func runOffline(
-        _ configuration: Configuration, _ request: Request, unanswered: CommandFailure
+        _ configuration: Configuration, _ invocation: Invocation, unanswered: CommandFailure
     ) async throws(CommandFailure) -> ExitStatus {
         guard !configuration.keysInMemory else {
             throw CommandFailure(
@@ -57,7 +48,7 @@ enum RotateCommand {
             throw CommandFailure(error.message(configuration.store))
         }
         do throws(CommandFailure) {
-            let status = try await rotate(&offline, configuration, request)
+            let status = try await rotate(&offline, configuration, invocation)
             await offline.close()
             return status
         } catch {
@@ -67,29 +58,28 @@ enum RotateCommand {
     }
 
     private static func rotate(
-        _ offline: inout OfflineRotation, _ configuration: Configuration, _ request: Request
+        _ offline: inout OfflineRotation, _ configuration: Configuration, _ invocation: Invocation
     ) async throws(CommandFailure) -> ExitStatus {
         guard let status = await offline.status() else {
             throw CommandFailure("the store cannot be read; check the disk")
         }
-        if request.dryRun { return show(status, configuration, request) }
-        guard request.now || status.isDue else { return notDue(status) }
-        guard request.now || !offline.hasUnfinishedRun else {
+        if invocation.flag("--dry-run") { return show(status, configuration, invocation) }
+        guard invocation.flag("--now") || status.isDue else { return notDue(status) }
+        guard invocation.flag("--now") || !offline.hasUnfinishedRun else {
             throw CommandFailure(
                 "a broadcast was cut short; after a rotation it cannot go on",
                 hint: "start the service, which finishes it and then rotates, or add --now")
         }
         switch await offline.rotate() {
         case .rotated(let report):
-            var owes = true
-            if case .done = report.compaction { owes = false }
+            var isUncompacted = true
+            if case .done = report.compaction { isUncompacted = false }
             return finish(
-                generation: Int(clamping: report.generation), dropped: report.dropped, owes: owes)
+                generation: Int(clamping: report.generation), dropped: report.dropped,
+                isUncompacted: isUncompacted)
         case .failed(let failure): throw CommandFailure("not rotated: \(failure.message)")
         }
     }
-
-    // MARK: Output
 
     private static func notDue(_ status: RotationStatus) -> ExitStatus {
         Console().out(
@@ -98,11 +88,11 @@ enum RotateCommand {
         return .success
     }
 
-    static func finish(generation: Int, dropped: Int, owes: Bool) -> ExitStatus {
+    static func finish(generation: Int, dropped: Int, isUncompacted: Bool) -> ExitStatus {
         let console = Console()
         console.out(
             "rotated: \(dropped) registrations expired; generation \(generation) is current")
-        if owes {
+        if isUncompacted {
             console.error(
                 """
                 reveille: no room to rewrite the database: it keeps its size until there is
@@ -113,10 +103,10 @@ enum RotateCommand {
     }
 
     private static func show(
-        _ status: RotationStatus, _ configuration: Configuration, _ request: Request
+        _ status: RotationStatus, _ configuration: Configuration, _ invocation: Invocation
     ) -> ExitStatus {
         let console = Console()
-        if request.json {
+        if invocation.flag("--json") {
             console.out(bytes: status.encode() + [0x0A])
             return .success
         }
@@ -136,9 +126,7 @@ enum RotateCommand {
         return .success
     }
 
-    private static func count(_ rows: Int) -> String {
-        rows < 4096 ? "\(rows)" : "about \(rows)"
-    }
+    private static func count(_ rows: Int) -> String { rows < 4096 ? "\(rows)" : "about \(rows)" }
 
     private static func megabytes(_ bytes: Int) -> Int { (bytes + 1_048_575) / 1_048_576 }
 
@@ -159,11 +147,12 @@ private struct RunningService {
 
     /// Asks for a rotation and waits for its end.
     func rotate(
-        _ before: RotationStatus, _ request: RotateCommand.Request
+        _ before: RotationStatus, _ invocation: Invocation
     ) async throws(CommandFailure) -> ExitStatus {
         let console = Console()
         let asked = try read(
-            try admin.send("POST", "/v1/rotation", body: request.now ? "{\"now\":true}" : ""))
+            try admin.send(
+                "POST", "/v1/rotation", body: invocation.flag("--now") ? "{\"now\":true}" : ""))
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
         defer { console.endProgress() }
         while true {
@@ -172,7 +161,7 @@ private struct RunningService {
                 console.endProgress()
                 return RotateCommand.finish(
                     generation: status.generation, dropped: status.lastDropped,
-                    owes: status.owesCompaction)
+                    isUncompacted: status.owesCompaction)
             }
             if status.failures > before.failures, !status.isRotating {
                 throw CommandFailure(
@@ -187,9 +176,7 @@ private struct RunningService {
     private func read(_ answer: AdminClient.Answer) throws(CommandFailure) -> RotationStatus {
         guard answer.status == 200 else { throw AdminClient.refused(answer) }
         let numbers = try ServiceNumbers(answer.body)
-        guard let status = RotationStatus({ numbers[$0] }) else {
-            throw CommandFailure("the service's answer is not of this version")
-        }
+        guard let status = RotationStatus({ numbers[$0] }) else { throw AdminClient.otherVersion }
         return status
     }
 }

@@ -1,9 +1,9 @@
 import Dispatch
-import Glibc
 import WakeCommand
 import WakeHTTP
 import WakeServer
 import WakeStore
+import WakeSystem
 
 /// `reveille serve`: the daemon.
 enum ServeCommand {
@@ -22,7 +22,7 @@ enum ServeCommand {
             throw failure(error, configuration)
         }
         await TerminationSignal.cancels {
-            ServiceManager.notifyReady()
+            ServiceManager.notify(.ready)
             await service.run()
         }
         return .success
@@ -39,17 +39,13 @@ enum ServeCommand {
             CommandFailure(
                 "\(name(listener)) is in use", hint: "is another service running already?")
         case .http(.cannotListen(let listener, let number)):
-            CommandFailure("\(name(listener)) cannot be bound: \(reason(number))")
+            CommandFailure("\(name(listener)) cannot be bound: \(SystemError(number).reason)")
         case .http(.noEventLoop(let number)):
-            CommandFailure("the event loop could not be made: \(reason(number))")
+            CommandFailure("the event loop could not be made: \(SystemError(number).reason)")
         }
     }
 
     private static func name(_ listener: Int) -> String {
         listener == 0 ? "the address of [http] listen" : "the address of [admin] listen"
-    }
-
-    private static func reason(_ number: Int32) -> String {
-        unsafe String(cString: strerror(number))
     }
 }

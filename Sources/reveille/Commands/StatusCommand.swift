@@ -17,12 +17,10 @@ enum StatusCommand {
             console.out(bytes: answer + [0x0A])
             return .success
         }
-        let numbers = try ServiceNumbers(answer).members
-        let width = (numbers.map(\.name.count).max() ?? 0) + 2
-        for (name, value) in numbers {
-            let padding = String(repeating: " ", count: width - name.count)
-            console.out(name.map { $0 == "_" ? " " : $0 } + padding + String(value))
+        let rows = try ServiceNumbers(answer).members.map { name, value in
+            (name.replacing("_", with: " "), String(value))
         }
+        for line in Console.columns(rows) { console.out(line) }
         return .success
     }
 }

@@ -63,15 +63,15 @@ final class APNsService: Service {
             report.faults["garbage", default: 0] += 1
             return .garbage
         }
-        if falls(options.goAwayEvery) {
+        if isDue(options.goAwayEvery) {
             report.faults["goaway", default: 0] += 1
             return .goAway
         }
-        if falls(options.refuseEvery) {
+        if isDue(options.refuseEvery) {
             report.faults["refused", default: 0] += 1
             return .reset(code: 0x7)
         }
-        if falls(options.resetEvery) {
+        if isDue(options.resetEvery) {
             report.faults["reset", default: 0] += 1
             // The worst case: it was delivered, and the client cannot know.
             report.deliver(token)
@@ -84,7 +84,7 @@ final class APNsService: Service {
     private func injected(_ token: PushTokenBytes) -> Int? {
         let answer =
             options.tokenAnswers.first { token.begins(with: $0.digits) }?.answer
-            ?? options.answers.first { falls($0.every) }?.answer ?? options.answerAll
+            ?? options.answers.first { isDue($0.every) }?.answer ?? options.answerAll
         guard let answer else { return nil }
         report.faults["\(answer.status)", default: 0] += 1
         if answer.status == 200 { report.deliver(token) }
@@ -94,31 +94,31 @@ final class APNsService: Service {
     private func accept(_ token: PushTokenBytes) -> Int {
         report.deliver(token)
         var answer = Answer.accepted
-        if falls(options.hugeHeadersEvery) {
+        if isDue(options.hugeHeadersEvery) {
             report.faults["huge headers", default: 0] += 1
             answer.isHuge = true
         }
         return book.number(of: answer)
     }
 
-    private func falls(_ every: Int) -> Bool {
+    private func isDue(_ every: Int) -> Bool {
         every > 0 && report.requests.isMultiple(of: every)
     }
 
     func violation(_ name: String) { report.violations[name, default: 0] += 1 }
 
-    var places: [Place] {
-        var place = Place(name: "port", port: options.port)
+    var endpoints: [Endpoint] {
+        var endpoint = Endpoint(name: "port", port: options.port)
         if let certificate = options.certificate, let key = options.key {
-            place.identity = (certificate, key)
+            endpoint.identity = (certificate, key)
         }
-        place.selectsHTTP2 = !options.withoutALPN
-        return [place]
+        endpoint.selectsHTTP2 = !options.withoutALPN
+        return [endpoint]
     }
 
     var isAtGoal: Bool { options.exitAt > 0 && report.distinct >= options.exitAt }
 
-    func converse(at place: Int) -> Conversation { MockConnection(self) }
+    func connection(at endpoint: Int) -> ServerConnection { MockConnection(self) }
 
     func summary() -> String {
         var report = report

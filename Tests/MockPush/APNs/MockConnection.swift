@@ -3,7 +3,7 @@ import WakePush
 
 /// The server's side of one HTTP/2 connection to APNs: made for a million requests a second, of one
 /// kind.
-final class MockConnection: Conversation {
+final class MockConnection: ServerConnection {
     private struct Waiting {
         /// Microseconds.
         var due: UInt64

@@ -1,4 +1,4 @@
-/// What the mock is told by flags; see `usage`.
+/// The flags of the mock of APNs; see `usage`.
 struct Options {
     var port: UInt16 = 0
     var certificate: String?

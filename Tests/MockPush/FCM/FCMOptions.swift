@@ -1,4 +1,4 @@
-/// What the mock of FCM is told by flags.
+/// The flags of the mock of FCM.
 struct FCMOptions: ServiceOptions {
     var common = CommonOptions()
     /// A port of its own for the exchange, without TLS; nil: none.
@@ -20,9 +20,9 @@ struct FCMOptions: ServiceOptions {
     var tokenLifetime = 3599
     /// Milliseconds of an exchange.
     var tokenLatency = 0
-    var tokenAnswers: [(every: Int, answer: ToldAnswer)] = []
-    var tokenFirstAnswers: [(count: Int, answer: ToldAnswer)] = []
-    var tokenAnswerAll: ToldAnswer?
+    var tokenAnswers: [(every: Int, answer: ScriptedAnswer)] = []
+    var tokenFirstAnswers: [(count: Int, answer: ScriptedAnswer)] = []
+    var tokenAnswerAll: ScriptedAnswer?
     /// At every so many messages, what was issued so far ceases to be good.
     var revokeEvery = 0
 

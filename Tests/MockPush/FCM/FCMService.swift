@@ -19,15 +19,15 @@ final class FCMService: HTTPService {
         super.init(options.common)
     }
 
-    override var places: [Place] {
-        guard let port = options.tokenPort else { return super.places }
-        return super.places + [Place(name: "token port", port: port)]
+    override var endpoints: [Endpoint] {
+        guard let port = options.tokenPort else { return super.endpoints }
+        return super.endpoints + [Endpoint(name: "token port", port: port)]
     }
 
     override func judge(_ request: HTTPRequest) -> Reaction {
         if request.path == "/token" { return exchange(request) }
         // The second port is for exchanges alone.
-        if request.place > 0 { return refuse("path", FCMError.answer(404, "NOT_FOUND")) }
+        if request.endpoint > 0 { return refuse("path", FCMError.answer(404, "NOT_FOUND")) }
         if let refusal = headRefusal(request) { return refusal }
         do throws(FCMMessage.Fault) {
             let token = try token(of: request.body)
@@ -79,23 +79,24 @@ final class FCMService: HTTPService {
 
     /// What comes of a message that is as it must be.
     private func settle(_ token: [UInt8], _ request: HTTPRequest) -> Reaction {
-        tally.proper += 1
-        checkRest(token)
-        if falls(options.revokeEvery) {
-            tally.faults["revoked", default: 0] += 1
+        counters.proper += 1
+        checkRetryAfter(token)
+        if isDue(options.revokeEvery) {
+            counters.faults["revoked", default: 0] += 1
             tokens.revokeAll()
             return .answer(FCMError.answer(401, "UNAUTHENTICATED"), nil)
         }
         if let fault = connectionFault(token) { return fault }
-        if let told = told(token), told.status != 200 {
-            rest(token, seconds: told.retryAfter)
+        if let scripted = scriptedAnswer(for: token), scripted.status != 200 {
+            recordRetryAfter(token, seconds: scripted.retryAfter)
             return .answer(
-                FCMError.answer(told.status, told.reason, retryAfter: told.retryAfter), nil)
+                FCMError.answer(scripted.status, scripted.reason, retryAfter: scripted.retryAfter),
+                nil)
         }
-        tally.deliver(token)
+        counters.deliver(token)
         let project = request.path.dropFirst(Self.prefix.count).dropLast(Self.suffix.count)
         return .answer(
-            .json(200, "{\"name\":\"projects/\(project)/messages/0:\(tally.delivered)\"}"), nil)
+            .json(200, "{\"name\":\"projects/\(project)/messages/0:\(counters.delivered)\"}"), nil)
     }
 
     private func refuse(_ word: String, _ answer: HTTPAnswer) -> Reaction {
@@ -108,18 +109,16 @@ final class FCMService: HTTPService {
     private func exchange(_ request: HTTPRequest) -> Reaction {
         let outcome = tokens.exchange(request, now: clock.seconds)
         if let word = outcome.refusal { refuse(word) }
-        if let fault = outcome.fault { tally.faults[fault, default: 0] += 1 }
+        if let fault = outcome.fault { counters.faults[fault, default: 0] += 1 }
         var answer = outcome.answer
         answer.delay += options.tokenLatency
-        tokens.underWay.begin()
-        let underWay = tokens.underWay
-        return .answer(answer, Ticket { underWay.end() })
+        return .answer(answer, InFlightLease(tokens.inFlight))
     }
 
     override func members() -> [(name: String, json: String)] {
         [
             ("exchanges", "\(tokens.exchanges)"), ("issued", "\(tokens.issued)"),
-            ("mostExchanges", "\(tokens.underWay.most)"),
+            ("mostExchanges", "\(tokens.inFlight.most)"),
             ("assertions", "\(tokens.assertions)"),
         ]
     }

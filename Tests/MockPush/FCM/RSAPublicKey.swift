@@ -14,8 +14,8 @@ final class RSAPublicKey {
         }
         let status = unsafe pem.withUnsafeBufferPointer { bytes in
             guard let start = bytes.baseAddress else { return CRT_KEY_MALFORMED }
-            return unsafe crt_crypto_public_key(
-                library, CRT_KEY_RSA, start, bytes.count, &key)
+            return unsafe crt_crypto_read_key(
+                library, CRT_KEY_RSA, false, start, bytes.count, &key)
         }
         guard status == CRT_KEY_READ, let key = unsafe key else {
             throw MockFailure("not a public RSA key in PEM")

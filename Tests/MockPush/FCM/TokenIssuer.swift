@@ -7,7 +7,7 @@ struct TokenIssuer {
         var answer: HTTPAnswer
         /// What was wrong with the request.
         var refusal: String?
-        /// What the mock was told to do instead.
+        /// The fault that a flag asked for.
         var fault: String?
     }
 
@@ -21,7 +21,7 @@ struct TokenIssuer {
     /// Proper exchanges.
     private(set) var exchanges = 0
     private(set) var issued = 0
-    let underWay = UnderWay()
+    let inFlight = InFlightCounter()
 
     /// Distinct assertions that were proper.
     var assertions: Int { seen.count }
@@ -60,16 +60,17 @@ struct TokenIssuer {
         }
         exchanges += 1
         let number = exchanges
-        let told =
+        let scripted =
             options.tokenFirstAnswers.first { number <= $0.count }?.answer
             ?? options.tokenAnswers.first { number.isMultiple(of: $0.every) }?.answer
             ?? options.tokenAnswerAll
-        if let told, told.status != 200 {
-            var answer = Self.refuse(told.status, told.reason, "The service was told to say so.")
-            if let seconds = told.retryAfter {
+        if let scripted, scripted.status != 200 {
+            var answer = Self.refuse(
+                scripted.status, scripted.reason, "The service was told to say so.")
+            if let seconds = scripted.retryAfter {
                 answer.fields.append(("retry-after", "\(seconds)"))
             }
-            return Outcome(answer: answer, fault: "token \(told.status)")
+            return Outcome(answer: answer, fault: "token \(scripted.status)")
         }
         return Outcome(answer: issue(now))
     }

@@ -1,5 +1,5 @@
 /// An answer that a flag asks for.
-struct ToldAnswer: Equatable {
+struct ScriptedAnswer: Equatable {
     var status: Int
     var reason = ""
     /// Seconds.
@@ -30,7 +30,7 @@ struct ToldAnswer: Equatable {
     }
 }
 
-/// What every service that speaks HTTP is told by flags.
+/// The flags of every service over HTTP.
 struct CommonOptions {
     var port: UInt16 = 0
     var certificate: String?
@@ -49,12 +49,12 @@ struct CommonOptions {
     var stallSeconds = 5
     var garbageAt = 0
     /// At every so many proper requests.
-    var answers: [(every: Int, answer: ToldAnswer)] = []
+    var answers: [(every: Int, answer: ScriptedAnswer)] = []
     /// To the first so many.
-    var firstAnswers: [(count: Int, answer: ToldAnswer)] = []
-    /// To what begins so.
-    var subjectAnswers: [(prefix: [UInt8], answer: ToldAnswer)] = []
-    var answerAll: ToldAnswer?
+    var firstAnswers: [(count: Int, answer: ScriptedAnswer)] = []
+    /// To subjects with this prefix.
+    var subjectAnswers: [(prefix: [UInt8], answer: ScriptedAnswer)] = []
+    var answerAll: ScriptedAnswer?
 
     /// Ends with a report after so many distinct deliveries.
     var exitAt = 0
@@ -62,12 +62,12 @@ struct CommonOptions {
     var report: String?
 }
 
-/// What the options of every such service hold.
+/// The options of a service over HTTP.
 protocol ServiceOptions {
     var common: CommonOptions { get set }
     init()
     static var flags: [Flag<Self>] { get }
-    /// What no single flag can tell.
+    /// True when the flags fit together.
     var isWhole: Bool { get }
 }
 

@@ -1,4 +1,4 @@
-/// One flag: what it is called, what it takes, and where that goes.
+/// One flag: its name, its value, and its effect.
 struct Flag<Options> {
     let name: String
     let takes: String
@@ -55,12 +55,12 @@ struct Flag<Options> {
     /// `N:STATUS[:REASON[:RETRY-AFTER]]`, repeatable.
     static func counted(
         _ name: String, _ does: String,
-        _ add: @escaping (inout Options, Int, ToldAnswer) -> Void
+        _ add: @escaping (inout Options, Int, ScriptedAnswer) -> Void
     ) -> Flag {
         Flag(name: name, takes: "N:ANSWER", does: does) { options, value in
             let parts = value.split(separator: ":", omittingEmptySubsequences: false)
             guard let count = Int(parts[0]), count > 0,
-                let answer = ToldAnswer(parts.dropFirst())
+                let answer = ScriptedAnswer(parts.dropFirst())
             else { return false }
             add(&options, count, answer)
             return true
@@ -68,10 +68,10 @@ struct Flag<Options> {
     }
 
     static func answer(
-        _ name: String, _ does: String, _ place: WritableKeyPath<Options, ToldAnswer?>
+        _ name: String, _ does: String, _ place: WritableKeyPath<Options, ScriptedAnswer?>
     ) -> Flag {
         Flag(name: name, takes: "ANSWER", does: does) { options, value in
-            options[keyPath: place] = ToldAnswer(value)
+            options[keyPath: place] = ScriptedAnswer(value)
             return options[keyPath: place] != nil
         }
     }
@@ -79,9 +79,9 @@ struct Flag<Options> {
 
 /// The flags of `CommonOptions`.
 enum CommonFlags<Options: ServiceOptions> {
-    static func rows() -> [Flag<Options>] { places + faults }
+    static func rows() -> [Flag<Options>] { general + faults }
 
-    private static var places: [Flag<Options>] {
+    private static var general: [Flag<Options>] {
         [
             .port("--port", "0: any free one; the first line says which", \.common.port),
             .text(
@@ -112,7 +112,7 @@ enum CommonFlags<Options: ServiceOptions> {
                 does: "to what begins so; may be repeated"
             ) { options, value in
                 guard let split = value.lastIndex(of: "="), split != value.startIndex,
-                    let answer = ToldAnswer(String(value[value.index(after: split)...]))
+                    let answer = ScriptedAnswer(String(value[value.index(after: split)...]))
                 else { return false }
                 options.common.subjectAnswers.append((Array(value[..<split].utf8), answer))
                 return true

@@ -37,26 +37,17 @@ struct HTTPAnswer {
     var hasBody: Bool { !parts.isEmpty || end != .whole }
 }
 
-/// What happens to a whole request.
+/// The reaction to a request.
 enum Reaction {
-    case answer(HTTPAnswer, Ticket?)
+    case answer(HTTPAnswer, InFlightLease?)
     /// RST_STREAM; by HTTP/1.1 the connection ends.
     case reset(code: UInt32)
     case goAway
     /// No answer ever comes.
-    case hang(Ticket?)
+    case hang(InFlightLease?)
     /// The whole connection falls silent for so many seconds.
     case stall(seconds: Int)
     case garbage
     /// The connection ends.
     case close
-}
-
-/// Held while a request is in work; counts down when it is let go of.
-final class Ticket {
-    private let end: () -> Void
-
-    init(_ end: @escaping () -> Void) { self.end = end }
-
-    deinit { end() }
 }

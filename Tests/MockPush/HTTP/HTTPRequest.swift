@@ -9,17 +9,17 @@ struct HTTPRequest {
     var authority = ""
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
-    /// Bytes of the body, also those that were not kept.
+    /// Bytes of the body, kept or not.
     var bodyCount = 0
     var isHTTP2 = false
-    /// Whether it came by TLS.
+    /// It came by TLS.
     var isSecure = false
-    /// Which of the service's places it came to.
-    var place = 0
+    /// The index of the service's endpoint.
+    var endpoint = 0
     /// The number of its connection.
     var connection = 0
 
-    /// The value of a field that is there once; nil when it is not, or more than once.
+    /// The value of a field that occurs once; nil otherwise.
     func field(_ name: String) -> String? {
         var found: String?
         for field in fields where field.name == name {
@@ -47,6 +47,6 @@ struct HTTPRequest {
         return (isSecure ? "https://" : "http://") + name
     }
 
-    /// What is kept of a body at most.
+    /// Bytes of a body that are kept.
     static let bodyLimit = 1 << 20
 }

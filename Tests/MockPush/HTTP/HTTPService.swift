@@ -1,40 +1,42 @@
-/// What is common to all connections of one service that speaks HTTP: the flags, the count of what
-/// was seen, and whose turn it is to go wrong. A service says what a request deserves.
+/// The common part of the services over HTTP: flags, counters and scripted faults. A service
+/// decides the reaction to a request.
 class HTTPService: Service {
     let common: CommonOptions
-    var tally = Tally()
+    var counters = Counters()
     private(set) var clock: (microseconds: UInt64, seconds: Int) = (0, 0)
-    /// Until when a subject was told to wait, seconds.
-    private var restsUntil: [[UInt8]: Int] = [:]
+    /// The end of the wait that a subject was asked for, seconds.
+    private var retryAfter: [[UInt8]: Int] = [:]
 
     init(_ common: CommonOptions) { self.common = common }
 
-    var places: [Place] {
-        var place = Place(name: "port", port: common.port)
+    var endpoints: [Endpoint] {
+        var endpoint = Endpoint(name: "port", port: common.port)
         if let certificate = common.certificate, let key = common.key {
-            place.identity = (certificate, key)
+            endpoint.identity = (certificate, key)
         }
-        place.selectsHTTP2 = !common.withoutHTTP2
-        return [place]
+        endpoint.selectsHTTP2 = !common.withoutHTTP2
+        return [endpoint]
     }
 
-    final var isAtGoal: Bool { common.exitAt > 0 && tally.distinct >= common.exitAt }
+    final var isAtGoal: Bool { common.exitAt > 0 && counters.distinct >= common.exitAt }
 
     func isSilent(name: String) -> Bool { false }
 
-    final func converse(at place: Int) -> Conversation { HTTPConversation(self, place: place) }
+    final func connection(at endpoint: Int) -> ServerConnection {
+        HTTPServerConnection(self, endpoint: endpoint)
+    }
 
     /// Answers a whole request.
     final func react(
         _ request: HTTPRequest, _ clock: (microseconds: UInt64, seconds: Int)
     ) -> Reaction {
         self.clock = clock
-        tally.requests += 1
-        for field in request.fields { tally.fields[field.name, default: 0] += 1 }
+        counters.requests += 1
+        for field in request.fields { counters.fields[field.name, default: 0] += 1 }
         return judge(request)
     }
 
-    /// What a request deserves.
+    /// The reaction to a request.
     func judge(_ request: HTTPRequest) -> Reaction {
         preconditionFailure("a service judges for itself")
     }
@@ -42,69 +44,69 @@ class HTTPService: Service {
     /// Members of the report that only this service has.
     func members() -> [(name: String, json: String)] { [] }
 
-    final func summary() -> String { tally.line(members()) }
+    final func summary() -> String { counters.line(members()) }
 
     // MARK: For services
 
-    /// Counts a request that is wrong under a word.
-    final func refuse(_ word: String) { tally.refusals[word, default: 0] += 1 }
+    /// Counts a wrong request by its fault.
+    final func refuse(_ word: String) { counters.refusals[word, default: 0] += 1 }
 
-    /// What befalls a proper request and all that are on its connection.
+    /// A scripted fault of the whole connection.
     final func connectionFault(_ subject: [UInt8]) -> Reaction? {
-        let number = tally.proper
+        let number = counters.proper
         if common.stallAt == number {
-            tally.faults["stall", default: 0] += 1
-            tally.deliver(subject)
+            counters.faults["stall", default: 0] += 1
+            counters.deliver(subject)
             return .stall(seconds: common.stallSeconds)
         }
         if common.garbageAt == number {
-            tally.faults["garbage", default: 0] += 1
+            counters.faults["garbage", default: 0] += 1
             return .garbage
         }
-        if falls(common.goAwayEvery) {
-            tally.faults["goaway", default: 0] += 1
+        if isDue(common.goAwayEvery) {
+            counters.faults["goaway", default: 0] += 1
             return .goAway
         }
-        if falls(common.refuseEvery) {
-            tally.faults["refused", default: 0] += 1
+        if isDue(common.refuseEvery) {
+            counters.faults["refused", default: 0] += 1
             return .reset(code: 0x7)
         }
-        if falls(common.resetEvery) {
-            tally.faults["reset", default: 0] += 1
+        if isDue(common.resetEvery) {
+            counters.faults["reset", default: 0] += 1
             // The worst case: it was delivered, and the client cannot know.
-            tally.deliver(subject)
+            counters.deliver(subject)
             return .reset(code: 0x2)
         }
         return nil
     }
 
-    /// An answer that was asked for by flag: by subject, to the first, by number, to all, in this
+    /// A scripted answer: by subject, to the first, by number, to all, in this
     /// order.
-    final func told(_ subject: [UInt8]) -> ToldAnswer? {
-        let told =
+    final func scriptedAnswer(for subject: [UInt8]) -> ScriptedAnswer? {
+        let scripted =
             common.subjectAnswers.first { subject.starts(with: $0.prefix) }?.answer
-            ?? common.firstAnswers.first { tally.proper <= $0.count }?.answer
-            ?? common.answers.first { falls($0.every) }?.answer ?? common.answerAll
-        if let told { tally.faults["\(told.status)", default: 0] += 1 }
-        return told
+            ?? common.firstAnswers.first { counters.proper <= $0.count }?.answer
+            ?? common.answers.first { isDue($0.every) }?.answer ?? common.answerAll
+        if let scripted { counters.faults["\(scripted.status)", default: 0] += 1 }
+        return scripted
     }
 
-    /// Whether it is the turn of this proper request.
-    final func falls(_ every: Int) -> Bool { every > 0 && tally.proper.isMultiple(of: every) }
+    /// True at every so-many-th proper request.
+    final func isDue(_ every: Int) -> Bool { every > 0 && counters.proper.isMultiple(of: every) }
 
-    /// Somebody was told to wait so many seconds.
-    final func rest(_ subject: [UInt8], seconds: Int?) {
+    /// Records a Retry-After.
+    final func recordRetryAfter(_ subject: [UInt8], seconds: Int?) {
         guard let seconds, seconds > 0 else { return }
-        restsUntil[subject] = clock.seconds + seconds
+        retryAfter[subject] = clock.seconds + seconds
     }
 
-    /// Whoever comes back before the time that was told is counted (RFC 9110 §10.2.3).
-    final func checkRest(_ subject: [UInt8]) {
-        guard !restsUntil.isEmpty, let until = restsUntil.removeValue(forKey: subject) else {
+    /// Counts a request before that time (RFC 9110 §10.2.3).
+    final func checkRetryAfter(_ subject: [UInt8]) {
+        guard !retryAfter.isEmpty, let until = retryAfter.removeValue(forKey: subject) else {
             return
         }
         if clock.seconds < until {
-            tally.violations["sooner than Retry-After", default: 0] += 1
+            counters.violations["sooner than Retry-After", default: 0] += 1
         }
     }
 }

@@ -5,7 +5,7 @@ final class RelayService: HTTPService {
     private let options: RelayOptions
     private var check: SignatureCheck
     private let lines: RelayLines
-    private let underWay = UnderWay()
+    private let inFlight = InFlightCounter()
 
     private var batches = 0
     private var wakes = 0
@@ -21,17 +21,16 @@ final class RelayService: HTTPService {
         super.init(options.common)
     }
 
-    override var places: [Place] {
-        super.places.map { place in
-            var place = place
-            place.selectsHTTP2 = false
-            return place
+    override var endpoints: [Endpoint] {
+        super.endpoints.map { endpoint in
+            var endpoint = endpoint
+            endpoint.selectsHTTP2 = false
+            return endpoint
         }
     }
 
     override func judge(_ request: HTTPRequest) -> Reaction {
-        underWay.begin()
-        let ticket = Ticket { [underWay] in underWay.end() }
+        let lease = InFlightLease(inFlight)
         guard request.path == "/v1/relay/wakes" else { return refuse("path", 404, "not_found") }
         guard request.method == "POST" else {
             return refuse("method", 405, "method_not_allowed")
@@ -50,7 +49,7 @@ final class RelayService: HTTPService {
             guard options.lifetime == nil || options.lifetime == batch.lifetime else {
                 throw RelayBatchCheck.Fault("lifetime")
             }
-            return settle(batch, installation, ticket)
+            return settle(batch, installation, lease)
         } catch {
             return refuse(error.word, error.status, error.code)
         }
@@ -70,22 +69,22 @@ final class RelayService: HTTPService {
 
     /// What comes of a batch that is as it must be.
     private func settle(
-        _ batch: RelayBatchCheck, _ installation: String, _ ticket: Ticket
+        _ batch: RelayBatchCheck, _ installation: String, _ lease: InFlightLease
     ) -> Reaction {
         let subject = Array(installation.utf8)
-        tally.proper += 1
-        checkRest(subject)
+        counters.proper += 1
+        checkRetryAfter(subject)
         if let fault = connectionFault(subject) { return fault }
-        if let told = told(subject), told.status != 200 {
-            rest(subject, seconds: told.retryAfter)
-            var answer = Self.problem(told.status, told.reason)
-            if let seconds = told.retryAfter {
+        if let scripted = scriptedAnswer(for: subject), scripted.status != 200 {
+            recordRetryAfter(subject, seconds: scripted.retryAfter)
+            var answer = Self.problem(scripted.status, scripted.reason)
+            if let seconds = scripted.retryAfter {
                 answer.fields.append(("retry-after", "\(seconds)"))
             }
-            return .answer(answer, ticket)
+            return .answer(answer, lease)
         }
         installations[installation, default: 0] += 1
-        return .answer(deliver(batch.wakes), ticket)
+        return .answer(deliver(batch.wakes), lease)
     }
 
     private func deliver(_ batch: [RelayBatchCheck.Wake]) -> HTTPAnswer {
@@ -94,17 +93,17 @@ final class RelayService: HTTPService {
         wakes += batch.count
         largest = max(largest, batch.count)
         for wake in batch { services[wake.service, default: 0] += 1 }
-        for token in made.accepted { tally.deliver(Array(token.utf8)) }
+        for token in made.accepted { counters.deliver(Array(token.utf8)) }
         let isCut = options.cutAfter != nil && batches <= options.cutBatches
-        if isCut { tally.faults["cut", default: 0] += 1 }
+        if isCut { counters.faults["cut", default: 0] += 1 }
         return lines.answer(made.lines, isCut: isCut)
     }
 
     override func members() -> [(name: String, json: String)] {
         [
             ("batches", "\(batches)"), ("wakes", "\(wakes)"), ("largestBatch", "\(largest)"),
-            ("mostAtOnce", "\(underWay.most)"), ("installations", "\(installations.count)"),
-            ("services", Tally.object(services.map { ($0.key, "\($0.value)") })),
+            ("mostAtOnce", "\(inFlight.most)"), ("installations", "\(installations.count)"),
+            ("services", Counters.object(services.map { ($0.key, "\($0.value)") })),
         ]
     }
 }

@@ -2,7 +2,7 @@
 final class PushHost {
     /// From 1, in the order they were first asked for.
     let number: Int
-    let underWay = UnderWay()
+    let inFlight = InFlightCounter()
     var requests = 0
     var delivered = 0
     var duplicates = 0
@@ -19,9 +19,9 @@ final class PushHost {
         let members = [
             ("requests", requests), ("delivered", delivered), ("duplicates", duplicates),
             ("endpoints", endpoints.count), ("connections", connections.count),
-            ("credentials", credentials.count), ("mostAtOnce", underWay.most),
+            ("credentials", credentials.count), ("mostAtOnce", inFlight.most),
             ("silenced", silenced),
         ]
-        return Tally.object(members.map { ($0.0, "\($0.1)") })
+        return Counters.object(members.map { ($0.0, "\($0.1)") })
     }
 }

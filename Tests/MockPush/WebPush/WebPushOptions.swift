@@ -1,6 +1,6 @@
 import WakeSystem
 
-/// What the mock of Web Push is told by flags.
+/// The flags of the mock of Web Push.
 struct WebPushOptions: ServiceOptions {
     enum Body: String {
         case empty, byte, any

@@ -6,7 +6,7 @@ final class WebPushService: HTTPService {
     private var check: WebPushCheck
     private var hosts: [String: PushHost] = [:]
     /// Endpoints in the order of their first proper request.
-    private var endpoints: [[UInt8]: Int] = [:]
+    private var pushEndpoints: [[UInt8]: Int] = [:]
     private var redirects = 0
     private var redirectsFollowed = 0
 
@@ -18,11 +18,11 @@ final class WebPushService: HTTPService {
         super.init(options.common)
     }
 
-    override var places: [Place] {
-        super.places.map { place in
-            var place = place
-            place.readsHello = options.hangsInHandshake
-            return place
+    override var endpoints: [Endpoint] {
+        super.endpoints.map { endpoint in
+            var endpoint = endpoint
+            endpoint.readsHello = options.hangsInHandshake
+            return endpoint
         }
     }
 
@@ -38,19 +38,18 @@ final class WebPushService: HTTPService {
         let host = host(request.host)
         host.requests += 1
         host.connections.insert(request.connection)
-        host.underWay.begin()
-        let ticket = Ticket { [underWay = host.underWay] in underWay.end() }
+        let lease = InFlightLease(host.inFlight)
         if request.path.hasPrefix(Self.redirected) {
             redirectsFollowed += 1
-            return .answer(HTTPAnswer(404), ticket)
+            return .answer(HTTPAnswer(404), lease)
         }
         if let value = request.field("authorization") { host.credentials.insert(value) }
         if let refusal = check.refusal(of: request, now: clock.seconds) {
             refuse(refusal.word)
             let text = "{\"code\":\(refusal.status),\"error\":\"\(refusal.word)\"}"
-            return .answer(.json(refusal.status, text), ticket)
+            return .answer(.json(refusal.status, text), lease)
         }
-        return settle(request, host, ticket)
+        return settle(request, host, lease)
     }
 
     private func host(_ name: String) -> PushHost {
@@ -68,46 +67,48 @@ final class WebPushService: HTTPService {
     }
 
     /// What comes of a request that is as it must be.
-    private func settle(_ request: HTTPRequest, _ host: PushHost, _ ticket: Ticket) -> Reaction {
+    private func settle(_ request: HTTPRequest, _ host: PushHost, _ lease: InFlightLease)
+        -> Reaction
+    {
         let endpoint = Array((request.origin + request.path).utf8)
-        tally.proper += 1
+        counters.proper += 1
         host.endpoints.insert(endpoint)
-        checkRest(endpoint)
+        checkRetryAfter(endpoint)
         if isOne(options.hangingHosts, host, request.host) {
-            tally.faults["hung", default: 0] += 1
-            return .hang(ticket)
+            counters.faults["hung", default: 0] += 1
+            return .hang(lease)
         }
         if let fault = connectionFault(endpoint) { return fault }
         var answer = answer(request, endpoint, host)
         if isOne(options.slowHosts, host, request.host) { answer.delay += options.slowness }
-        return .answer(answer, ticket)
+        return .answer(answer, lease)
     }
 
     private func answer(
         _ request: HTTPRequest, _ endpoint: [UInt8], _ host: PushHost
     ) -> HTTPAnswer {
         if let seconds = throttled(endpoint) {
-            rest(endpoint, seconds: seconds)
+            recordRetryAfter(endpoint, seconds: seconds)
             return HTTPAnswer(429, [("retry-after", "\(seconds)")])
         }
-        let told = told(endpoint)
-        if let told, !(200...299).contains(told.status) {
-            rest(endpoint, seconds: told.retryAfter)
-            return self.answer(told, request)
+        let scripted = scriptedAnswer(for: endpoint)
+        if let scripted, !(200...299).contains(scripted.status) {
+            recordRetryAfter(endpoint, seconds: scripted.retryAfter)
+            return self.answer(scripted, request)
         }
-        let before = tally.duplicates
-        tally.deliver(endpoint)
+        let before = counters.duplicates
+        counters.deliver(endpoint)
         host.delivered += 1
-        host.duplicates += tally.duplicates - before
+        host.duplicates += counters.duplicates - before
         var answer = HTTPAnswer(
-            told?.status ?? options.accepts,
-            [("location", "\(request.origin)/message/\(tally.delivered)"), ("ttl", "0")])
-        if falls(options.oversizedEvery) {
-            tally.faults["oversized", default: 0] += 1
+            scripted?.status ?? options.accepts,
+            [("location", "\(request.origin)/message/\(counters.delivered)"), ("ttl", "0")])
+        if isDue(options.oversizedEvery) {
+            counters.faults["oversized", default: 0] += 1
             answer.parts = Self.blocks(64)
         }
-        if falls(options.endlessEvery) {
-            tally.faults["endless", default: 0] += 1
+        if isDue(options.endlessEvery) {
+            counters.faults["endless", default: 0] += 1
             answer.parts = Self.blocks(1)
             answer.end = .endless
         }
@@ -119,32 +120,32 @@ final class WebPushService: HTTPService {
         return Array(repeating: HTTPAnswer.Part(bytes: block), count: count)
     }
 
-    private func answer(_ told: ToldAnswer, _ request: HTTPRequest) -> HTTPAnswer {
-        var answer = HTTPAnswer(told.status)
-        if let seconds = told.retryAfter {
+    private func answer(_ scripted: ScriptedAnswer, _ request: HTTPRequest) -> HTTPAnswer {
+        var answer = HTTPAnswer(scripted.status)
+        if let seconds = scripted.retryAfter {
             answer.fields.append(("retry-after", "\(seconds)"))
         }
-        if (300...399).contains(told.status) {
+        if (300...399).contains(scripted.status) {
             redirects += 1
-            let place = options.redirectTo ?? "\(request.origin)\(Self.redirected)\(redirects)"
-            answer.fields.append(("location", place))
+            let address = options.redirectTo ?? "\(request.origin)\(Self.redirected)\(redirects)"
+            answer.fields.append(("location", address))
         }
         return answer
     }
 
     /// Seconds to wait, at the first proper request of every so many endpoints.
     private func throttled(_ endpoint: [UInt8]) -> Int? {
-        guard let throttle = options.throttle, endpoints[endpoint] == nil else { return nil }
-        endpoints[endpoint] = endpoints.count + 1
-        guard endpoints.count.isMultiple(of: throttle.every) else { return nil }
-        tally.faults["429", default: 0] += 1
+        guard let throttle = options.throttle, pushEndpoints[endpoint] == nil else { return nil }
+        pushEndpoints[endpoint] = pushEndpoints.count + 1
+        guard pushEndpoints.count.isMultiple(of: throttle.every) else { return nil }
+        counters.faults["429", default: 0] += 1
         return throttle.seconds
     }
 
     override func members() -> [(name: String, json: String)] {
         [
             ("redirects", "\(redirects)"), ("redirectsFollowed", "\(redirectsFollowed)"),
-            ("hosts", Tally.object(hosts.map { ($0.key, $0.value.json) })),
+            ("hosts", Counters.object(hosts.map { ($0.key, $0.value.json) })),
         ]
     }
 }

@@ -145,7 +145,7 @@ struct DeliveryEvidenceTests {
         #expect(settled.allSatisfy { $0.delivery == .gone })
         #expect(answers.accept().isEmpty)
         #expect(try answers.judge(bad, of: 3) == .gone)
-        #expect(answers.giveUp().settled.isEmpty)
+        #expect(answers.giveUp().decisions.isEmpty)
     }
 
     @Test("what is held at the end is left for the next round, and names what may be at fault")

@@ -24,7 +24,7 @@ struct EngineDeliveryPropertyTests {
             generator = SplitMix64(seed: seed)
         }
 
-        mutating func note(_ wakeUps: [SettledWakeUp]) {
+        mutating func note(_ wakeUps: [WakeUpResult]) {
             for wakeUp in wakeUps {
                 let earlier = settled.updateValue(wakeUp.delivery, forKey: wakeUp.reference)
                 #expect(earlier == nil, "settled twice")
@@ -87,7 +87,7 @@ struct EngineDeliveryPropertyTests {
             }
             if Int.random(in: 0..<10, using: &generator) == 0 { end(&outcomes) }
             let jitter = Double.random(in: 0..<1, using: &generator)
-            note(try flow.receive(outcomes, now: now, jitter: jitter).settled)
+            note(try flow.receive(outcomes, now: now, jitter: jitter).results)
         }
     }
 
@@ -132,7 +132,7 @@ struct EngineDeliveryPropertyTests {
                 for order in 0..<batch.count {
                     outcomes.answer(batch.reference(order), status: 503)
                 }
-                settled += try flow.receive(outcomes, now: now).settled.count
+                settled += try flow.receive(outcomes, now: now).results.count
             }
             now += 100
         }
@@ -170,7 +170,7 @@ struct EngineDeliveryPropertyTests {
         flow.quiesce()
         var outcomes = PushOutcomes()
         for order in 0..<batch.count { outcomes.answer(batch.reference(order), status: 200) }
-        #expect(try flow.receive(outcomes, now: 1).settled.count == batch.count)
+        #expect(try flow.receive(outcomes, now: 1).results.count == batch.count)
         let isOver = try flow.isIdle(now: 100_000)
         #expect(isOver && flow.inFlight == 0)
     }

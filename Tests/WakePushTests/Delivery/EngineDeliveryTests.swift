@@ -16,8 +16,8 @@ struct EngineDeliveryTests {
         return (flow, batch)
     }
 
-    private func settled(_ references: [Int], _ delivery: Delivery) -> [SettledWakeUp] {
-        references.map { SettledWakeUp(reference: $0, delivery: delivery) }
+    private func settled(_ references: [Int], _ delivery: Delivery) -> [WakeUpResult] {
+        references.map { WakeUpResult(reference: $0, delivery: delivery) }
     }
 
     @Test("accepted and gone settle at once, and say that the credential works")
@@ -26,11 +26,11 @@ struct EngineDeliveryTests {
         var outcomes = PushOutcomes()
         outcomes.answer(batch.reference(1), status: 410, reason: "Unregistered")
         let gone = try flow.receive(outcomes, now: 1)
-        #expect(gone.settled == settled([1], .gone) && gone.feedback == [])
+        #expect(gone.results == settled([1], .gone) && gone.feedback == [])
         outcomes = PushOutcomes()
         outcomes.answer(batch.reference(0), status: 200)
         let accepted = try flow.receive(outcomes, now: 1)
-        #expect(accepted.settled == settled([0], .accepted) && accepted.feedback == [.worked])
+        #expect(accepted.results == settled([0], .accepted) && accepted.feedback == [.worked])
         #expect(try flow.conclude().isEmpty)
     }
 
@@ -40,17 +40,17 @@ struct EngineDeliveryTests {
         var outcomes = PushOutcomes()
         outcomes.answer(batch.reference(0), on: 1, status: 400, reason: "BadDeviceToken")
         outcomes.answer(batch.reference(1), on: 2, status: 400, reason: "BadDeviceToken")
-        #expect(try flow.receive(outcomes, now: 1).settled.isEmpty)
+        #expect(try flow.receive(outcomes, now: 1).results.isEmpty)
         outcomes = PushOutcomes()
         outcomes.answer(batch.reference(2), on: 2, status: 200)
         let step = try flow.receive(outcomes, now: 1)
-        #expect(step.settled.count == 2)
-        #expect(step.settled.contains(SettledWakeUp(reference: 1, delivery: .gone)))
-        #expect(step.settled.contains(SettledWakeUp(reference: 2, delivery: .accepted)))
+        #expect(step.results.count == 2)
+        #expect(step.results.contains(WakeUpResult(reference: 1, delivery: .gone)))
+        #expect(step.results.contains(WakeUpResult(reference: 2, delivery: .accepted)))
         // The other connection has shown nothing: its refusal stays undecided, nothing is gone.
         outcomes = PushOutcomes()
         outcomes.answer(batch.reference(3), on: 1, status: 410, reason: "Unregistered")
-        #expect(try flow.receive(outcomes, now: 1).settled == settled([3], .gone))
+        #expect(try flow.receive(outcomes, now: 1).results == settled([3], .gone))
         flow.flush(isFinal: true)
         #expect(try flow.conclude() == settled([0], .retry(.unknownRefusal)))
         #expect(try flow.conclude().isEmpty)
@@ -65,7 +65,7 @@ struct EngineDeliveryTests {
         _ = try flow.receive(outcomes, now: 0)
         outcomes = PushOutcomes()
         outcomes.ended = [7]
-        #expect(try flow.receive(outcomes, now: 0).settled.isEmpty)
+        #expect(try flow.receive(outcomes, now: 0).results.isEmpty)
         flow.flush(isFinal: true)
         #expect(try flow.conclude().isEmpty)
         let early = try flow.isIdle(now: 499)
@@ -73,7 +73,7 @@ struct EngineDeliveryTests {
         let again = try flow.batch(now: 500)
         outcomes = PushOutcomes()
         outcomes.answer(again.reference(0), on: 8, status: 400, reason: "BadDeviceToken")
-        #expect(try flow.receive(outcomes, now: 500).settled == settled([0], .gone))
+        #expect(try flow.receive(outcomes, now: 500).results == settled([0], .gone))
     }
 
     @Test("a round of bad tokens only is the configuration's fault, at its end or at the 64th")
@@ -86,7 +86,7 @@ struct EngineDeliveryTests {
                 outcomes.answer(batch.reference(order), status: 400, reason: "BadDeviceToken")
             }
             #expect(throws: GatewayFailure.misconfigured(.apns(.tokensOfOtherEnvironment))) {
-                #expect(try flow.receive(outcomes, now: 0).settled.isEmpty)
+                #expect(try flow.receive(outcomes, now: 0).results.isEmpty)
                 #expect(count < 64)
                 _ = try flow.conclude()
             }
@@ -100,7 +100,7 @@ struct EngineDeliveryTests {
         outcomes.answer(batch.reference(0), status: 200)
         outcomes.answer(batch.reference(1), status: 410, reason: "SomethingNew")
         let step = try flow.receive(outcomes, now: 0)
-        #expect(step.settled.contains(settled([1], .retry(.unknownRefusal))[0]))
+        #expect(step.results.contains(settled([1], .retry(.unknownRefusal))[0]))
         let isOver = try flow.isIdle(now: 1_000_000)
         #expect(isOver)
     }
@@ -113,8 +113,8 @@ struct EngineDeliveryTests {
             var outcomes = PushOutcomes()
             outcomes.answer(batch.reference(0), status: 503, reason: "ServiceUnavailable")
             let step = try flow.receive(outcomes, now: now)
-            if !step.settled.isEmpty {
-                #expect(step.settled == settled([0], .retry(.serviceFault)))
+            if !step.results.isEmpty {
+                #expect(step.results == settled([0], .retry(.serviceFault)))
                 break
             }
             let isWaiting = try flow.isIdle(now: now)
@@ -129,9 +129,9 @@ struct EngineDeliveryTests {
     @Test("failures of the engine stop the gateway, each as what it is")
     func failures() throws {
         let expected: [(PushFailure, GatewayFailure)] = [
-            (.certificate(19), .misconfigured(.connection(.certificate(19), .apns))),
-            (.handshake, .misconfigured(.connection(.handshake, .apns))),
-            (.noHTTP2, .misconfigured(.connection(.noHTTP2, .apns))),
+            (.connection(.certificate(19)), .misconfigured(.connection(.certificate(19), .apns))),
+            (.connection(.handshake), .misconfigured(.connection(.handshake, .apns))),
+            (.connection(.noHTTP2), .misconfigured(.connection(.noHTTP2, .apns))),
             (.unknownHost, .unavailable(.unknownHost, .apns)),
             (.unreachable, .unavailable(.unreachable, .apns)),
         ]
@@ -150,7 +150,7 @@ struct EngineDeliveryTests {
         outcomes.answer(batch.reference(0), status: 403, reason: "ExpiredProviderToken")
         outcomes.answer(batch.reference(1), status: 429, reason: "TooManyProviderTokenUpdates")
         let step = try flow.receive(outcomes, now: 0)
-        #expect(step.feedback == [.expired, .tooManyUpdates] && step.settled.isEmpty)
+        #expect(step.feedback == [.expired, .tooManyUpdates] && step.results.isEmpty)
         #expect(try flow.batch(now: 1000).count == 2)
     }
 }

@@ -179,7 +179,7 @@ struct EngineHangUpTests {
         let server = try EngineServer(tls: own, hangUps: (1...1, .alert))
         defer { server.stop() }
         let run = try await run(server, own)
-        #expect(run.failures == Array(repeating: .handshake, count: 500))
+        #expect(run.failures == Array(repeating: .connection(.handshake), count: 500))
     }
 
     @Test(

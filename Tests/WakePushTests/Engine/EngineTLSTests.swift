@@ -73,10 +73,10 @@ struct EngineTLSTests {
         var failure: PushFailure {
             switch self {
             // verify(1): 20 is an unknown issuer, 64 another address, 10 an expired certificate.
-            case .authority: .certificate(20)
-            case .name: .certificate(64)
-            case .date: .certificate(10)
-            case .protocolName: .noHTTP2
+            case .authority: .connection(.certificate(20))
+            case .name: .connection(.certificate(64))
+            case .date: .connection(.certificate(10))
+            case .protocolName: .connection(.noHTTP2)
             }
         }
     }

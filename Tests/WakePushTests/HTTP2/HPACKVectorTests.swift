@@ -34,12 +34,16 @@ struct HPACKVectorTests {
         }
     }
 
-    @Test("a field that must never be indexed is marked so")
+    @Test("a field that must never be indexed is written and read so")
     func sensitive() throws {
         var decoder = HPACKDecoder()
         var list = HeaderList()
         try decoder.decode(hex("10 0870617373776f7264 06736563726574").span, into: &list)
-        #expect(list.isSensitive(0))
+        #expect(lines(list) == ["password: secret"])
+        var block: [UInt8] = []
+        HPACKWriter.literal(
+            name: Array("password".utf8), value: Array("secret".utf8), .never, into: &block)
+        #expect(block.first == 0x10)
         #expect(decoder.tableCount == 0)
     }
 

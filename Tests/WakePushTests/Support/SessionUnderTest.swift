@@ -41,9 +41,9 @@ class SessionUnderTest {
         }
     }
 
-    static func settled(_ reports: [GatewayReport]) -> [SettledWakeUp] {
-        reports.flatMap { report -> [SettledWakeUp] in
-            if case .settled(let wakeUps) = report { wakeUps } else { [] }
+    static func settled(_ reports: [GatewayReport]) -> [WakeUpResult] {
+        reports.flatMap { report -> [WakeUpResult] in
+            if case .completed(let wakeUps) = report { wakeUps } else { [] }
         }
     }
 

@@ -114,7 +114,7 @@ struct WebPushWorld {
         while let action = flow.next(now: now) { perform(action) }
         mostInFlight = max(mostInFlight, flow.inFlight)
         do throws(GatewayFailure) {
-            note(DeliveryStep(settled: try flow.conclude()))
+            note(DeliveryStep(results: try flow.conclude()))
         } catch {
             failure = error
         }
@@ -143,7 +143,7 @@ struct WebPushWorld {
 
     private mutating func note(_ step: DeliveryStep) {
         retried += step.retried
-        for wakeUp in step.settled {
+        for wakeUp in step.results {
             precondition(settled[wakeUp.reference] == nil, "a wake-up was settled twice")
             settled[wakeUp.reference] = wakeUp.delivery
             times[wakeUp.reference] = now

@@ -175,7 +175,7 @@ extension BroadcastPlan {
         guard let slowest = input.slowest, pushes > 0 else { return "nothing to push" }
         let byGateway = slowest.seconds(for: Double(pushes))
         return Double(duration) > byGateway + 1
-            ? "bound by the budget of fetches" : "bound by \(slowest.service.word)"
+            ? "bound by the budget of fetches" : "bound by \(slowest.service.name)"
     }
 }
 
@@ -234,8 +234,8 @@ package struct PlanError: Error, Equatable {
         switch cause {
         case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
         case .gateway(let service):
-            let remedy = enoughConnections.map { "give \(service.word) \($0) connections" }
-            hints.append(remedy ?? "ask \(service.word) for a higher quota")
+            let remedy = enoughConnections.map { "give \(service.name) \($0) connections" }
+            hints.append(remedy ?? "ask \(service.name) for a higher quota")
             if let fetches { hints[0] += " and " + fetches }
         case .budget:
             if let fetches { hints.append(fetches) }

@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// How far an answer has left.
-struct Outgoing {
+/// The progress of an answer.
+struct OutgoingAnswer {
     enum Step {
         case head(ends: Bool)
         case bytes(ArraySlice<UInt8>, ends: Bool)
@@ -12,22 +12,22 @@ struct Outgoing {
     }
 
     let answer: HTTPAnswer
-    private let ticket: Ticket?
+    private let lease: InFlightLease?
     private var due: UInt64
     private var isHeadSent = false
     private var part = 0
     private var offset = 0
 
     /// - Parameter now: microseconds, as everywhere.
-    init(_ answer: HTTPAnswer, _ ticket: Ticket?, latency: Int, now: UInt64) {
+    init(_ answer: HTTPAnswer, _ lease: InFlightLease?, latency: Int, now: UInt64) {
         self.answer = answer
-        self.ticket = ticket
+        self.lease = lease
         let delay = UInt64(answer.delay + latency) * 1000
         // Together with others, four times a millisecond, and never too soon.
         due = delay == 0 ? now : (now + delay + 249) / 250 * 250
     }
 
-    /// When there is something to do; nil while only the far end can make room.
+    /// The time of the next step; nil while the client has to make room.
     func nextDue(room: Int) -> UInt64? {
         let isBlocked =
             isHeadSent && room <= 0 && part < answer.parts.count
@@ -35,8 +35,7 @@ struct Outgoing {
         return isBlocked ? nil : due
     }
 
-    /// What is next.
-    /// - Parameter room: bytes of a body that may leave.
+    /// The next step. `room`: bytes of a body that may be sent.
     func step(now: UInt64, room: Int) -> Step {
         if due > now { return .wait(until: due) }
         if !isHeadSent { return .head(ends: !answer.hasBody) }

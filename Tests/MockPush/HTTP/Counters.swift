@@ -1,22 +1,22 @@
-/// What a service has seen and done, over all connections.
-struct Tally {
+/// The counters of a service, over all connections.
+struct Counters {
     var connections = 0
     /// Requests that came in whole.
     var requests = 0
-    /// Of those, how many were as they must be.
+    /// Of those, correct ones.
     var proper = 0
-    /// How often something was accepted, also where nobody heard of it.
+    /// Accepted wake-ups, answered or not.
     private(set) var delivered = 0
-    /// Of those, how often what had been delivered before.
+    /// Of those, repeated ones.
     private(set) var duplicates = 0
     /// Statuses of answers that left.
     var answers: [Int: Int] = [:]
-    /// Words for what requests did wrong.
+    /// Faults of requests.
     var refusals: [String: Int] = [:]
     var faults: [String: Int] = [:]
-    /// What the client did against the protocol.
+    /// Faults of the client against the protocol.
     var violations: [String: Int] = [:]
-    /// How many requests carried each field.
+    /// Requests by header field.
     var fields: [String: Int] = [:]
     /// Most streams open at once on one connection.
     var mostStreams = 0

@@ -2,21 +2,21 @@ import WakePush
 import WakeSystem
 
 /// HTTP/2 (RFC 9113) for requests of any kind and answers that take their time.
-final class HTTP2Speech: Speech {
+final class HTTP2Handler: ProtocolHandler {
     private struct Stream {
         var request: HTTPRequest
-        /// What the client may still send in DATA.
+        /// Bytes the client may still send in DATA.
         var receiveWindow: Int
-        /// What we may.
+        /// Bytes the mock may send.
         var sendWindow: Int
         var isWhole = false
-        var outgoing: Outgoing?
+        var outgoing: OutgoingAnswer?
         /// Of a request that is never answered.
-        var held: Ticket?
+        var held: InFlightLease?
     }
 
     private let service: HTTPService
-    /// What every request here has in common.
+    /// The common part of all requests.
     private let blank: HTTPRequest
     private var position = 0
     private var hasPreface = false
@@ -36,14 +36,15 @@ final class HTTP2Speech: Speech {
     private static let frameBytes = 16_384
     private static let window = 1 << 20
 
-    init(_ service: HTTPService, _ blank: HTTPRequest, _ line: Conversation) {
+    init(_ service: HTTPService, _ blank: HTTPRequest, _ connection: ServerConnection) {
         self.service = service
         self.blank = blank
         credit = ConnectionCredit(size: 1 << 24)
         limits.announce(streams: service.common.streams, window: Self.window)
         FrameWriter.settings(
-            [(0x3, UInt32(service.common.streams)), (0x4, UInt32(Self.window))], into: &line.output)
-        credit.open(into: &line.output)
+            [(0x3, UInt32(service.common.streams)), (0x4, UInt32(Self.window))],
+            into: &connection.output)
+        credit.open(into: &connection.output)
     }
 
     var openStreams: Int { streams.count }
@@ -61,69 +62,71 @@ final class HTTP2Speech: Speech {
 
     // MARK: In
 
-    func take(_ bytes: Span<UInt8>, count: Int, _ line: Conversation) -> Int {
+    func receive(_ bytes: Span<UInt8>, count: Int, _ connection: ServerConnection) -> Int {
         position = 0
         if !hasPreface {
             hasPreface = true
             position = FrameWriter.preface.count
         }
         let bytes = bytes.extracting(0..<count)
-        while line.isReading {
+        while connection.isReading {
             switch FrameReader.read(bytes, at: position) {
             case .complete(let frame, let end):
                 position = end
-                take(frame, bytes, line)
+                handle(frame, bytes, connection)
             case .needMore:
-                credit.give(isOpen: line.state == .open, into: &line.output)
+                credit.give(isOpen: connection.state == .open, into: &connection.output)
                 return position
             case .invalid:
-                fail("frame", 0x1, line)
+                fail("frame", 0x1, connection)
                 return position
             }
         }
         return position
     }
 
-    private func take(_ frame: Frame, _ bytes: Span<UInt8>, _ line: Conversation) {
+    private func handle(_ frame: Frame, _ bytes: Span<UInt8>, _ connection: ServerConnection) {
         if fragments != nil {
-            guard case .continuation = frame else { return fail("continuation", 0x1, line) }
+            guard case .continuation = frame else { return fail("continuation", 0x1, connection) }
         }
         switch frame {
         case .headers(let stream, let fragment, let isWhole, let ends):
             // RFC 9113 §5.1.1: odd, and higher than all before.
             guard stream % 2 == 1, stream > highestStream else {
-                return fail("stream id", 0x1, line)
+                return fail("stream id", 0x1, connection)
             }
             highestStream = stream
-            goOn((stream, Self.copy(bytes.extracting(fragment)), ends), isWhole: isWhole, line)
+            continueBlock(
+                (stream, Self.copy(bytes.extracting(fragment)), ends), isWhole: isWhole, connection)
         case .continuation(let stream, let fragment, let isWhole):
             guard var begun = fragments, begun.stream == stream, begun.block.count < 65_536 else {
-                return fail("continuation", 0x1, line)
+                return fail("continuation", 0x1, connection)
             }
             begun.block += Self.copy(bytes.extracting(fragment))
-            goOn(begun, isWhole: isWhole, line)
+            continueBlock(begun, isWhole: isWhole, connection)
         case .data(let stream, let body, let flow, let ends):
-            guard credit.use(flow) else { return fail("flow control", 0x3, line) }
-            data(stream, bytes.extracting(body), flow: flow, ends: ends, line)
+            guard credit.use(flow) else { return fail("flow control", 0x3, connection) }
+            data(stream, bytes.extracting(body), flow: flow, ends: ends, connection)
         case .settingsAcknowledged:
             guard let change = limits.acknowledged() else {
-                return fail("acknowledgement", 0x1, line)
+                return fail("acknowledgement", 0x1, connection)
             }
             for number in streams.keys { streams[number]?.receiveWindow += change }
         case .settings(let range):
             apply(bytes.extracting(range))
-            FrameWriter.settingsAcknowledgement(into: &line.output)
-        case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &line.output)
+            FrameWriter.settingsAcknowledgement(into: &connection.output)
+        case .ping(let opaque):
+            FrameWriter.ping(opaque, acknowledges: true, into: &connection.output)
         case .windowUpdate(0, let increment): sendWindow += Int(increment)
         case .windowUpdate(let stream, let increment):
             streams[stream]?.sendWindow += Int(increment)
         case .reset(let stream, _):
             if let gone = streams.removeValue(forKey: stream), gone.isWhole {
-                service.tally.faults["cancelled", default: 0] += 1
+                service.counters.faults["cancelled", default: 0] += 1
             }
             answering.remove(stream)
-        case .goAway: service.tally.faults["goaway received", default: 0] += 1
-        case .pushPromise: fail("push promise", 0x1, line)
+        case .goAway: service.counters.faults["goaway received", default: 0] += 1
+        case .pushPromise: fail("push promise", 0x1, connection)
         case .pingAcknowledged, .priority, .unknown: break
         }
     }
@@ -141,27 +144,28 @@ final class HTTP2Speech: Speech {
         }
     }
 
-    private func goOn(
-        _ begun: (stream: UInt32, block: [UInt8], ends: Bool), isWhole: Bool, _ line: Conversation
+    private func continueBlock(
+        _ begun: (stream: UInt32, block: [UInt8], ends: Bool), isWhole: Bool,
+        _ connection: ServerConnection
     ) {
         fragments = isWhole ? nil : begun
         guard isWhole else { return }
         do {
             let block = begun.block
-            // Whatever becomes of the stream: the table is the connection's.
+            // In any case: the table belongs to the connection.
             try decoder.decode(block.span, into: &list)
         } catch {
-            return fail("compression", 0x9, line)
+            return fail("compression", 0x9, connection)
         }
-        if case .leaving(let last) = line.state, begun.stream > last { return }
+        if case .leaving(let last) = connection.state, begun.stream > last { return }
         if streams.count >= limits.streams {
-            service.tally.violations["too many streams", default: 0] += 1
-            return FrameWriter.reset(stream: begun.stream, code: 0x7, into: &line.output)
+            service.counters.violations["too many streams", default: 0] += 1
+            return FrameWriter.reset(stream: begun.stream, code: 0x7, into: &connection.output)
         }
         streams[begun.stream] = Stream(
             request: request(), receiveWindow: limits.window, sendWindow: firstSendWindow)
-        service.tally.mostStreams = max(service.tally.mostStreams, streams.count)
-        if begun.ends { end(begun.stream, line) }
+        service.counters.mostStreams = max(service.counters.mostStreams, streams.count)
+        if begun.ends { end(begun.stream, connection) }
     }
 
     private func request() -> HTTPRequest {
@@ -176,7 +180,7 @@ final class HTTP2Speech: Speech {
             case ":authority": request.authority = value
             case ":scheme":
                 if value != (request.isSecure ? "https" : "http") {
-                    service.tally.violations["scheme", default: 0] += 1
+                    service.counters.violations["scheme", default: 0] += 1
                 }
             default: request.fields.append((name, value))
             }
@@ -185,64 +189,64 @@ final class HTTP2Speech: Speech {
     }
 
     private func data(
-        _ number: UInt32, _ body: Span<UInt8>, flow: Int, ends: Bool, _ line: Conversation
+        _ number: UInt32, _ body: Span<UInt8>, flow: Int, ends: Bool, _ connection: ServerConnection
     ) {
         guard streams[number] != nil else { return }
         streams[number]?.receiveWindow -= flow
         guard (streams[number]?.receiveWindow ?? 0) >= 0 else {
-            return fail("flow control", 0x3, line)
+            return fail("flow control", 0x3, connection)
         }
         streams[number]?.request.bodyCount += body.count
         if (streams[number]?.request.body.count ?? 0) + body.count <= HTTPRequest.bodyLimit {
             streams[number]?.request.body += Self.copy(body)
         }
-        if ends { return end(number, line) }
+        if ends { return end(number, connection) }
         if flow > 0 {
             FrameWriter.windowUpdate(
-                stream: number, increment: UInt32(flow), into: &line.output)
+                stream: number, increment: UInt32(flow), into: &connection.output)
             streams[number]?.receiveWindow += flow
         }
     }
 
-    private func end(_ number: UInt32, _ line: Conversation) {
+    private func end(_ number: UInt32, _ connection: ServerConnection) {
         guard let request = streams[number]?.request else { return }
         streams[number]?.isWhole = true
-        switch service.react(request, line.clock) {
-        case .answer(let answer, let ticket):
-            streams[number]?.outgoing = Outgoing(
-                answer, ticket, latency: service.common.latency, now: line.clock.microseconds)
+        switch service.react(request, connection.clock) {
+        case .answer(let answer, let lease):
+            streams[number]?.outgoing = OutgoingAnswer(
+                answer, lease, latency: service.common.latency, now: connection.clock.microseconds)
             answering.insert(number)
-            write(number, line)
-        case .hang(let ticket): streams[number]?.held = ticket
+            write(number, connection)
+        case .hang(let lease): streams[number]?.held = lease
         case .reset(let code):
             streams[number] = nil
-            FrameWriter.reset(stream: number, code: code, into: &line.output)
-        case .goAway: leave(before: number, line)
+            FrameWriter.reset(stream: number, code: code, into: &connection.output)
+        case .goAway: leave(before: number, connection)
         case .stall(let seconds):
             streams[number] = nil
-            line.state = .silent(
-                until: line.clock.microseconds + UInt64(seconds) * 1_000_000)
+            connection.state = .silent(
+                until: connection.clock.microseconds + UInt64(seconds) * 1_000_000)
         case .garbage:
-            line.output += [UInt8](repeating: 0xFF, count: 100)
-            line.state = .ended
-        case .close: line.state = .ended
+            connection.output += [UInt8](repeating: 0xFF, count: 100)
+            connection.state = .ended
+        case .close: connection.state = .ended
         }
     }
 
-    /// This request was not looked at either: safe to send again (RFC 9113 §6.8).
-    private func leave(before stream: UInt32, _ line: Conversation) {
+    /// Ignores this request too: safe to send again (RFC 9113 §6.8).
+    private func leave(before stream: UInt32, _ connection: ServerConnection) {
         let last = stream > 2 ? stream - 2 : 0
-        FrameWriter.goAway(lastStream: last, code: 0, into: &line.output)
+        FrameWriter.goAway(lastStream: last, code: 0, into: &connection.output)
         streams = streams.filter { $0.key <= last }
         answering = answering.filter { $0 <= last }
-        line.state = .leaving(lastStream: last)
-        line.isPolite = true
+        connection.state = .leaving(lastStream: last)
+        connection.isPolite = true
     }
 
-    private func fail(_ what: String, _ code: UInt32, _ line: Conversation) {
-        service.tally.violations[what, default: 0] += 1
-        FrameWriter.goAway(lastStream: highestStream, code: code, into: &line.output)
-        line.state = .ended
+    private func fail(_ what: String, _ code: UInt32, _ connection: ServerConnection) {
+        service.counters.violations[what, default: 0] += 1
+        FrameWriter.goAway(lastStream: highestStream, code: code, into: &connection.output)
+        connection.state = .ended
     }
 
     private static func copy(_ span: Span<UInt8>) -> [UInt8] {
@@ -254,32 +258,32 @@ final class HTTP2Speech: Speech {
 
     // MARK: Out
 
-    func flush(_ line: Conversation) {
-        for number in answering { write(number, line) }
-        if case .leaving = line.state, streams.values.allSatisfy({ $0.held != nil }) {
-            line.state = .ended
+    func flush(_ connection: ServerConnection) {
+        for number in answering { write(number, connection) }
+        if case .leaving = connection.state, streams.values.allSatisfy({ $0.held != nil }) {
+            connection.state = .ended
         }
     }
 
     /// Writes what is due of one answer, as far as the windows reach.
-    private func write(_ number: UInt32, _ line: Conversation) {
-        let now = line.clock.microseconds
+    private func write(_ number: UInt32, _ connection: ServerConnection) {
+        let now = connection.clock.microseconds
         while var stream = streams[number], var outgoing = stream.outgoing {
             let room = min(
                 sendWindow, stream.sendWindow, Self.frameBytes,
-                HTTPConversation.outputLimit - line.output.count)
+                HTTPServerConnection.outputLimit - connection.output.count)
             switch outgoing.step(now: now, room: room) {
             case .wait: return
             case .head(let ends):
                 let block = Self.block(outgoing.answer)
                 FrameWriter.headers(
-                    stream: number, block: block, ends: ends, into: &line.output)
-                service.tally.answers[outgoing.answer.status, default: 0] += 1
+                    stream: number, block: block, ends: ends, into: &connection.output)
+                service.counters.answers[outgoing.answer.status, default: 0] += 1
                 outgoing.sentHead(now: now)
                 streams[number]?.outgoing = outgoing
                 if ends { finish(number) }
             case .bytes(let bytes, let ends):
-                FrameWriter.data(stream: number, body: bytes, ends: ends, into: &line.output)
+                FrameWriter.data(stream: number, body: bytes, ends: ends, into: &connection.output)
                 sendWindow -= bytes.count
                 stream.sendWindow -= bytes.count
                 outgoing.sent(bytes.count, now: now)
@@ -287,7 +291,7 @@ final class HTTP2Speech: Speech {
                 streams[number] = stream
                 if ends { finish(number) }
             case .cut:
-                FrameWriter.reset(stream: number, code: 0x2, into: &line.output)
+                FrameWriter.reset(stream: number, code: 0x2, into: &connection.output)
                 finish(number)
             case .done: finish(number)
             }

@@ -3,12 +3,12 @@ import CRuntime
 
 /// TLS on top of the socket, as the server.
 @safe
-final class TLSWire: Wire {
+final class TLSTransport: ByteTransport {
     private let descriptor: Int32
     private let library: crt_ssl
     private let connection: UnsafeMutableRawPointer
     private(set) var isReady = false
-    private var failure = WireOutcome.wouldBlock
+    private var failure = TransportOutcome.wouldBlock
 
     /// nil when out of memory.
     init?(_ descriptor: Int32, _ library: crt_ssl, context: UnsafeMutableRawPointer) {
@@ -22,7 +22,7 @@ final class TLSWire: Wire {
 
     deinit { unsafe crt_ssl_free(library, connection) }
 
-    func receive(into buffer: inout [UInt8], from start: Int) -> WireOutcome {
+    func receive(into buffer: inout [UInt8], from start: Int) -> TransportOutcome {
         guard isReady || shakeHands() else { return failure }
         return outcome(
             unsafe buffer.withUnsafeMutableBytes { bytes -> Int32 in
@@ -31,7 +31,7 @@ final class TLSWire: Wire {
             })
     }
 
-    func send(_ bytes: Span<UInt8>) -> WireOutcome {
+    func send(_ bytes: Span<UInt8>) -> TransportOutcome {
         guard isReady || shakeHands() else { return failure }
         return outcome(
             unsafe bytes.withUnsafeBytes { bytes -> Int32 in
@@ -52,7 +52,7 @@ final class TLSWire: Wire {
         return isReady
     }
 
-    private func outcome(_ result: Int32) -> WireOutcome {
+    private func outcome(_ result: Int32) -> TransportOutcome {
         if result > 0 { return .count(Int(result)) }
         return switch crt_ssl_result(rawValue: result) {
         case CRT_SSL_WANTS_READ, CRT_SSL_WANTS_WRITE: .wouldBlock
@@ -61,15 +61,15 @@ final class TLSWire: Wire {
     }
 }
 
-/// The certificate the mock shows, loaded once.
+/// The certificate of the mock, loaded once.
 @safe
 final class TLSServerSettings {
     private let library: crt_ssl
     private let context: UnsafeMutableRawPointer
 
     /// nil when the mock is to speak without TLS.
-    init?(_ place: Place) throws {
-        guard let (certificate, key) = place.identity else { return nil }
+    init?(_ endpoint: Endpoint) throws {
+        guard let (certificate, key) = endpoint.identity else { return nil }
         var library = unsafe crt_ssl(table: nil)
         guard unsafe crt_ssl_load(nil, &library) == CRT_LOADED,
             let context = unsafe crt_ssl_context_new(library, true)
@@ -79,12 +79,12 @@ final class TLSServerSettings {
         guard unsafe crt_ssl_context_identify(library, context, certificate, key) else {
             throw MockFailure("cannot use \(certificate) with \(key)")
         }
-        if place.selectsHTTP2 { unsafe crt_ssl_context_select_h2(library, context, false) }
+        if endpoint.selectsHTTP2 { unsafe crt_ssl_context_select_h2(library, context, false) }
     }
 
     deinit { unsafe crt_ssl_context_free(library, context) }
 
-    func accept(_ descriptor: Int32) -> (any Wire)? {
-        unsafe TLSWire(descriptor, library, context: context)
+    func accept(_ descriptor: Int32) -> (any ByteTransport)? {
+        unsafe TLSTransport(descriptor, library, context: context)
     }
 }

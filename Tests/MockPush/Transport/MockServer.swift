@@ -2,43 +2,44 @@ import CLinux
 import Glibc
 import WakeSystem
 
-/// One thread, one epoll loop: accepts, feeds connections, writes what they say.
+/// One thread with one epoll loop: accepts, reads, writes.
 final class MockServer {
     private final class Peer {
         let descriptor: Int32
-        let wire: any Wire
-        let connection: Conversation
-        /// What epoll tells of it.
+        let transport: any ByteTransport
+        let connection: ServerConnection
+        /// The events that epoll reports.
         var watched: UInt32
         /// TLS reads ahead: more may wait in memory, where epoll does not see it.
         var mayRead = false
-        /// The name in its first message decides whether it is answered at all.
+        /// The server name in its first message decides if it is answered.
         var awaitsHello = false
-        /// All was said; what still comes is not looked at.
+        /// Everything was sent; what still comes is ignored.
         var isDraining = false
 
         init(
-            _ descriptor: Int32, _ wire: any Wire, _ connection: Conversation, watched: UInt32
+            _ descriptor: Int32, _ transport: any ByteTransport, _ connection: ServerConnection,
+            watched: UInt32
         ) {
             self.descriptor = descriptor
             self.watched = watched
-            self.wire = wire
+            self.transport = transport
             self.connection = connection
         }
 
         deinit { close(descriptor) }
     }
 
-    /// One port that is listened on.
-    private struct Door {
-        let listener: Int32
+    /// A listening socket and its TLS.
+    private struct ListeningSocket {
+        let descriptor: Int32
         let tls: TLSServerSettings?
         let readsHello: Bool
     }
 
     private let service: any Service
     private let epoll: Int32
-    private let doors: [Door]
+    private let sockets: [ListeningSocket]
     private let ending: Int32
     private var peers: [Int32: Peer] = [:]
     private var clock = MockServer.now()
@@ -55,26 +56,27 @@ final class MockServer {
         }
         self.ending = ending
         epoll = linux_epoll_create()
-        doors = try service.places.map { place in
-            Door(
-                listener: unsafe linux_listen_tcp("127.0.0.1", place.port, 1024),
-                tls: try TLSServerSettings(place), readsHello: place.readsHello)
+        sockets = try service.endpoints.map { endpoint in
+            ListeningSocket(
+                descriptor: unsafe linux_listen_tcp("127.0.0.1", endpoint.port, 1024),
+                tls: try TLSServerSettings(endpoint), readsHello: endpoint.readsHello)
         }
         let (epoll, readable) = (epoll, readable)
         guard ending >= 0, epoll >= 0,
             linux_epoll_add(epoll, ending, readable, UInt64(ending)) == 0,
-            doors.allSatisfy({ door in
-                door.listener >= 0
-                    && linux_epoll_add(epoll, door.listener, readable, UInt64(door.listener)) == 0
+            sockets.allSatisfy({ socket in
+                socket.descriptor >= 0
+                    && linux_epoll_add(
+                        epoll, socket.descriptor, readable, UInt64(socket.descriptor)) == 0
             })
         else {
-            let worst = doors.map(\.listener).min() ?? 0
+            let worst = sockets.map(\.descriptor).min() ?? 0
             throw MockFailure("cannot listen: errno \(-min(ending, epoll, worst))")
         }
     }
 
-    /// Of every place, in their order.
-    var ports: [Int] { doors.map { Int(linux_bound_port($0.listener)) } }
+    /// Of all endpoints, in their order.
+    var ports: [Int] { sockets.map { Int(linux_bound_port($0.descriptor)) } }
 
     /// Serves until a signal or the number of tokens ends it.
     /// - Returns: the report.
@@ -103,8 +105,8 @@ final class MockServer {
 
     private func handle(_ event: linux_event) {
         let descriptor = Int32(truncatingIfNeeded: event.token)
-        if let door = doors.firstIndex(where: { $0.listener == descriptor }) {
-            accept(door)
+        if let number = sockets.firstIndex(where: { $0.descriptor == descriptor }) {
+            accept(number)
         } else if descriptor == ending {
             isEnding = true
         } else if let peer = peers[descriptor] {
@@ -116,37 +118,41 @@ final class MockServer {
     }
 
     private func accept(_ number: Int) {
-        let door = doors[number]
+        let socket = sockets[number]
         var address = linux_peer()
-        while case let descriptor = unsafe linux_accept(door.listener, &address), descriptor >= 0 {
-            guard let wire = wire(descriptor, door),
+        while case let descriptor = unsafe linux_accept(socket.descriptor, &address),
+            descriptor >= 0
+        {
+            guard let transport = makeTransport(descriptor, socket),
                 linux_epoll_add(epoll, descriptor, readable, UInt64(descriptor)) == 0
             else {
                 close(descriptor)
                 continue
             }
             let peer = Peer(
-                descriptor, wire, service.converse(at: number), watched: readable)
-            peer.awaitsHello = door.readsHello && door.tls != nil
+                descriptor, transport, service.connection(at: number), watched: readable)
+            peer.awaitsHello = socket.readsHello && socket.tls != nil
             peers[descriptor] = peer
         }
     }
 
-    private func wire(_ descriptor: Int32, _ door: Door) -> (any Wire)? {
-        guard let tls = door.tls else { return PlainWire(descriptor) }
+    private func makeTransport(_ descriptor: Int32, _ socket: ListeningSocket) -> (
+        any ByteTransport
+    )? {
+        guard let tls = socket.tls else { return PlainTransport(descriptor) }
         return tls.accept(descriptor)
     }
 
     private func read(_ peer: Peer) {
         guard peer.mayRead else { return }
         if peer.isDraining { return drain(peer) }
-        if peer.awaitsHello, !hears(peer) { return }
+        if peer.awaitsHello, !checkHello(peer) { return }
         let connection = peer.connection
         connection.clock = clock
         // As much as is there, but not for ever: others wait. And nothing from a peer that does
         // not read: memory stays bounded.
         for _ in 0..<8 where connection.isReading && connection.output.count < Self.unread {
-            switch peer.wire.receive(into: &connection.input, from: connection.filled) {
+            switch peer.transport.receive(into: &connection.input, from: connection.filled) {
             case .count(let count): connection.receive(count)
             case .wouldBlock:
                 peer.mayRead = false
@@ -156,9 +162,8 @@ final class MockServer {
         }
     }
 
-    /// Looks at the first message of TLS without taking it.
-    /// - Returns: false while the connection is not to be served.
-    private func hears(_ peer: Peer) -> Bool {
+    /// Peeks at the first message of TLS; false while the connection is not to be served.
+    private func checkHello(_ peer: Peer) -> Bool {
         switch ClientHello.peek(peer.descriptor) {
         case .needMore:
             peer.mayRead = false
@@ -178,7 +183,7 @@ final class MockServer {
     /// their way are lost (RFC 9112 §9.6 tells the same of HTTP/1.1): the client closes first.
     private func drain(_ peer: Peer) {
         for _ in 0..<8 {
-            switch peer.wire.receive(into: &peer.connection.input, from: 0) {
+            switch peer.transport.receive(into: &peer.connection.input, from: 0) {
             case .count: break
             case .wouldBlock:
                 peer.mayRead = false
@@ -203,7 +208,7 @@ final class MockServer {
         var output: [UInt8] = []
         swap(&output, &connection.output)
         while sent < output.count {
-            let outcome = peer.wire.send(output.span.extracting(sent...))
+            let outcome = peer.transport.send(output.span.extracting(sent...))
             if outcome == .closed { return forget(peer) }
             guard case .count(let count) = outcome else { break }
             sent += count
@@ -212,13 +217,13 @@ final class MockServer {
             watch(peer, readable)
             if connection.state == .ended {
                 guard connection.isPolite else { return forget(peer) }
-                peer.wire.finish()
+                peer.transport.finish()
                 peer.isDraining = true
                 peer.mayRead = true
             }
             output.removeAll(keepingCapacity: true)
         } else {
-            watch(peer, peer.wire.isReady ? UInt32(linux_out.rawValue) : readable)
+            watch(peer, peer.transport.isReady ? UInt32(linux_out.rawValue) : readable)
             output.removeFirst(sent)
         }
         swap(&output, &connection.output)

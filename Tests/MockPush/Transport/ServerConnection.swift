@@ -1,27 +1,26 @@
 /// The server's side of one connection, without a socket: bytes in, bytes out.
-class Conversation {
-    /// What becomes of the connection.
+class ServerConnection {
     enum State: Equatable {
         case open
-        /// GOAWAY was sent: later streams are not looked at.
+        /// GOAWAY was sent: later streams are ignored.
         case leaving(lastStream: UInt32)
-        /// Says and hears nothing until then, microseconds.
+        /// Neither reads nor writes until then, microseconds.
         case silent(until: UInt64)
-        /// To be closed once `output` is gone.
+        /// To be closed once `output` is sent.
         case ended
     }
 
-    /// What is read is put here, behind the `filled` bytes that wait for the rest of their kind.
+    /// The read buffer; its first `filled` bytes wait for the rest of a message.
     final var input = [UInt8](repeating: 0, count: 65_536)
     final var filled = 0
     final var output: [UInt8] = []
     final var state = State.open
-    /// It ends after everything that was looked at is answered.
+    /// Ends after every request is answered.
     final var isPolite = false
     /// Of a clock that never goes back, and since 1970.
     final var clock: (microseconds: UInt64, seconds: Int) = (0, 0)
 
-    /// Whether it is to be given what comes.
+    /// True while input is to be read.
     final var isReading: Bool {
         switch state {
         case .open, .leaving: true
@@ -32,26 +31,24 @@ class Conversation {
     /// Requests that wait for their answer or their end.
     var openStreams: Int { 0 }
 
-    /// When the next answer is due, microseconds of the clock; nil while only the far end can bring
-    /// something about.
+    /// The time of the next answer, microseconds of the clock; nil while the client is waited for.
     var nextDue: UInt64? { nil }
 
     /// - Parameter count: bytes that were put into `input` behind the `filled` ones.
     func receive(_ count: Int) {}
 
-    /// Time has passed: writes what is due, and ends a silence.
+    /// Writes what is due, and ends a silence.
     func wake() {}
 }
 
-/// What a server serves: one of the push services.
+/// One of the push services.
 protocol Service: AnyObject {
-    /// Where it wants to be reached, and how.
-    var places: [Place] { get }
-    /// Nothing more is waited for.
+    var endpoints: [Endpoint] { get }
+    /// The expected number of deliveries has come.
     var isAtGoal: Bool { get }
-    /// The names of TLS whose connections fall silent before they are secure.
+    /// True for TLS server names whose handshake is never answered.
     func isSilent(name: String) -> Bool
-    func converse(at place: Int) -> Conversation
+    func connection(at endpoint: Int) -> ServerConnection
     /// The report as one line.
     func summary() -> String
 }
@@ -60,15 +57,15 @@ extension Service {
     func isSilent(name: String) -> Bool { false }
 }
 
-/// One port.
-struct Place {
-    /// What the line that tells the port calls it.
+/// A port and its TLS.
+struct Endpoint {
+    /// Its name in the line that prints the port.
     var name: String
     var port: UInt16
     /// PEM files; nil: without TLS.
     var identity: (certificate: String, key: String)?
-    /// Whether ALPN selects HTTP/2.
+    /// ALPN selects HTTP/2.
     var selectsHTTP2 = true
-    /// Whether the name of TLS is looked at before anything is said.
+    /// The TLS server name is read before the handshake.
     var readsHello = false
 }

@@ -1,7 +1,7 @@
 import WakeSystem
 
 /// HTTP/1.1 (RFC 9112), one request at a time.
-final class HTTP1Speech: Speech {
+final class HTTP1Handler: ProtocolHandler {
     private enum Phase {
         case head
         case body(left: Int)
@@ -14,13 +14,13 @@ final class HTTP1Speech: Speech {
     }
 
     private let service: HTTPService
-    /// What every request here has in common.
+    /// The common part of all requests.
     private let blank: HTTPRequest
     private var phase = Phase.head
     private var request = HTTPRequest()
-    private var outgoing: Outgoing?
+    private var outgoing: OutgoingAnswer?
     /// Of a request that is never answered.
-    private var held: Ticket?
+    private var held: InFlightLease?
     private var closes = false
 
     init(_ service: HTTPService, _ blank: HTTPRequest) {
@@ -34,19 +34,19 @@ final class HTTP1Speech: Speech {
 
     // MARK: In
 
-    func take(_ bytes: Span<UInt8>, count: Int, _ line: Conversation) -> Int {
+    func receive(_ bytes: Span<UInt8>, count: Int, _ connection: ServerConnection) -> Int {
         var position = 0
-        while line.isReading {
+        while connection.isReading {
             let before = position
             switch phase {
-            case .head: position = takeHead(bytes, position, count, line)
+            case .head: position = readHead(bytes, position, count, connection)
             case .body(let left):
                 let part = min(left, count - position)
                 keep(bytes.extracting(position..<position + part))
                 position += part
                 phase = .body(left: left - part)
-                if part == left { finish(line) } else { return position }
-            case .chunk, .trailer: position = takeLine(bytes, position, count, line)
+                if part == left { finish(connection) } else { return position }
+            case .chunk, .trailer: position = readLine(bytes, position, count, connection)
             case .chunkData(let left):
                 let part = min(left, count - position)
                 keep(bytes.extracting(position..<position + part))
@@ -58,7 +58,7 @@ final class HTTP1Speech: Speech {
                 position += 2
                 phase = .chunk
             case .answering:
-                flush(line)
+                flush(connection)
                 if case .answering = phase { return position }
                 continue
             }
@@ -69,22 +69,22 @@ final class HTTP1Speech: Speech {
         return position
     }
 
-    private func takeHead(
-        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ line: Conversation
+    private func readHead(
+        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ connection: ServerConnection
     ) -> Int {
         guard let end = Self.headEnd(bytes, start, count) else { return start }
         var text: [UInt8] = []
         for index in start..<end { text.append(bytes[index]) }
         request = blank
         guard let framing = HTTP1Head.read(text, into: &request) else {
-            line.output += "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".utf8
-            line.state = .ended
-            line.isPolite = true
-            service.tally.violations["head", default: 0] += 1
+            connection.output += "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".utf8
+            connection.state = .ended
+            connection.isPolite = true
+            service.counters.violations["head", default: 0] += 1
             return end
         }
         closes = framing.closes
-        if framing.expectsContinue { line.output += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
+        if framing.expectsContinue { connection.output += "HTTP/1.1 100 Continue\r\n\r\n".utf8 }
         phase = framing.isChunked ? .chunk : .body(left: framing.length)
         return end
     }
@@ -103,8 +103,8 @@ final class HTTP1Speech: Speech {
     }
 
     /// The length of a chunk, or a line of the trailer (RFC 9112 §7.1).
-    private func takeLine(
-        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ line: Conversation
+    private func readLine(
+        _ bytes: Span<UInt8>, _ start: Int, _ count: Int, _ connection: ServerConnection
     ) -> Int {
         var text = ""
         var index = start
@@ -115,14 +115,14 @@ final class HTTP1Speech: Speech {
         guard index < count else { return start }
         if text.hasSuffix("\r") { text.removeLast() }
         if case .trailer = phase {
-            if text.isEmpty { finish(line) }
+            if text.isEmpty { finish(connection) }
         } else if let length = Int(text.prefix { $0 != ";" }, radix: 16), length >= 0,
             length < 1 << 30
         {
             phase = length == 0 ? .trailer : .chunkData(left: length)
         } else {
-            service.tally.violations["chunk", default: 0] += 1
-            line.state = .ended
+            service.counters.violations["chunk", default: 0] += 1
+            connection.state = .ended
         }
         return index + 1
     }
@@ -133,64 +133,66 @@ final class HTTP1Speech: Speech {
         for index in part.indices { request.body.append(part[index]) }
     }
 
-    private func finish(_ line: Conversation) {
+    private func finish(_ connection: ServerConnection) {
         phase = .answering
-        switch service.react(request, line.clock) {
-        case .answer(let answer, let ticket):
-            outgoing = Outgoing(
-                answer, ticket, latency: service.common.latency, now: line.clock.microseconds)
-        case .hang(let ticket): held = ticket
+        switch service.react(request, connection.clock) {
+        case .answer(let answer, let lease):
+            outgoing = OutgoingAnswer(
+                answer, lease, latency: service.common.latency, now: connection.clock.microseconds)
+        case .hang(let lease): held = lease
         case .stall(let seconds):
-            line.state = .silent(
-                until: line.clock.microseconds + UInt64(seconds) * 1_000_000)
+            connection.state = .silent(
+                until: connection.clock.microseconds + UInt64(seconds) * 1_000_000)
         case .garbage:
-            line.output += [UInt8](repeating: 0xFF, count: 100)
-            line.state = .ended
-        case .reset, .goAway, .close: line.state = .ended
+            connection.output += [UInt8](repeating: 0xFF, count: 100)
+            connection.state = .ended
+        case .reset, .goAway, .close: connection.state = .ended
         }
     }
 
     // MARK: Out
 
-    func flush(_ line: Conversation) {
-        let now = line.clock.microseconds
-        while var sending = outgoing, line.state != .ended {
-            switch sending.step(now: now, room: HTTPConversation.outputLimit - line.output.count) {
+    func flush(_ connection: ServerConnection) {
+        let now = connection.clock.microseconds
+        while var sending = outgoing, connection.state != .ended {
+            switch sending.step(
+                now: now, room: HTTPServerConnection.outputLimit - connection.output.count)
+            {
             case .wait: return
             case .head:
-                HTTP1Head.write(sending.answer, closes: closes, into: &line.output)
-                service.tally.answers[sending.answer.status, default: 0] += 1
+                HTTP1Head.write(sending.answer, closes: closes, into: &connection.output)
+                service.counters.answers[sending.answer.status, default: 0] += 1
                 sending.sentHead(now: now)
                 outgoing = sending
-                if !sending.answer.hasBody { end(line) }
+                if !sending.answer.hasBody { end(connection) }
             case .bytes(let bytes, let ends):
                 if sending.answer.isChunked, !bytes.isEmpty {
-                    line.output += "\(String(bytes.count, radix: 16))\r\n".utf8
-                    line.output += bytes
-                    line.output += "\r\n".utf8
+                    connection.output += "\(String(bytes.count, radix: 16))\r\n".utf8
+                    connection.output += bytes
+                    connection.output += "\r\n".utf8
                 } else {
-                    line.output += bytes
+                    connection.output += bytes
                 }
                 sending.sent(bytes.count, now: now)
                 outgoing = sending
                 if ends {
-                    if sending.answer.isChunked { line.output += "0\r\n\r\n".utf8 }
-                    end(line)
+                    if sending.answer.isChunked { connection.output += "0\r\n\r\n".utf8 }
+                    end(connection)
                 }
             case .cut:
                 outgoing = nil
-                line.state = .ended
-            case .done: end(line)
+                connection.state = .ended
+            case .done: end(connection)
             }
         }
     }
 
-    private func end(_ line: Conversation) {
+    private func end(_ connection: ServerConnection) {
         outgoing = nil
         phase = .head
         if closes {
-            line.state = .ended
-            line.isPolite = true
+            connection.state = .ended
+            connection.isPolite = true
         }
     }
 }

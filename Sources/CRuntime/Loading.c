@@ -1,0 +1,64 @@
+#include "Loading.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *crt_library_open(const char *const *names) {
+    for (size_t index = 0; names[index]; index += 1) {
+        // RTLD_LOCAL: what we load must not change the meaning of names in the rest of the process.
+        // RTLD_NOW: an unusable library fails here, not in the middle of a transfer.
+        void *library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
+        if (library) return library;
+    }
+    return NULL;
+}
+
+crt_status crt_library_resolve(void *library, const crt_symbol *symbols, size_t count) {
+    for (size_t index = 0; index < count; index += 1) {
+        void *address = dlsym(library, symbols[index].name);
+        if (!address) return CRT_FUNCTION_MISSING;
+        *symbols[index].address = address;
+    }
+    return CRT_LOADED;
+}
+
+// MARK: Registry
+
+struct crt_entry {
+    /// Empty for the usual one.
+    char *name;
+    void *table;
+    crt_entry *next;
+};
+
+static crt_entry *add(crt_registry *registry, const char *name, size_t size, crt_fill fill,
+                      crt_status *status) {
+    crt_entry *entry = calloc(1, sizeof *entry);
+    void *table = calloc(1, size);
+    char *copy = strdup(name ? name : "");
+    bool has_room = entry && table && copy;
+    *status = has_room ? fill(name, table) : CRT_NOT_INITIALISED;
+    if (*status != CRT_LOADED) {
+        free(entry);
+        free(table);
+        free(copy);
+        return NULL;
+    }
+    *entry = (crt_entry){.name = copy, .table = table, .next = registry->first};
+    registry->first = entry;
+    return entry;
+}
+
+const void *crt_registry_table(crt_registry *registry, const char *name, size_t size,
+                               crt_fill fill, crt_status *status) {
+    pthread_mutex_lock(&registry->lock);
+    *status = CRT_LOADED;
+    crt_entry *entry = registry->first;
+    while (entry && strcmp(entry->name, name ? name : "") != 0) entry = entry->next;
+    if (!entry) entry = add(registry, name, size, fill, status);
+    const void *table = entry ? entry->table : NULL;
+    pthread_mutex_unlock(&registry->lock);
+    return table;
+}
