@@ -76,9 +76,7 @@ enum RelayCommand {
         _ body: (inout InstallationList) throws(InstallationChangeError) -> Void
     ) throws(CommandFailure) {
         let path = try path(invocation)
-        try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
-            try InstallationList.change(path: path, body)
-        }
+        try mapError({ failure($0, path) }, try InstallationList.change(path: path, body))
     }
 
     private static func failure(_ error: InstallationFileError, _ path: String) -> CommandFailure {
