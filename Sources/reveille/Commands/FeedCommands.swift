@@ -83,7 +83,7 @@ enum FeedCommands {
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             let text = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                try FeedDirectory(feed.directory).fingerprint([feed.publicKey()]).text
+                FeedFingerprint(try FeedDirectory(feed.directory).head([feed.publicKey()])).text
             }
             Console().out(text)
             return .success
