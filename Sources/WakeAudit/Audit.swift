@@ -11,9 +11,7 @@ package struct Audit {
     private let keyFile: String?
     private let log: [UInt8]?
 
-    /// - Parameters:
-    ///   - keyFile: with it every row is opened.
-    ///   - log: lines of the service's log.
+    /// With a key file every row is opened; `log` holds lines of the service's log.
     package init(path: String, policy: AuditPolicy, keyFile: String? = nil, log: [UInt8]? = nil) {
         self.path = path
         self.policy = policy
@@ -21,7 +19,7 @@ package struct Audit {
         self.log = log
     }
 
-    /// Repeats the audit a few times while a running service writes to the file.
+    /// Repeats the audit while a running service writes to the file.
     /// - Parameter progress: the current check, and how much of it is done in thousandths.
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }
@@ -37,15 +35,13 @@ package struct Audit {
         _ progress: @escaping (AuditCheck, Int) -> Void
     ) throws(AuditFailure) -> AuditReport? {
         let place = try DirectoryCheck(path, policy)
-        let file = try mapError(AuditFailure.file) { () throws(FileError) in
-            try OpenFile(place.file, flags: O_RDONLY)
-        }
-        let before = try status(file)
+        let file = try mapError(AuditFailure.file, OpenFile(place.file, flags: O_RDONLY))
+        let before = try mapError(AuditFailure.file, file.status())
         // The log of a running service holds rows that no check would see.
         if place.logSize > 0, file.isHeldExclusively { return nil }
         var findings = AuditFindings()
         try place.run(&findings)
-        let pages = PageFile(file, size: before.size, pageSize: policy.pageSize)
+        let pages = PageFile(file: file, size: before.size, pageSize: policy.pageSize)
         let hash = try pages.hash { progress(.header, $0) }
         var facts = AuditFacts(fileHash: hash, bytes: before.size)
         let header = FileHeader(try pages.read(at: 0, count: 100))
@@ -61,14 +57,10 @@ package struct Audit {
             try walk(pages, header, keys, &facts, &findings, progress)
         }
         if let log { LogCheck(policy).run(log, &findings) }
-        let after = try status(file)
+        let after = try mapError(AuditFailure.file, file.status())
         guard after.identity == before.identity, place.logSize == 0 || !file.isHeldExclusively
         else { return nil }
         return report(facts, findings, hasHeader: header != nil)
-    }
-
-    private func status(_ file: OpenFile) throws(AuditFailure) -> FileStatus {
-        try mapError(AuditFailure.file) { () throws(FileError) in try file.status() }
     }
 
     private func masterKeys(
@@ -141,7 +133,6 @@ package enum AuditFailure: Error, Equatable {
     case file(FileError)
     /// Neither a file nor a link to one.
     case notAFile
-    /// The key file cannot be read.
     case keys(FileError)
     /// The policy is not of the form this program knows.
     case policy

@@ -110,11 +110,9 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
             })
     }()
 
-    /// The check that finds it.
     package var check: AuditCheck { Self.checks[self] ?? .place }
 }
 
-/// The count of each kind of finding.
 package struct AuditFindings: Sendable, Equatable {
     private var counts: [AuditFinding: Int] = [:]
 
@@ -124,13 +122,8 @@ package struct AuditFindings: Sendable, Equatable {
         if count > 0 { counts[finding, default: 0] += count }
     }
 
-    mutating func note(_ finding: AuditFinding, if isFound: Bool) {
-        if isFound { note(finding) }
-    }
-
-    mutating func merge(_ others: AuditFindings) {
-        counts.merge(others.counts) { $0 + $1 }
-    }
+    mutating func note(_ finding: AuditFinding, if isFound: Bool) { if isFound { note(finding) } }
+    mutating func merge(_ others: AuditFindings) { counts.merge(others.counts) { $0 + $1 } }
 
     package var isEmpty: Bool { counts.isEmpty }
 
@@ -165,6 +158,5 @@ package enum AuditCheck: Int, Sendable, CaseIterable {
     /// With a log: nothing but the declared events.
     case logs
 
-    /// The name in the report.
     package var word: String { String(describing: self) }
 }

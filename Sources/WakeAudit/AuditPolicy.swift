@@ -2,11 +2,9 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The declared form of a store, from `Policy/privacy.json`: a Fides manifest whose dataset
-/// `reveille_store` is the database, `reveille_service_state` the files beside it, and
-/// `reveille_log` the vocabulary of the log.
+/// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
+/// datasets `reveille_store`, `reveille_service_state` and `reveille_log`.
 package struct AuditPolicy: Sendable, Equatable {
-    /// A table and the columns of its rows.
     package struct Table: Sendable, Equatable {
         package let name: String
         /// The whole `CREATE TABLE`, letter by letter.
@@ -58,9 +56,7 @@ extension AuditPolicy {
 
     /// - Returns: nil when something is missing or makes no sense.
     private static func policy(_ datasets: [JSONValue], hash: [UInt8]) -> AuditPolicy? {
-        func dataset(_ key: String) -> JSONValue? {
-            datasets.first { $0["fides_key"].text == key }
-        }
+        func dataset(_ key: String) -> JSONValue? { datasets.first { $0["fides_key"].text == key } }
         guard let store = dataset("reveille_store"),
             let state = dataset("reveille_service_state"), let log = dataset("reveille_log"),
             let application = UInt32(store["meta"]["application_id"].text),

@@ -8,16 +8,9 @@ package struct AuditFacts: Sendable {
     package var pages = 0
     package var freePages = 0
     package var rows: [(table: String, count: Int)] = []
-    /// Whether the pages could be walked at all.
     var isWalked = false
-
-    init(fileHash: [UInt8], bytes: Int) {
-        self.fileHash = fileHash
-        self.bytes = bytes
-    }
 }
 
-/// The result of an audit.
 package struct AuditReport: Sendable {
     /// The outcome of one check; the raw value is its name in the JSON.
     package enum Verdict: String, Sendable {
@@ -83,8 +76,7 @@ package struct AuditReport: Sendable {
         String(decoding: Hex.encode(facts.fileHash.span), as: UTF8.self)
     }
 
-    /// For programs: one object on one line. The form stays; members may be added.
-    /// - Parameter program: name and version of what looked.
+    /// One object on one line, for programs; members may be added. `program`: its name and version.
     package func json(program: String) -> [UInt8] {
         var text = JSONText(capacity: 4096)
         text.beginObject()

@@ -1,9 +1,8 @@
 import WakeSystem
 
-/// The settings of one ``Fetcher``. Proxy, `.netrc` and certificate settings in the environment are
-/// ignored.
+/// The settings of one ``Fetcher``; those of the environment are ignored.
 package struct FetchConfiguration: Sendable {
-    /// Sent by every client of every version, so that it tells nothing.
+    /// The same for every client and version.
     package static let userAgent: StaticString = "Reveille"
 
     /// The proxy of all fetches; nil connects directly.
@@ -12,13 +11,11 @@ package struct FetchConfiguration: Sendable {
     package var caFile: String?
     /// Whether `http://` is allowed for `localhost`, 127.0.0.0/8 and `[::1]`.
     package var allowLoopbackHTTP: Bool
-    /// Time until idle connections are closed and the purpose's thread ends. A cycle's fetches
-    /// follow each other closely, cycles do not.
-    package var linger: Duration
-    /// Simultaneous requests of one purpose, hence its most connections; more wait.
+    /// Time until idle connections are closed and the purpose's thread ends.
+    package var idleTime: Duration
+    /// Simultaneous requests of one purpose; more wait.
     package var maximumConnections: Int
-    /// Simultaneous requests of one purpose to one host and port; more wait without delaying other
-    /// hosts. Over HTTP/2 they share connections.
+    /// Simultaneous requests of one purpose to one host and port; more wait, others do not.
     package var connectionsPerHost: Int
     /// Idle connections of one purpose kept for the next request.
     package var idleConnections: Int
@@ -27,14 +24,14 @@ package struct FetchConfiguration: Sendable {
 
     package init(
         proxy: FetchProxy? = nil, caFile: String? = nil, allowLoopbackHTTP: Bool = true,
-        linger: Duration = .seconds(10), maximumConnections: Int = 256,
+        idleTime: Duration = .seconds(10), maximumConnections: Int = 256,
         connectionsPerHost: Int = 256, idleConnections: Int = 8, libraryName: String? = nil
     ) {
         precondition(maximumConnections > 0 && connectionsPerHost > 0 && idleConnections > 0)
         self.proxy = proxy
         self.caFile = caFile
         self.allowLoopbackHTTP = allowLoopbackHTTP
-        self.linger = linger
+        self.idleTime = idleTime
         self.maximumConnections = maximumConnections
         self.connectionsPerHost = connectionsPerHost
         self.idleConnections = idleConnections
@@ -47,15 +44,13 @@ package struct FetchProxy: Sendable, Redacted {
     /// A host name or an address, IPv6 in brackets.
     package var host: String
     package var port: UInt16
-    /// The password shown to the proxy, with the purpose as user name: Tor builds a circuit of its
-    /// own for each pair. A random value for each profile keeps profiles apart; nil shows neither
-    /// name nor password and lets all purposes share circuits.
+    /// The password for the proxy, with the purpose as user name: Tor builds a circuit per pair.
+    /// A random value for each profile keeps profiles apart; nil sends neither and shares circuits.
     package var isolation: [UInt8]?
 
-    /// - Returns: nil unless host and port name a proxy, and `isolation` is 1 to 255 visible ASCII
-    ///   bytes (RFC 1929 §2).
+    /// nil unless host and port name a proxy and `isolation` is visible ASCII (RFC 1929 §2).
     package init?(host: String, port: UInt16, isolation: [UInt8]?) {
-        guard port != 0, FetchURL.isHost(Array(host.utf8)) else { return nil }
+        guard port != 0, FetchURL.reach(of: Array(host.utf8)[...]) != nil else { return nil }
         if let isolation {
             guard (1...255).contains(isolation.count),
                 isolation.allSatisfy({ (0x21...0x7E).contains($0) })

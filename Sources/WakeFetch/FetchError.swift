@@ -8,8 +8,7 @@ package enum FetchError: Error, Sendable, Hashable {
     case onionWithoutProxy
     /// The value of a request field holds bytes that do not belong there.
     case invalidField
-    /// The connection would have gone to another address than the request's pin, or through a
-    /// proxy, which a pin forbids.
+    /// The connection would have gone to another address than the request's pin, or to a proxy.
     case addressRefused
     /// Resolving, connecting, sending or receiving failed. The code is libcurl's.
     case network(code: Int32)
@@ -23,9 +22,7 @@ package enum FetchError: Error, Sendable, Hashable {
     case truncated
     /// `onHead` or `sink` returned `.stop`.
     case stopped
-    /// The task was cancelled.
     case cancelled
-    /// The fetcher was closed.
     case closed
     /// No thread or no memory for the fetch.
     case outOfResources
@@ -40,7 +37,6 @@ package struct MissingLibrary: Sendable, Hashable {
         case notFound, functionMissing, tooOld, unfit, notInitialised
     }
 
-    /// The file name of the library.
     package let name: String
     /// The Debian and Ubuntu package with it.
     package let package: String
@@ -48,7 +44,6 @@ package struct MissingLibrary: Sendable, Hashable {
 }
 
 extension MissingLibrary: CustomStringConvertible {
-    /// Two lines: the fault and a hint.
     package var description: String {
         let problem =
             switch reason {

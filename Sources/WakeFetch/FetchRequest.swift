@@ -2,9 +2,8 @@ import WakeSystem
 
 /// A complete HTTPS request: only constants that are the same for every client are added to it.
 package struct FetchRequest: Sendable, Redacted {
-    /// The request method.
-    package enum Method: Sendable, Hashable {
-        case get, put, post, delete
+    package enum Method: String, Sendable, Hashable {
+        case get = "GET", put = "PUT", post = "POST", delete = "DELETE"
     }
 
     package var url: FetchURL
@@ -15,15 +14,13 @@ package struct FetchRequest: Sendable, Redacted {
     package var body: [UInt8]?
     /// N asks for `Range: bytes=N-`. A 206 that starts elsewhere is refused.
     package var range: UInt64?
-    /// Bytes of body accepted from a 2xx. One more ends the fetch as `tooLarge`; a larger
-    /// `Content-Length` ends it before the first byte of body.
+    /// Bytes of body accepted from a 2xx; more, received or announced, end the fetch as `tooLarge`.
     package var limit: Int
     package var timeout: FetchTimeout
     package var purpose: FetchPurpose
     /// The only addresses to connect to; nil looks the URL's name up. Not with a proxy.
     package var pin: PinnedAddresses?
-    /// Offers HTTP/2 besides HTTP/1.1 over TLS; simultaneous requests then share a connection.
-    /// HTTP/1.1 only where libcurl has no HTTP/2.
+    /// Offers HTTP/2 over TLS, if libcurl has it: simultaneous requests then share a connection.
     package var allowsHTTP2: Bool
 
     package init(
@@ -46,9 +43,8 @@ package struct FetchRequest: Sendable, Redacted {
     }
 }
 
-/// The purpose of a request. Purposes share no connection, DNS cache, TLS state or proxy circuit,
-/// so that nobody on the way or at the other end can link them. Each has its own thread and libcurl
-/// multi handle: a sink of one purpose cannot block another.
+/// The purpose of a request. Purposes share no thread, connection, DNS cache, TLS state or proxy
+/// circuit: nobody can link them, and a sink of one cannot block another.
 package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
     /// Requests that carry an instance token.
     case registration
@@ -59,8 +55,7 @@ package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
     /// A service's requests to push services beside wake-ups, such as for an access token.
     case gateway
 
-    /// The user name shown to a SOCKS proxy: another user, another circuit (tor(1),
-    /// IsolateSOCKSAuth).
+    /// The user name for a SOCKS proxy: another user, another circuit (tor(1), IsolateSOCKSAuth).
     var proxyUser: StaticString {
         switch self {
         case .registration: "registration"
@@ -73,10 +68,9 @@ package enum FetchPurpose: UInt8, Sendable, Hashable, CaseIterable {
 
 /// The time limits of a fetch.
 package struct FetchTimeout: Sendable, Hashable {
-    /// The least throughput of a connection. Time in which sinks of the same purpose run does not
-    /// count.
-    package enum Pace: Sendable, Hashable {
-        /// An average rate over each window: a stall is noticed after one to two windows.
+    /// The least throughput of a connection, without the time in which sinks of the purpose run.
+    package enum Throughput: Sendable, Hashable {
+        /// An average rate over each window: a stall is detected after one to two windows.
         case atLeast(bytesPerSecond: Int, over: Duration)
         /// Any byte within this time: for event streams, silent between their keep-alives.
         case idle(Duration)
@@ -86,30 +80,29 @@ package struct FetchTimeout: Sendable, Hashable {
     package var connect: Duration
     /// The whole fetch; nil for streams.
     package var total: Duration?
-    package var pace: Pace
+    package var throughput: Throughput
 
-    package init(connect: Duration, total: Duration?, pace: Pace) {
+    package init(connect: Duration, total: Duration?, throughput: Throughput) {
         precondition(connect >= .milliseconds(1), "libcurl takes 0 for its own default")
         precondition(total ?? .seconds(1) >= .milliseconds(1), "libcurl takes 0 for never")
         self.connect = connect
         self.total = total
-        self.pace = pace
+        self.throughput = throughput
     }
 
     /// For answers of known, modest size, over slow networks and Tor circuits as well.
     package static let standard = FetchTimeout(
         connect: .seconds(30), total: .seconds(600),
-        pace: .atLeast(bytesPerSecond: 128, over: .seconds(30)))
+        throughput: .atLeast(bytesPerSecond: 128, over: .seconds(30)))
 
     /// For event streams: no end, but a byte within `idle`.
     package static func stream(idle: Duration) -> FetchTimeout {
-        FetchTimeout(connect: .seconds(30), total: nil, pace: .idle(idle))
+        FetchTimeout(connect: .seconds(30), total: nil, throughput: .idle(idle))
     }
 }
 
-/// The addresses a request connects to, checked before, whatever its URL's name resolves to. The
-/// name remains in TLS, certificate check and request, but is not looked up: an answer that changes
-/// between check and connection (DNS rebinding) is useless.
+/// The checked addresses a request connects to. The URL's name is not looked up, so that an answer
+/// that changes between check and connection (DNS rebinding) has no effect.
 package struct PinnedAddresses: Sendable, Hashable, Redacted {
     /// More are not tried.
     package static let maximumAddresses = 8
@@ -126,8 +119,8 @@ package struct PinnedAddresses: Sendable, Hashable, Redacted {
     }
 }
 
-/// One field of a request head. The value may be a secret: the copies made for libcurl are wiped
-/// at the end of the transfer (its own send buffer is out of reach), and descriptions are redacted.
+/// One field of a request head. The value may be a secret: the copies made for libcurl are wiped at
+/// the end of the transfer (not its own send buffer), and descriptions are redacted.
 package struct FetchField: Sendable, Redacted {
     package let name: StaticString
     package let value: [UInt8]
@@ -141,13 +134,10 @@ package struct FetchField: Sendable, Redacted {
         self.value = value
     }
 
-    /// A field with a constant value.
-    package init(_ name: StaticString, _ value: StaticString) {
-        self.init(name, value.bytes)
-    }
+    package init(_ name: StaticString, _ value: StaticString) { self.init(name, value.bytes) }
 
-    /// RFC 9110 §5.5, without obs-text. An empty value would make libcurl drop the field
-    /// (CURLOPT_HTTPHEADER(3)), and white space at the ends is not part of a value.
+    /// RFC 9110 §5.5, without obs-text. libcurl drops a field with an empty value
+    /// (CURLOPT_HTTPHEADER(3)); white space at the ends is not part of a value.
     var isValid: Bool {
         guard let first = value.first, let last = value.last else { return false }
         guard (0x21...0x7E).contains(first), (0x21...0x7E).contains(last) else { return false }
@@ -172,12 +162,9 @@ package struct FetchField: Sendable, Redacted {
         "trailer", "transfer-encoding", "upgrade", "user-agent",
     ]
 
-    /// RFC 9110 §5.6.2: letters, digits and `-` are all we need of token.
+    /// RFC 9110 §5.6.2: of token, only letters, digits and `-`.
     private static func isAllowed(_ name: StaticString) -> Bool {
-        let isToken = name.bytes.allSatisfy { byte in
-            byte.isDigit || byte == UInt8(ascii: "-")
-                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte.lowercased)
-        }
+        let isToken = name.bytes.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "-") }
         return name.count > 0 && isToken && !owned.contains(name.description.lowercased())
     }
 }

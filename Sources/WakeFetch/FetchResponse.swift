@@ -28,25 +28,16 @@ package struct FetchResponse: Sendable, Hashable {
     package var isSuccess: Bool { (200...299).contains(status) }
 }
 
-/// The media types that are distinguished; no text from the wire is kept.
-package enum FetchContentType: Sendable, Hashable, CaseIterable {
-    case octetStream, json, problem, eventStream, html, text, other
-
-    /// The type and subtype in lower case, as registered with IANA; `other` has none.
-    var name: StaticString? {
-        switch self {
-        case .octetStream: "application/octet-stream"
-        case .json: "application/json"
-        case .problem: "application/problem+json"
-        case .eventStream: "text/event-stream"
-        case .html: "text/html"
-        case .text: "text/plain"
-        case .other: nil
-        }
-    }
+/// The media types that are distinguished, as registered with IANA.
+package enum FetchContentType: String, Sendable, Hashable {
+    case octetStream = "application/octet-stream"
+    case json = "application/json"
+    case problem = "application/problem+json"
+    case eventStream = "text/event-stream"
+    case html = "text/html"
+    case text = "text/plain"
+    case other = ""
 }
 
 /// The answer of a callback: whether the fetch goes on.
-package enum FetchVerdict: Sendable, Hashable {
-    case proceed, stop
-}
+package enum FetchVerdict: Sendable, Hashable { case proceed, stop }

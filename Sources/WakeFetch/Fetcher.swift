@@ -1,14 +1,12 @@
 import Synchronization
 import WakeSystem
 
-/// An HTTPS client on libcurl: bounded, abortable, and with nothing in a request that would tell
-/// one client from another. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or
-/// Alt-Svc; TLS 1.2 or newer with the peer and its name verified; HTTP/1.1, or HTTP/2 for requests
-/// that allow it.
+/// An HTTPS client on libcurl: bounded, abortable, and with nothing in a request that distinguishes
+/// clients. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or Alt-Svc; TLS 1.2 or
+/// newer with the peer and its name verified; HTTP/1.1, or HTTP/2 for requests that allow it.
 ///
-/// Transfers run on one thread per purpose (see ``FetchPurpose``), never on the cooperative pool.
-/// Requests beyond the bounds of ``FetchConfiguration`` wait in a queue; their timeouts begin when
-/// they are started.
+/// Transfers run on one thread per purpose (see ``FetchPurpose``). Requests beyond the bounds of
+/// ``FetchConfiguration`` wait in a queue; their timeouts begin when they are started.
 package final class Fetcher: Sendable {
     private let workers: [FetchWorker]
     private let settings: FetchSettings
@@ -25,19 +23,15 @@ package final class Fetcher: Sendable {
         for worker in workers { worker.beginClosing() }
     }
 
-    /// Fetches `request` and hands over the body as it arrives.
+    /// Fetches `request` and delivers the body as it arrives.
     ///
-    /// Both callbacks run on the purpose's thread and block the other fetches of that purpose, and
-    /// thereby the sender: a slow sink costs no memory.
-    ///
-    /// A status other than 2xx is no error. At most 4 KiB (or `limit`, if less) of its body reach
-    /// the sink; the rest is cut off, and a failure after its head is ignored. Callers that store
-    /// a body check the status in `onHead` first.
+    /// Both callbacks run on the purpose's thread and block its other fetches, and thereby the
+    /// sender: a slow sink costs no memory. A status other than 2xx is no error: at most 4 KiB (or
+    /// `limit`, if less) of its body reach the sink, and a failure after its head is ignored.
     ///
     /// - Parameters:
     ///   - onHead: called once, before the first byte of body; `.stop` ends the fetch as `stopped`.
-    ///   - sink: called with consecutive chunks of at most 64 KiB; `.stop` ends the fetch as
-    ///     `stopped` before the next chunk.
+    ///   - sink: called with consecutive chunks of at most 64 KiB; `.stop` as above.
     /// - Returns: the head, at the end of the body.
     /// - Throws: `cancelled` within milliseconds of the task's cancellation.
     package func fetch(
@@ -65,13 +59,12 @@ package final class Fetcher: Sendable {
     ) async throws(FetchError) -> (FetchResponse, [UInt8]) {
         let body = FetchedBody()
         let response = try await fetch(request, sink: { body.append($0) })
-        return (response, body.take())
+        return (response, body.remove())
     }
 
     /// Starts a fetch that collects its body, without a task for it.
-    ///
     /// - Parameter then: called exactly once: on the purpose's thread, which it blocks, or before
-    ///   this returns if the fetch is refused at once. It may start other fetches.
+    ///   this returns if the fetch is refused. It may start other fetches.
     /// - Returns: a handle to cancel it; releasing the handle changes nothing.
     @discardableResult
     package func start(
@@ -81,7 +74,7 @@ package final class Fetcher: Sendable {
         let handle = handle(for: request)
         let body = FetchedBody()
         begin(request, handle, onHead: { _ in .proceed }, sink: { body.append($0) }) { result in
-            then(result.map { ($0, body.take()) })
+            then(result.map { ($0, body.remove()) })
         }
         return handle
     }
@@ -128,8 +121,7 @@ package struct FetchHandle: Sendable {
     }
 }
 
-/// A cancellation flag beside the command queue: a cancellation may overtake its job, and no sink
-/// may be called after it.
+/// A cancellation flag, read before every callback: a cancellation may overtake its job.
 final class CancellationFlag: Sendable {
     private let flag = Atomic(false)
 
@@ -149,7 +141,7 @@ private final class FetchedBody: Sendable {
         return .proceed
     }
 
-    func take() -> [UInt8] {
+    func remove() -> [UInt8] {
         bytes.withLock { bytes in
             defer { bytes = [] }
             return bytes

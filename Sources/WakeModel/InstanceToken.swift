@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// The random secret of one app instance: exactly 32 bytes, made by the app, the only thing that
-/// lets anyone read, move or delete its registration.
+/// The random secret of one app instance, made by the app: the only thing that lets anyone read,
+/// move or delete its registration.
 package struct InstanceToken: Sendable, Equatable {
     package static let byteCount = 32
     /// 32 bytes in base64url without padding.
@@ -9,8 +9,7 @@ package struct InstanceToken: Sendable, Equatable {
 
     package let bytes: SecretBytes
 
-    /// - Returns: nil unless there are 32 bytes with at least 8 distinct ones: a constant or a
-    ///   counter is a programming error of the app and must fail in development.
+    /// - Returns: nil unless 32 bytes with at least 8 distinct ones: others are errors of the app.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.byteCount, Self.looksRandom(bytes) else { return nil }
         self.bytes = SecretBytes(bytes)

@@ -1,5 +1,4 @@
-/// Every bound of the service, with its reason. `Policy/PROTOCOL.md` quotes this table; a test
-/// compares the two.
+/// Every bound of the service, with its reason; a test compares it with `Policy/PROTOCOL.md`.
 package enum Limits {
     // MARK: Tokens
 
@@ -26,8 +25,8 @@ package enum Limits {
     package static let bodySeconds = 10
     /// Seconds a connection may be idle between requests.
     package static let idleSeconds = 20
-    /// Body of every `GET /v1/registration` answer, bytes: 552 sealed bytes as hexadecimal, a
-    /// 508-byte token with every character escaped, and the frame.
+    /// Body of every `GET /v1/registration` answer, bytes: 552 sealed bytes as hexadecimal and a
+    /// 508-byte token with every character escaped.
     package static let registrationAnswerBytes = 4096
     /// What clients pad a `PUT` body to, bytes.
     package static let paddedBodyBytes = 1024
@@ -51,9 +50,8 @@ package enum Limits {
     package static let batchOperations = 512
     /// Operations waiting for the writer at most; more are answered 503.
     package static let queuedOperations = 8192
-    /// When two batches in a row are no larger than this, the second empties the log whatever it
-    /// held: in calm times the duration of a request must not tell a first registration from a
-    /// renewal. Under load it is lost among the others, and emptying costs a third.
+    /// When two batches in a row are no larger, the second empties the log whatever it held: in
+    /// calm times the duration of a request must not tell a first registration from a renewal.
     package static let discreetBatchOperations = 8
     /// Pages in the write-ahead log before it is copied into the database: measured knee.
     package static let logPages = 4000
@@ -63,17 +61,14 @@ package enum Limits {
     package static let pagesPerInsert = 8
     /// Bytes of a database page.
     package static let pageBytes = 4096
-    /// Bytes kept allocated beside the database so that deletes work on a full disk: half for a
-    /// whole log copied into new pages, half for the log of a batch of deletes.
+    /// Bytes kept allocated for deletes on a full disk: half for a whole log copied into new pages,
+    /// half for the log of a batch of deletes.
     package static let reserveBytes = 2 * logPages * pageBytes
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
-
-    /// Rows of an expired generation erased in one transaction: what everybody else waits for
-    /// meanwhile.
+    /// Rows of an expired generation erased in one transaction, for which everybody else waits.
     package static let expiryRows = 2048
-    /// Rows up to which a generation is counted; a larger one is estimated from as many ids, to
-    /// 2 per cent.
+    /// Rows up to which a generation is counted; a larger one is estimated to 2 per cent.
     package static let surveyRows = 4096
 
     // MARK: Broadcasts
@@ -89,19 +84,16 @@ package enum Limits {
 
     /// Installations that may be allowed.
     package static let installations = 10_000
-    /// Requests to the relay in work at once, of up to 1,000 wake-ups of 1 KiB of memory each.
+    /// Requests to the relay at once, of up to 1,000 wake-ups of 1 KiB of memory each.
     package static let relayRequests = 32
     /// Requests of one installation at once.
     package static let relayRequestsEach = 4
-    /// Bodies to the relay beyond the size of all others that are received or read at once: 640 KiB
-    /// each, twice.
+    /// Large bodies to the relay that are received or read at once: 640 KiB each, twice.
     package static let relayLargeBodies = 16
-    /// Wake-ups passed on that are not settled; clients of some may be gone. Beyond it nothing more
-    /// is taken: 128 bytes each.
+    /// Forwarded wake-ups in flight, also those of clients that are gone: 128 bytes each.
     package static let relayWakeUps = 64_000
-    /// Seconds until what is unsettled of a request to the relay is left for another.
+    /// Seconds until the rest of a request to the relay is left for another.
     package static let relaySeconds = 300
-    /// Nonces of an installation that are remembered: of more requests in a minute the oldest are
-    /// stale sooner.
+    /// Nonces of an installation that are remembered; with more in a minute the oldest are stale.
     package static let relayNonces = 16_384
 }

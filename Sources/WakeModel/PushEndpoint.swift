@@ -1,17 +1,12 @@
 import WakeSystem
 
-/// The form rules for a Web Push endpoint, before any name is resolved. Refused is what programs
-/// could read differently and what can be no push service; the rest can be fetched as it stands.
+/// The form rules for a Web Push endpoint, before any name is resolved.
 ///
 /// glibc's `getaddrinfo` turns `127.1`, `2130706433`, `0x7f000001` and `0` into addresses, so a
 /// host must be a DNS name of at least two labels whose last one does not start with a digit, as no
 /// top-level domain does (RFC 1123 §2.1; WHATWG URL §3.5, "ends in a number"). Addresses are
-/// checked again when sending, on what is connected to.
-///
-/// Names beyond ASCII must come as the `xn--` labels that name servers know. Names are compared to
-/// the allowed ones byte by byte: one that only looks like an allowed one is not it.
+/// checked again when sending. Names beyond ASCII must come as `xn--` labels.
 package struct PushEndpoint: Equatable {
-    /// The host's bytes within the endpoint.
     package let host: Range<Int>
 
     package init?(_ bytes: Span<UInt8>) {
@@ -64,10 +59,9 @@ package struct PushEndpoint: Equatable {
     }
 
     /// Names that never lead to a push service: of this machine (RFC 6761 §6.3), of the local
-    /// network (RFC 6762 and its appendix G, ICANN's `internal`), of the infrastructure, with
-    /// `home.arpa` (RFC 3172, RFC 8375), of other networks (RFC 7686, RFC 9476), or of nothing at
-    /// all (RFC 6761 §6.4). `test` and `example` are ordinary names that do not resolve: programs
-    /// should not treat them as special (RFC 6761 §6.2, §6.5), and laboratories use the former.
+    /// network (RFC 6762 appendix G, ICANN's `internal`), of the infrastructure (RFC 3172, RFC
+    /// 8375), of other networks (RFC 7686, RFC 9476), or of nothing (RFC 6761 §6.4). `test` and
+    /// `example` are ordinary names that do not resolve (RFC 6761 §6.2, §6.5).
     private static func isReserved(_ host: Span<UInt8>, _ range: Range<Int>) -> Bool {
         let label = range.map { host[$0] | 0x20 }
         let reserved: [StaticString] = [
@@ -77,8 +71,8 @@ package struct PushEndpoint: Equatable {
         return reserved.contains { label.span.equals($0) }
     }
 
-    /// Path and query (RFC 3986 §3.3, §3.4): no fragment, nothing outside of ASCII, no percent sign
-    /// without its two digits, and no segment that would be resolved away (§5.2.4).
+    /// Path and query (RFC 3986 §3.3, §3.4): ASCII, no fragment, percent signs with two digits, and
+    /// no segment that would be resolved away (§5.2.4).
     private static func isTarget(_ target: Span<UInt8>) -> Bool {
         var segment = DotSegment()
         var isPath = true

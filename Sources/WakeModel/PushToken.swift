@@ -1,7 +1,7 @@
 import WakeSystem
 
 /// The address that a push service issued for one app instance: an APNs or FCM token, or a Web Push
-/// endpoint. The bytes are the wire form: decoded hexadecimal for APNs, otherwise the characters.
+/// endpoint. The bytes are the wire form: decoded hexadecimal for APNs, otherwise characters.
 package struct PushToken: Sendable, Equatable {
     package let service: PushService
     package let bytes: SecretBytes
@@ -13,8 +13,7 @@ package struct PushToken: Sendable, Equatable {
         self.bytes = SecretBytes(bytes)
     }
 
-    /// Parses the member of a `PUT` body: hexadecimal for APNs, the characters themselves
-    /// otherwise.
+    /// Parses the member of a `PUT` body: hexadecimal for APNs, otherwise the characters.
     package init(service: PushService, text: Span<UInt8>) throws(PushTokenError) {
         var decoded: [UInt8]
         switch service {
@@ -49,9 +48,8 @@ package struct PushToken: Sendable, Equatable {
             guard Limits.apnsTokenBytes.contains(bytes.count) else { throw .malformed }
         case .fcm:
             // Opaque, but it travels in JSON: visible ASCII is all that FCM issues.
-            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw .malformed
-            }
+            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { throw .malformed }
         case .webPush: guard PushEndpoint(bytes.span) != nil else { throw .malformed }
         }
     }

@@ -1,13 +1,10 @@
 private import Glibc
 import WakeSystem
 
-/// Bytes that must not outlive their use: tokens, endpoints, secrets.
-///
-/// Heap memory of its own, never resized (so never copied behind our back), wiped on release with
-/// `explicit_bzero`, which the optimiser may not drop (bzero(3)). It prints as its length.
+/// Bytes that must not outlive their use: tokens, endpoints, secrets. Heap memory that is never
+/// resized, so never copied, and wiped on release with `explicit_bzero` (bzero(3)).
 package final class SecretBytes: Sendable {
-    /// The address as a number: pointers are not `Sendable`, and this memory is immutable after
-    /// `init` until `deinit`.
+    /// Pointers are not `Sendable`; this memory is immutable between `init` and `deinit`.
     private let address: UInt
     package let count: Int
 
@@ -37,9 +34,7 @@ package final class SecretBytes: Sendable {
     }
 
     /// A plain copy, for the rare caller that must hand bytes on; it is not wiped.
-    package func copy() -> [UInt8] {
-        withSpan { $0.array }
-    }
+    package func copy() -> [UInt8] { withSpan { $0.array } }
 }
 
 extension SecretBytes: Equatable {

@@ -1,8 +1,8 @@
 private import CSQLite
 private import WakeSystem
 
-/// One connection to one SQLite file. Not thread-safe and not `Sendable`: its owner keeps it on one
-/// thread, so SQLite's own mutexes are off (sqlite.org/threadsafe.html, "multi-thread" mode).
+/// One connection to one SQLite file. Its owner keeps it on one thread: SQLite's own mutexes are
+/// off (sqlite.org/threadsafe.html, "multi-thread" mode).
 @safe package final class Database {
     fileprivate let handle: OpaquePointer
 
@@ -10,8 +10,8 @@ private import WakeSystem
         case readOnly
         case readWrite
         case create
-        /// The file alone, as it lies there: no lock is taken or heeded, no log is read, nothing is
-        /// made beside it (sqlite.org/uri.html, "immutable"). For a file that does not change.
+        /// The file alone, for one that does not change: no lock is taken or heeded, no log is
+        /// read, nothing is made beside it (sqlite.org/uri.html, "immutable").
         case asItLies
     }
 
@@ -53,7 +53,6 @@ private import WakeSystem
         return name + "?immutable=1"
     }
 
-    /// Runs SQL that returns nothing of interest.
     package func execute(_ sql: String) throws(SQLiteError) {
         try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
     }
@@ -71,10 +70,10 @@ private import WakeSystem
     package func transaction<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result, failure: (SQLiteError) -> Failure
     ) throws(Failure) -> Result {
-        try mapError(failure) { () throws(SQLiteError) in try execute("BEGIN IMMEDIATE") }
+        try mapError(failure, execute("BEGIN IMMEDIATE"))
         do {
             let result = try body()
-            try mapError(failure) { () throws(SQLiteError) in try execute("COMMIT") }
+            try mapError(failure, execute("COMMIT"))
             return result
         } catch {
             // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
@@ -84,7 +83,6 @@ private import WakeSystem
     }
 
     package var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
-
     /// Rows changed by the last INSERT, UPDATE or DELETE.
     package var changes: Int { Int(unsafe sqlite3_changes64(handle)) }
 
@@ -94,32 +92,29 @@ private import WakeSystem
         return try statement.step() ? statement.text(0) : nil
     }
 
-    /// The single value of a query, as an integer.
     package func integer(_ sql: String) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
         return try statement.step() ? statement.integer(0) : nil
     }
 
-    /// Copies the log into the database and empties the log file.
-    /// - Throws: busy when a reader held it back: then the log still holds the old bytes
+    /// Copies the log into the database and empties it.
+    /// - Throws: busy when a reader held it back: the log still holds the old bytes
     ///   (sqlite.org/pragma.html#pragma_wal_checkpoint).
     package func checkpointTruncate() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(TRUNCATE)")
         guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
-        guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0 else {
-            throw SQLiteError(code: SQLITE_BUSY)
-        }
+        guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0
+        else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
-    /// Copies the log into the database and leaves the log file as long as it is: the next
-    /// transaction overwrites it from its start, which costs less than growing a new one.
+    /// Copies the log into the database; the next transaction overwrites the log from its start,
+    /// which costs less than growing a new one.
     /// - Throws: busy when a page stayed behind.
     package func checkpoint() throws(SQLiteError) {
         let statement = try prepare("PRAGMA wal_checkpoint(PASSIVE)")
         guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
-        guard statement.integer(0) == 0, statement.integer(1) == statement.integer(2) else {
-            throw SQLiteError(code: SQLITE_BUSY)
-        }
+        guard statement.integer(0) == 0, statement.integer(1) == statement.integer(2)
+        else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
     /// Pages written since the last call (in WAL mode: to the log).
@@ -140,14 +135,12 @@ private import WakeSystem
 
 /// A result code of SQLite (sqlite.org/rescode.html). Never carries SQL text or values.
 package struct SQLiteError: Error, Equatable, Sendable {
-    /// The extended result code.
     package let code: Int32
 
     package init(code: Int32) { self.code = code }
 
     /// The low byte: the primary result code.
     package var primary: Int32 { code & 0xFF }
-
     /// No room: the disk, or `max_page_count`.
     package var isFull: Bool { primary == SQLITE_FULL }
     /// Another process holds the file, or a reader blocks a checkpoint.
@@ -156,8 +149,7 @@ package struct SQLiteError: Error, Equatable, Sendable {
     package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
     package var isReadOnly: Bool { primary == SQLITE_READONLY }
     package var isIOError: Bool { primary == SQLITE_IOERR }
-    /// A flush failed: what reached the disk is unknown, and no retry can tell
-    /// (the kernel reports a lost page once and then forgets it; fsync(2), "BUGS" and "NOTES").
+    /// A flush failed: what reached the disk is unknown, and no retry can tell (fsync(2), "NOTES").
     package var isFlushFailure: Bool {
         code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC
     }

@@ -1,9 +1,8 @@
 private import CSQLite
 
 /// One compiled statement: bind, step until it returns false, read columns between steps.
-///
-/// Parameters count from 1, columns from 0, as in SQLite. `reset` comes by itself when a statement
-/// ran to its end or failed; a caller that stops early calls it.
+/// Parameters count from 1, columns from 0, as in SQLite. It is reset at its end and by a failure;
+/// a caller that stops early calls `reset`.
 @safe package final class Statement {
     private let handle: OpaquePointer
     /// Keeps the connection open as long as the statement lives.
@@ -55,9 +54,7 @@ private import CSQLite
     }
 
     /// Runs a statement that returns no rows.
-    package func run() throws(SQLiteError) {
-        while try step() {}
-    }
+    package func run() throws(SQLiteError) { while try step() {} }
 
     /// Ends a walk early and forgets the bound values.
     package func reset() {

@@ -5,9 +5,7 @@ private import CSodium
     private let state: UnsafeMutableRawPointer
     private let count: Int
 
-    /// - Parameters:
-    ///   - count: bytes of the hash, 16 to 64.
-    ///   - key: up to 64 bytes; empty for an unkeyed hash.
+    /// - Parameter key: up to 64 bytes; nil for an unkeyed hash of `count` bytes, 16 to 64.
     package init(count: Int = 32, key: Span<UInt8>? = nil) {
         let keyCount = key?.count ?? 0
         precondition((16...64).contains(count) && keyCount <= 64)
@@ -89,8 +87,8 @@ package struct SHA256: ~Copyable {
     }
 }
 
-/// SipHash-2-4 (libsodium manual, "Short-input hashing"): 64 bits, keyed; for tables in memory that
-/// must not collide on purpose.
+/// SipHash-2-4 (libsodium manual, "Short-input hashing"): 64 bits, for tables that must not collide
+/// on purpose.
 package struct ShortHash: Sendable {
     private let key: KeyMemory
 

@@ -1,8 +1,8 @@
 private import CSodium
 import WakeSystem
 
-/// Key bytes in guarded memory: `sodium_malloc` locks the pages, fences them and keeps them out of
-/// core dumps; read-only after `init`, wiped on release (libsodium manual, "Secure memory").
+/// Key bytes in memory that is locked, fenced, not in core dumps, read-only after `init`, and wiped
+/// on release (libsodium manual, "Secure memory").
 package final class KeyMemory: Sendable {
     private let address: UInt
     package let count: Int
@@ -10,9 +10,8 @@ package final class KeyMemory: Sendable {
     /// Fills guarded memory in place.
     package init(count: Int, filling fill: (inout MutableSpan<UInt8>) -> Void) {
         Sodium.start()
-        guard let memory = unsafe sodium_malloc(count) else {
-            preconditionFailure("out of lockable memory for keys")
-        }
+        guard let memory = unsafe sodium_malloc(count)
+        else { preconditionFailure("out of lockable memory for keys") }
         let buffer = unsafe UnsafeMutableBufferPointer(
             start: memory.assumingMemoryBound(to: UInt8.self), count: count)
         var span = unsafe MutableSpan(_unsafeElements: buffer)
@@ -28,7 +27,6 @@ package final class KeyMemory: Sendable {
         }
     }
 
-    /// A new random key.
     package static func random(_ count: Int = 32) -> KeyMemory {
         KeyMemory(count: count) { memory in
             memory.withMutablePointer { unsafe randombytes_buf($0, count) }
@@ -46,8 +44,7 @@ package final class KeyMemory: Sendable {
         return try body(unsafe Span(_unsafeElements: buffer))
     }
 
-    /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b).
-    /// - Parameter context: exactly 8 ASCII characters.
+    /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b); the context is exactly 8 ASCII characters.
     package func derive(_ number: UInt64, context: StaticString) -> KeyMemory {
         precondition(count == 32 && context.utf8CodeUnitCount == 8)
         return withSpan { master in

@@ -47,8 +47,7 @@ package struct VerifyingKey: Sendable, Hashable {
     /// 32 bytes.
     package let bytes: [UInt8]
 
-    /// - Returns: nil unless there are 32 bytes that are a point of full order, so that no
-    ///   signature verifies for every message.
+    /// - Returns: nil unless 32 bytes that are a point of full order.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         Sodium.start()

@@ -10,7 +10,6 @@ package enum Sodium {
         return true
     }()
 
-    /// Cryptographically random bytes.
     package static func random(_ count: Int) -> [UInt8] {
         start()
         var bytes = [UInt8](repeating: 0, count: count)
@@ -19,8 +18,7 @@ package enum Sodium {
     }
 }
 
-// How spans meet libsodium, which declares its pointers non-null even where a length of 0 means
-// that they are never followed.
+// libsodium declares its pointers non-null, also where a length of 0 means that none is followed.
 
 extension Span where Element == UInt8 {
     @safe func withPointer<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
@@ -56,8 +54,7 @@ extension MutableSpan where Element == UInt8 {
 
 /// A pointer that is not null and not to be followed.
 private var nothing: UnsafeMutablePointer<UInt8> {
-    guard let pointer = unsafe UnsafeMutablePointer<UInt8>(bitPattern: 1) else {
-        preconditionFailure("address 1 is not null")
-    }
+    guard let pointer = unsafe UnsafeMutablePointer<UInt8>(bitPattern: 1)
+    else { preconditionFailure("address 1 is not null") }
     return unsafe pointer
 }

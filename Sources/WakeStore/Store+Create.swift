@@ -4,14 +4,13 @@ import WakeSystem
 
 extension Store {
     /// Makes a new store: the data directory (0700) with an empty database, and the key file
-    /// (0600) with two random masters. Overwrites nothing; a failure removes what it made.
+    /// (0600). Overwrites nothing; a failure removes what it made.
     package static func create(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         let directory = configuration.dataDirectory
         if let file = configuration.keyFile, Files.exists(file) { throw .exists(.keyFile) }
         guard !Files.exists(configuration.databaseFile) else { throw .exists(.database) }
-        try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
-            try Files.makeDirectory(directory, mode: 0o700)
-        }
+        try mapError(
+            { StoreOpenError(.dataDirectory, $0) }, Files.makeDirectory(directory, mode: 0o700))
         // Two processes at once would each find nothing: the lock decides.
         let lock = try StoreLock(configuration)
         try withExtendedLifetime(lock) { () throws(StoreOpenError) in
@@ -45,14 +44,11 @@ extension Store {
         _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
         guard let parent = configuration.keyFile.flatMap(Files.parent(of:)) else { return }
-        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.makeDirectory(parent, mode: 0o700)
-        }
+        try mapError({ StoreOpenError(.keyFile, $0) }, Files.makeDirectory(parent, mode: 0o700))
     }
 }
 
-/// One store per data directory, in this process and any other: a lock that the system releases
-/// however the process ends. SQLite's own lock keeps other programs out.
+/// A lock for one store per data directory that the system releases however the process ends.
 final class StoreLock {
     private let directory: OpenFile
 

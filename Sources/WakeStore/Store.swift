@@ -2,18 +2,16 @@ private import Synchronization
 package import WakeModel
 import WakeSystem
 
-/// The registrations on disk.
-///
-/// One thread owns the one connection. It commits whatever callers posted as one transaction with
-/// one flush and then answers all of it: a batch forms while the one before is being flushed.
+/// The registrations on disk. One thread owns the one connection: it commits what callers posted as
+/// one transaction with one flush and then answers all of it, while the next batch forms.
 package final class Store: Sendable {
     package let configuration: StoreConfiguration
     package let counters = StoreCounters()
     private let mailbox: Mailbox<WriterMessage>
     private let end = End()
 
-    /// Opens an existing store: checks files, keys, marks, schema and settings, empties the log,
-    /// and starts the writer. Blocks for some milliseconds; a refusal has changed nothing.
+    /// Opens an existing store: checks files, keys, schema and settings, empties the log, starts
+    /// the writer. Blocks for some milliseconds; a refusal has changed nothing.
     package init(opening configuration: StoreConfiguration) throws(StoreOpenError) {
         let posted = Semaphore()
         mailbox = Mailbox(capacity: Limits.queuedOperations) { posted.post() }
@@ -58,11 +56,10 @@ package final class Store: Sendable {
 
     // MARK: Broadcasts
 
-    /// The next rows of a generation in the order of their ids, read between two batches and opened
-    /// by the caller. Rows that do not open are left out.
+    /// The next rows of a generation in the order of their ids, opened by the caller; rows that do
+    /// not open are left out.
     /// - Parameters:
     ///   - id: the last id of the page before; empty for the first page.
-    ///   - limit: at most `Limits.pageRows`.
     ///   - end: rows beyond this id are not opened and not in the page; its `last` may be one.
     /// - Returns: nil when the files cannot be read or the queue is full.
     package func page(
@@ -70,14 +67,13 @@ package final class Store: Sendable {
         through end: [UInt8]? = nil
     ) async -> StorePage? {
         let page = await withCheckedContinuation { continuation in
-            post(
-                .page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
+            post(.page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
         }
         return page.map { StorePage($0, through: end) }
     }
 
-    /// Forgets registrations whose push tokens are gone, except those that were renewed or deleted
-    /// since they were read. What the store cannot do now stays, for the next broadcast to find.
+    /// Forgets registrations whose push tokens are gone, except those renewed or deleted since they
+    /// were read. What cannot be done now stays for the next broadcast.
     package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {
         // Several transactions, so that operations of clients come in between.
         for start in stride(from: 0, to: rows.count, by: Limits.batchOperations) {
@@ -94,19 +90,15 @@ package final class Store: Sendable {
         }
     }
 
-    /// Registrations of both generations, from the size of the file: five rows a page, as pages
-    /// fill when ids come at random.
+    /// Registrations of both generations, from the size of the file: about five rows a page.
     package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
-
     /// Number of the current generation, counted from 1.
     package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
 
     // MARK: Rotation
 
-    /// Drops the previous generation, makes the current one previous and begins a new one.
-    ///
-    /// Rows are erased in slices, with operations of clients in between; then keys and roles
-    /// change, and the database is compacted. To begin again after an interruption is always right.
+    /// Drops the previous generation, makes the current one previous and begins a new one. To begin
+    /// again after an interruption is always right.
     package func rotate() async -> RotationOutcome {
         await withCheckedContinuation { waiter in rotate { waiter.resume(returning: $0) } }
     }
@@ -126,8 +118,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// Estimates what is stored, and sets the counters.
-    /// - Returns: nil when the files cannot be read.
+    /// Estimates what is stored, and sets the counters; nil when the files cannot be read.
     package func survey() async -> StoreSurvey? {
         await withCheckedContinuation { waiter in survey { waiter.resume(returning: $0) } }
     }
@@ -164,23 +155,15 @@ private struct WriterThread: Sendable {
     func run() {
         do throws(StoreOpenError) {
             let lock = try StoreLock(configuration)
-            let refusal = withExtendedLifetime(lock) { serve() }
-            if let refusal { throw refusal }
+            try withExtendedLifetime(lock) { () throws(StoreOpenError) in
+                let writer = try Writer(configuration, counters: counters)
+                opening.report(nil)
+                writer.run(mailbox, posted: posted)
+            }
         } catch { opening.report(error) }
-    }
-
-    /// - Returns: the reason why it could not be opened; otherwise it is closed again.
-    private func serve() -> StoreOpenError? {
-        do throws(StoreOpenError) {
-            let writer = try Writer(configuration, counters: counters)
-            opening.report(nil)
-            writer.run(mailbox, posted: posted)
-            return nil
-        } catch { return error }
     }
 }
 
-/// The result of the opening, handed from the thread to the opener.
 private final class Opening: Sendable {
     private let refusal = Mutex<StoreOpenError?>(nil)
     private let reported = Semaphore()

@@ -5,18 +5,16 @@ import WakeModel
 package struct StoreConfiguration: Sendable {
     /// A directory of the daemon's own, mode 0700; nothing else lives there.
     package var dataDirectory: String
-    /// The file with the master keys, mode 0600, outside `dataDirectory`: a copy of the data alone
-    /// must open nothing. nil: keys in memory only, and an empty database at every start.
+    /// The file with the master keys, mode 0600, outside `dataDirectory`. nil: keys in memory only,
+    /// and an empty database at every start.
     package var keyFile: String?
-    /// Pages of 4 KiB that registrations may fill, about 5 rows each. Deletes and renewals have
-    /// `Limits.headroomPages` more.
+    /// Pages of 4 KiB for registrations; deletes and renewals have `Limits.headroomPages` more.
     package var maxPages = 2_621_440
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes
     /// Bytes that a compaction leaves free on the file system for other uses.
     package var spareBytes = 16 << 20
-    /// Called once, on the writer's thread, when a flush failed: the process must end, because
-    /// nothing written since the last acknowledgement can be trusted.
+    /// Called once, on the writer's thread, when a flush failed: the process must end.
     package var onFatal: @Sendable () -> Void = { _exit(1) }
     /// Called on the writer's thread after every batch, with counts only.
     package var observe: (@Sendable (BatchReport) -> Void)?
@@ -26,7 +24,6 @@ package struct StoreConfiguration: Sendable {
         self.keyFile = keyFile
     }
 
-    /// The one database file.
     package var databaseFile: String { dataDirectory + "/registrations.db" }
     /// Its write-ahead log: empty or missing whenever the store is closed.
     var logFile: String { databaseFile + "-wal" }
@@ -34,8 +31,22 @@ package struct StoreConfiguration: Sendable {
     var indexFile: String { databaseFile + "-shm" }
     /// The new database of a compaction; takes the place of the old one by rename.
     var compactedFile: String { databaseFile + ".new" }
-    /// Every file that a crash may have left of it.
     var compactedRemnants: [String] { ["", "-wal", "-shm", "-journal"].map { compactedFile + $0 } }
     /// Zeros: room on the disk for deletes.
     package var reserveFile: String { dataDirectory + "/reserve" }
+}
+
+/// Counts of one batch.
+package struct BatchReport: Sendable, Equatable {
+    package var operations = 0
+    package var registers = 0
+    package var deletes = 0
+    /// Statements run between BEGIN and COMMIT.
+    package var statements = 0
+    /// Rows deleted or overwritten.
+    package var erased = 0
+    /// Pages written to the log.
+    package var pages = 0
+    /// Whether the log was emptied before the answers.
+    package var truncated = false
 }

@@ -17,22 +17,17 @@ package final class StoreCounters: Sendable {
     package let truncations = Atomic<Int>(0)
     /// Pages in use in the file, as of the last batch.
     package let pages = Atomic<Int>(0)
-
     /// Registrations of either generation, estimated by the last survey.
     package let currentRows = Atomic<Int>(0)
     package let previousRows = Atomic<Int>(0)
     /// Rows of an earlier start, found at the opening with keys in memory.
     package let strayRows = Atomic<Int>(0)
-    /// Completed rotations.
     package let rotations = Atomic<Int>(0)
     /// Rows dropped by them.
     package let expired = Atomic<Int>(0)
-
     /// Set to end the running rotation.
     let stopsRotation = Atomic<Bool>(false)
-    /// Number of the current generation.
     let generation = Atomic<UInt64>(0)
-
     private let conditionCode = Atomic<UInt8>(StoreCondition.ready.rawValue)
 
     package init() {}

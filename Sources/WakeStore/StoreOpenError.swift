@@ -3,7 +3,6 @@ package import WakeSystem
 
 /// The reason why a store could not be created or opened. Nothing on disk was changed.
 package enum StoreOpenError: Error, Equatable, Sendable {
-    /// The parts of a store on disk.
     package enum Part: Sendable {
         case dataDirectory
         case database
@@ -31,7 +30,6 @@ package enum StoreOpenError: Error, Equatable, Sendable {
     case keyFileDamaged
     /// The keys do not open the rows.
     case foreignKeys
-    /// Another process has the store open.
     case locked
     /// SQLite did not take a setting: its name.
     case settingRefused(StoreSetting)
@@ -59,25 +57,18 @@ extension StoreOpenError {
         case .missing(.keyFile):
             return "the key file \(path(.keyFile)) is missing; without it no registration can be "
                 + "opened: bring it back, or start anew with `reveille init`"
-        case .missing(let part):
-            return "\(path(part)) is missing; bring it back, "
-                + "or start anew: `reveille init` in a new directory"
+        case .missing(let part): return "\(path(part)) is missing; \(Self.startAgain)"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
-        case .notPrivate(.dataDirectory, let mode):
-            return "\(path(.dataDirectory)) has mode \(octal(mode)) or another owner; "
-                + "it must be this user's with mode 0700"
         case .notPrivate(let part, let mode):
             return "\(path(part)) has mode \(octal(mode)) or another owner; "
-                + "it must be this user's with mode 0600"
+                + "it must be this user's with mode \(part == .dataDirectory ? "0700" : "0600")"
         case .wrongKind(let part):
             return "\(path(part)) is a symbolic link or of the wrong kind; name the real "
                 + (part == .dataDirectory ? "directory" : "file")
         case .keyFileInsideData:
             return "the key file \(path(.keyFile)) lies in the data directory; move it elsewhere"
-        case .empty:
-            return "\(database) is empty; bring it back, "
-                + "or start anew: `reveille init` in a new directory"
+        case .empty: return "\(database) is empty; \(Self.startAgain)"
         case .notADatabase, .schemaDiffers:
             return "\(database) is not a store of this program; name another data directory"
         case .foreignApplication(let number):
@@ -91,8 +82,7 @@ extension StoreOpenError {
         case .foreignKeys:
             return "the keys in \(path(.keyFile)) do not open \(database); "
                 + "name the key file that belongs to it"
-        case .locked:
-            return "another process has \(configuration.dataDirectory) open; stop it first"
+        case .locked: return "another process has \(path(.dataDirectory)) open; stop it first"
         case .settingRefused(let setting):
             return "SQLite refused the setting \(setting.rawValue); use an unmodified SQLite"
         case .pageLimitRefused:
@@ -105,12 +95,14 @@ extension StoreOpenError {
         }
     }
 
+    private static let startAgain =
+        "bring it back, or start anew: `reveille init` in a new directory"
+
     private func octal(_ mode: UInt32) -> String {
         let digits = String(mode, radix: 8)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// Read-only and busy have cases of their own; everything else keeps its code.
     init(_ error: SQLiteError) {
         if error.isReadOnly {
             self = .readOnly
@@ -139,18 +131,15 @@ extension StoreOpenError {
 extension StoreOpenError.Part {
     /// Refuses what other users could read or replace.
     func checkPrivate(at path: String) throws(StoreOpenError) {
-        let status = try mapError({ StoreOpenError(self, $0) }) { () throws(FileError) in
-            try FileStatus(of: path)
-        }
+        let status = try mapError({ StoreOpenError(self, $0) }, FileStatus(of: path))
         let isRightKind = self == .dataDirectory ? status.isDirectory : status.isRegular
         guard isRightKind else { throw .wrongKind(self) }
-        guard status.isPrivate || (self == .keyFile && isCredential(status)) else {
-            throw .notPrivate(self, mode: UInt32(status.mode))
-        }
+        guard status.isPrivate || (self == .keyFile && isCredential(status))
+        else { throw .notPrivate(self, mode: UInt32(status.mode)) }
     }
 
-    /// systemd provides a credential as a file of root's, readable through an access list whose
-    /// mask shows as the group's bits (systemd.exec(5), "Credentials").
+    /// systemd provides a credential as a file of root's with an access list, whose mask shows as
+    /// the group's bits (systemd.exec(5), "Credentials").
     private func isCredential(_ status: FileStatus) -> Bool {
         status.owner == 0 && status.mode & 0o037 == 0
     }

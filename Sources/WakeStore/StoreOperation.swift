@@ -1,6 +1,5 @@
 package import WakeModel
 
-/// An operation on one registration.
 package enum StoreOperation: Sendable {
     /// Create, move to another push token, or renew: one verb for all.
     case register(InstanceToken, PushToken)
@@ -15,8 +14,7 @@ package enum StoreAnswer: Sendable, Equatable {
     case stored(StoredRegistration?)
     /// No room for another registration. Nothing was stored.
     case full
-    /// The files cannot be written or read now. Whether the operation took effect is unknown;
-    /// every operation may be repeated.
+    /// The files cannot be used now; the operation may have taken effect and may be repeated.
     case unavailable
     /// Too many operations wait already. Nothing was done.
     case overloaded
@@ -37,7 +35,6 @@ package struct StorePage: Sendable {
     package let last: [UInt8]?
 }
 
-/// A message to the writer's thread.
 enum WriterMessage: Sendable {
     case operation(StoreOperation, answer: @Sendable (StoreAnswer) -> Void)
     case removal(Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)
@@ -69,7 +66,7 @@ enum WriterMessage: Sendable {
     }
 }
 
-/// Rows as they are stored, and the keys that open them: the caller does that, not the writer.
+/// Rows as they are stored, and the keys with which the caller opens them.
 struct RawPage: Sendable {
     let rows: [(id: [UInt8], sealed: [UInt8])]
     let keys: GenerationKeys

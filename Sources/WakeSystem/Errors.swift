@@ -38,30 +38,24 @@ package struct FileError: Error, Hashable, Sendable {
     /// The disk or the quota is full.
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
-
-    /// The system's description of the error number, in English (strerror(3)).
     package var reason: String { SystemError(number).reason }
 }
 
-/// Runs `body` and maps what it throws.
+/// The value of an expression, with what it throws mapped.
 ///
 /// ```swift
-/// let file = try mapError(StoreError.file) { () throws(FileError) in try OpenFile(path) }
+/// let file = try mapError(StoreError.file, OpenFile(path, flags: O_RDONLY))
 /// ```
 /// - Parameter map: often an enum case with the lower error as its value.
 @inlinable
 package func mapError<Result: ~Copyable, Lower: Error, Upper: Error>(
+    _ map: (Lower) -> Upper, _ value: @autoclosure () throws(Lower) -> Result
+) throws(Upper) -> Result { try mapError(map) { () throws(Lower) in try value() } }
+
+/// Runs several statements and maps what they throw; they begin with `() throws(LowerError) in`.
+@inlinable
+package func mapError<Result: ~Copyable, Lower: Error, Upper: Error>(
     _ map: (Lower) -> Upper, _ body: () throws(Lower) -> Result
 ) throws(Upper) -> Result {
-    do throws(Lower) {
-        return try body()
-    } catch {
-        throw map(error)
-    }
+    do throws(Lower) { return try body() } catch { throw map(error) }
 }
-
-/// The same for a single call: `try mapError(StoreError.file, try OpenFile(path))`.
-@inlinable
-package func mapError<Result, Lower: Error, Upper: Error>(
-    _ map: (Lower) -> Upper, _ call: @autoclosure () throws(Lower) -> Result
-) throws(Upper) -> Result { try mapError(map, { () throws(Lower) in try call() }) }

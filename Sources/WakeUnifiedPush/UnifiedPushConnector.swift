@@ -3,16 +3,14 @@ import WakeModel
 import WakeSystem
 
 /// The UnifiedPush connector of a client: registers with a distributor on the session bus, hands
-/// the endpoint to the service, and wakes the client for every push.
-///
-/// Run it beside `WakeClient.run()`:
+/// the endpoint to the service, and wakes the client for every push, whose content is not read. Run
+/// it beside `WakeClient.run()`:
 /// ```swift
 /// let pushes = try UnifiedPushConnector(
 ///     client, name: "org.example.App", distributor: "org.unifiedpush.Distributor.kde")
 /// async let woken: Void = pushes.run()
 /// try await client.run()
 /// ```
-/// The content of a push is not read. While no pushes come, event stream and polling serve alone.
 public actor UnifiedPushConnector {
     private let client: WakeClient
     private let name: String
@@ -20,7 +18,6 @@ public actor UnifiedPushConnector {
     private let description: String
     private let vapidKey: VAPIDKeyText?
     private let environment: ClientEnvironment
-
     /// Set by the first `run`, and kept: the service's state does not change with the bus.
     private var record: DistributorRecord?
     private var machine: ConnectorMachine?
@@ -30,7 +27,6 @@ public actor UnifiedPushConnector {
     private var isNameTaken = false
     private var isGivenUp = false
     private var isRunning = false
-
     /// Performed in order, one at a time.
     private var outputs: [ConnectorMachine.Output] = []
     private var isPerforming = false
@@ -39,12 +35,10 @@ public actor UnifiedPushConnector {
 
     /// Creates a connector for one client and one distributor; does not use the bus yet.
     /// - Parameters:
-    ///   - name: this app's name on the session bus, in reverse DNS style, one for each profile:
-    ///     distributors call it, and the bus can start the app for it.
+    ///   - name: this app's name on the session bus, in reverse DNS style, one for each profile.
     ///   - distributor: a name of `distributors()`.
     ///   - description: shown to the person by some distributors; at most 100 bytes.
     ///   - vapidKey: the service's public key for Web Push, which some distributors require.
-    ///   - environment: the client's.
     /// - Throws: `name`, `description` or `vapidKey`.
     public init(
         _ client: WakeClient, name: String, distributor: String,
@@ -96,16 +90,13 @@ public actor UnifiedPushConnector {
         return machine.trouble.map { .failing($0) } ?? .registering
     }
 
-    /// The distributors of this desktop, by name.
-    /// - Throws: `noBus`.
+    /// The distributors of this desktop, by name; throws `noBus`.
     public static func distributors() async throws(UnifiedPushError) -> [Distributor] {
         do throws(BusError) {
             let bus = try await BusConnection.session()
             defer { bus.close() }
             return try await bus.distributors()
-        } catch {
-            throw .noBus
-        }
+        } catch { throw .noBus }
     }
 
     // MARK: One connection to the session bus
@@ -133,7 +124,6 @@ public actor UnifiedPushConnector {
             .init($0, "a{sv}", results: "a{sv}")
         })
 
-    /// Reads the profile.
     private func prepare() async -> Bool {
         guard machine == nil else { return true }
         do throws(ClientError) {
@@ -239,9 +229,7 @@ public actor UnifiedPushConnector {
         guard !isPerforming else { return }
         isPerforming = true
         defer { isPerforming = false }
-        while !outputs.isEmpty {
-            await perform(outputs.removeFirst())
-        }
+        while !outputs.isEmpty { await perform(outputs.removeFirst()) }
     }
 
     private func perform(_ output: ConnectorMachine.Output) async {
@@ -311,9 +299,7 @@ public actor UnifiedPushConnector {
             [.options(arguments)])
         do throws(BusError) {
             return RegisterResponse(try await bus.call(call, timeout: UnifiedPush.answerTime))
-        } catch {
-            return RegisterResponse(error)
-        }
+        } catch { return RegisterResponse(error) }
     }
 }
 
@@ -327,10 +313,6 @@ public enum UnifiedPushError: Error, Sendable, Equatable {
     case vapidKey
     /// There is no session bus here, or it does not answer.
     case noBus
-    /// The distributor does not run and cannot be started, or does not answer.
-    case distributor
-    /// The client's state cannot be used.
-    case client(ClientError)
 }
 
 /// The state of a connector.

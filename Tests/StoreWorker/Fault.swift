@@ -8,22 +8,22 @@ import WakeSystem
 ///
 /// Numbers: kind of call, which one, errno, whether all later ones fail too, whether to rotate
 /// meanwhile. Lines as of `Rotate`, with `no TOKEN ANSWER` for what was not acknowledged, `left
-/// TOKEN` when a delete was acknowledged and something of its row is still in a file, and `end`
-/// when the store could be closed.
+/// TOKEN` when a delete was acknowledged and something of its row is still in a file, and `calls
+/// COUNT` of that kind and `end` when the store could be closed.
 enum Fault {
     private static let tokens = 12
     private static let rounds = 6
 
     static func run(_ before: StoreConfiguration, _ numbers: [Int]) async {
         // Whatever fails, it must not hang: then it ends by SIGALRM.
-        alarm(5)
+        alarm(60)
         var configuration = before
         configuration.reserveBytes = 1 << 20
         let store = Main.open(configuration)
         Line.write("open")
-        wake_fail(
-            wake_call(rawValue: UInt32(numbers[0])), numbers[1], Int32(numbers[2]),
-            Int32(numbers[3]))
+        let call = wake_call(rawValue: UInt32(numbers[0]))
+        let first = wake_count(call)
+        wake_fail(call, numbers[1], Int32(numbers[2]), Int32(numbers[3]))
         let rotates = numbers.count > 4 && numbers[4] == 1
         for round in 1...rounds {
             await withTaskGroup(of: Void.self) { group in
@@ -37,6 +37,7 @@ enum Fault {
             }
         }
         await store.close()
+        Line.write("calls \(wake_count(call) - first)")
         Line.write("end")
     }
 

@@ -4,8 +4,10 @@ private import Glibc
 package final class StorePlace: Sendable {
     package let path: String
 
-    package init(in parent: String = "/tmp") {
-        var template = Array("\(parent)/store-XXXXXX".utf8CString)
+    /// - Parameter parent: nil for memory, where there is enough of it: most of what a test of a
+    ///   store waits for is the disk, and what survives a process does not depend on it.
+    package init(in parent: String? = nil) {
+        var template = Array("\(parent ?? Self.usual)/store-XXXXXX".utf8CString)
         path = unsafe template.withUnsafeMutableBufferPointer { buffer in
             guard let start = buffer.baseAddress, let made = unsafe mkdtemp(start) else {
                 preconditionFailure("no temporary directory")
@@ -13,6 +15,14 @@ package final class StorePlace: Sendable {
             return unsafe String(cString: made)
         }
     }
+
+    private static let usual: String = {
+        var status = statvfs()
+        guard unsafe statvfs("/dev/shm", &status) == 0,
+            UInt64(status.f_bavail) * UInt64(status.f_frsize) > 1 << 30
+        else { return "/tmp" }
+        return "/dev/shm"
+    }()
 
     package var data: String { path + "/data" }
     package var keys: String { path + "/keys/master" }

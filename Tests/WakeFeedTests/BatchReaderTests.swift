@@ -2,8 +2,8 @@ import TestSupport
 import Testing
 import WakeModel
 import WakeSodium
-
 import WakeSystem
+
 @testable import WakeFeed
 
 @Suite("Batch reader")

@@ -70,10 +70,11 @@ struct CursorTests {
     func fingerprint() throws {
         let feed = try TemporaryFeed()
         #expect(FeedFingerprint(FeedCursor(key: feed.publicKey)) == nil)
-        let empty = try FeedDirectory(feed.directory).fingerprint([feed.publicKey])
+        let empty = FeedFingerprint(try FeedDirectory(feed.directory).head([feed.publicKey]))
         #expect(empty.text == "0 " + Array(repeating: "babab", count: 8).joined(separator: "-"))
         _ = try feed.publisher().publish(try Sample.input([1]), now: TemporaryFeed.now)
-        let published = try FeedDirectory(feed.directory).fingerprint([feed.publicKey])
+        let published = FeedFingerprint(
+            try FeedDirectory(feed.directory).head([feed.publicKey]))
         #expect(published.sequence == 1 && Set(published.words).count > 4)
         #expect(FeedFingerprint(try feed.verify().cursor) == published)
         #expect(published.words.allSatisfy { $0.count == 5 })

@@ -39,49 +39,104 @@ struct FeedDocumentTests {
         }
     }
 
-    private func expect(_ fields: [Field], fill size: Int) {
+    /// Expects the fields to fill the record, each with its contents.
+    private func expect(_ fields: [Field], in record: [UInt8], contents: [String: [UInt8]]) {
         var end = 0
         for field in fields {
             #expect(field.offset == end, "\(field.name)")
             end = field.offset + field.bytes
+            guard end <= record.count else { break }
+            #expect(Array(record[field.offset..<end]) == contents[field.name], "\(field.name)")
         }
-        #expect(end == size)
+        #expect(end == record.count)
+        #expect(fields.count == contents.count)
     }
 
-    @Test("the document's tables are the code's constants")
-    func layouts() throws {
-        typealias Head = FeedHead.Offset
-        let head = try Self.fields(below: "Head")
-        expect(head, fill: FeedLimits.headBytes)
-        let settings = [
-            "pollSeconds", "spreadSeconds", "flags", "pauseSeconds", "minimumClientVersion",
-            "cacheSeconds",
-        ]
-        var offsets = [
-            "magic": 0, "feedID": Head.feedID, "sequence": Head.sequence,
-            "firstSequence": Head.firstSequence, "issued": Head.issued, "expires": Head.expires,
-            "headerHash": Head.headerHash, "retainedBytes": Head.retainedBytes,
-            "nextKey": Head.nextKey.lowerBound, "reserved": Head.reserved.lowerBound,
-            "suffixes": Head.suffixes, "reservedTail": Head.reservedTail.lowerBound,
-            "keyID": Head.keyID, "signature": Head.signature,
-        ]
-        for (index, name) in settings.enumerated() {
-            offsets[name] = Head.settings.lowerBound + 4 * index
-        }
-        #expect(Dictionary(uniqueKeysWithValues: head.map { ($0.name, $0.offset) }) == offsets)
+    private static func little(_ value: some FixedWidthInteger & UnsignedInteger) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(littleEndian: value)
+        return bytes
+    }
 
-        typealias Batch = BatchHeader.Offset
-        let batch = try Self.fields(below: "Batch")
-        expect(batch, fill: FeedLimits.headerBytes)
-        #expect(
-            Dictionary(uniqueKeysWithValues: batch.map { ($0.name, $0.offset) }) == [
-                "magic": 0, "feedID": Batch.feedID, "sequence": Batch.sequence,
-                "issued": Batch.issued, "count": Batch.count, "width": Batch.width,
-                "kind": Batch.kind, "noteBytes": Batch.noteBytes, "salt": Batch.salt,
-                "previous": Batch.previous, "payloadHash": Batch.payloadHash,
-                "payloadBytes": Batch.payloadBytes, "reserved": Batch.reserved.lowerBound,
-                "keyID": Batch.keyID, "signature": Batch.signature,
+    private static func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
+
+    private static func hash(_ seed: UInt8) -> HeaderHash {
+        let bytes = [UInt8](repeating: seed, count: 32)
+        return HeaderHash(bytes.span)
+    }
+
+    private static func signature(
+        _ record: [UInt8], _ domain: StaticString, _ key: SigningKey
+    ) -> [UInt8] {
+        let message = domain.bytes + record.dropLast(64)
+        return key.sign(message.span)
+    }
+
+    @Test("a head is laid out as in the document")
+    func headLayout() throws {
+        let seed = Self.hash(1).bytes
+        let key = SigningKey(seed: seed.span)
+        let feedKey = FeedKey(key.verifyingKey)
+        let nextSeed = Self.hash(2).bytes
+        let nextKey = FeedKey(SigningKey(seed: nextSeed.span).verifyingKey)
+        let suffixes =
+            (1..<448).map { number in
+                let bytes = Self.little(UInt64(number) << 32 | 7)
+                return BatchSuffix(bytes.span)
+            } + [Self.hash(3).suffix]
+        let head = FeedHead(
+            feedID: feedKey.feedID, sequence: 460, firstSequence: 13, issued: 1_800_000_060,
+            expires: 1_800_604_860, headerHash: Self.hash(3), retainedBytes: 1 << 40 | 5,
+            settings: FeedSettings(
+                pollSeconds: 11, spreadSeconds: 12, flags: .retired, pauseSeconds: 13,
+                minimumClientVersion: 14, cacheSeconds: 15),
+            nextKey: nextKey, suffixes: suffixes)
+        let record = head.encoded(signedWith: key)
+        #expect(record.count == FeedLimits.headBytes)
+        expect(
+            try Self.fields(below: "Head"), in: record,
+            contents: [
+                "magic": Array("WAKEHD01".utf8), "feedID": feedKey.feedID.bytes,
+                "sequence": Self.little(UInt64(460)), "firstSequence": Self.little(UInt64(13)),
+                "issued": Self.little(UInt64(1_800_000_060)),
+                "expires": Self.little(UInt64(1_800_604_860)),
+                "headerHash": Self.hash(3).bytes, "retainedBytes": Self.little(UInt64(1 << 40 | 5)),
+                "pollSeconds": Self.little(UInt32(11)), "spreadSeconds": Self.little(UInt32(12)),
+                "flags": Self.little(UInt32(2)), "pauseSeconds": Self.little(UInt32(13)),
+                "minimumClientVersion": Self.little(UInt32(14)),
+                "cacheSeconds": Self.little(UInt32(15)), "nextKey": nextKey.bytes,
+                "reserved": Self.zeros(104), "suffixes": suffixes.flatMap(\.bytes),
+                "reservedTail": Self.zeros(184), "keyID": Self.little(feedKey.keyID),
+                "signature": Self.signature(record, "wake-feed/head/1\n", key),
             ])
+        #expect(try FeedHead(signed: record.span) == head)
+    }
+
+    @Test("a batch's header is laid out as in the document")
+    func headerLayout() throws {
+        let seed = Self.hash(1).bytes
+        let key = SigningKey(seed: seed.span)
+        let feedKey = FeedKey(key.verifyingKey)
+        let salt = try #require(BatchSalt([UInt8](1...16)))
+        let header = BatchHeader(
+            feedID: feedKey.feedID, sequence: 460, issued: 1_800_000_060, count: 65_536,
+            width: .short, kind: .notes, noteBytes: 300, salt: salt, previous: Self.hash(4),
+            payloadHash: Self.hash(5).bytes, payloadBytes: 0x0102_0304)
+        let record = header.encoded(signedWith: key)
+        #expect(record.count == FeedLimits.headerBytes)
+        expect(
+            try Self.fields(below: "Batch"), in: record,
+            contents: [
+                "magic": Array("WAKEBT01".utf8), "feedID": feedKey.feedID.bytes,
+                "sequence": Self.little(UInt64(460)), "issued": Self.little(UInt64(1_800_000_060)),
+                "count": Self.little(UInt32(65_536)), "width": [8], "kind": [1],
+                "noteBytes": Self.little(UInt16(300)), "salt": salt.bytes,
+                "previous": Self.hash(4).bytes, "payloadHash": Self.hash(5).bytes,
+                "payloadBytes": Self.little(UInt64(0x0102_0304)), "reserved": Self.zeros(48),
+                "keyID": Self.little(feedKey.keyID),
+                "signature": Self.signature(record, "wake-feed/batch/1\n", key),
+            ])
+        #expect(try BatchHeader(signed: record.span) == header)
     }
 
     @Test("the settings stand in the order of the document")

@@ -1,7 +1,7 @@
 import WakeModel
 import WakeSodium
-
 import WakeSystem
+
 @testable import WakeFeed
 
 /// Signs again what a test changed, as a faulty or hostile holder of the key could.
@@ -11,7 +11,7 @@ enum Forge {
     ) -> [UInt8] {
         var bytes = bytes
         change(&bytes)
-        SignedLayout(domain: "wake-feed/head/1\n", keyID: 4024, signature: 4032)
+        SignedLayout(magic: "WAKEHD01", domain: "wake-feed/head/1\n", count: 4096)
             .sign(&bytes, with: key)
         return bytes
     }
@@ -22,7 +22,7 @@ enum Forge {
     ) -> [UInt8] {
         var header = Array(bytes[..<256])
         change(&header)
-        SignedLayout(domain: "wake-feed/batch/1\n", keyID: 184, signature: 192)
+        SignedLayout(magic: "WAKEBT01", domain: "wake-feed/batch/1\n", count: 256)
             .sign(&header, with: key)
         return header + bytes[256...]
     }

@@ -161,9 +161,8 @@ struct MatchingPropertyTests {
     ) -> Digest {
         let rest = (0..<3).map { _ in UInt64.random(in: 0..<4, using: &generator) }
         return Digest(
-            Digest.InlineWords(
-                first: first, second: width == .short ? 0 : rest[0],
-                third: width == .long ? rest[1] : 0, fourth: width == .long ? rest[2] : 0))
+            prefix: first, second: width == .short ? 0 : rest[0],
+            third: width == .long ? rest[1] : 0, fourth: width == .long ? rest[2] : 0)
     }
 
     private static func scan(

@@ -1,8 +1,8 @@
 import Testing
 import WakeModel
 import WakeSodium
-
 import WakeSystem
+
 @testable import WakeFeed
 
 /// A note is what a match says; that there is a match never hangs on it.

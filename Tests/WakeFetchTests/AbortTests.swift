@@ -1,11 +1,11 @@
 import Testing
-
 import WakeSystem
+
 @testable import WakeFetch
 
 @Suite("Fetches end when they should", .timeLimit(.minutes(1)))
 struct AbortTests {
-    /// Sends a head, then a byte every `milliseconds` until the client goes; tells of that.
+    /// Sends a head, then a byte every `milliseconds` until the client closes, which it reports.
     private static func trickle(
         every milliseconds: Int32, head: String = "HTTP/1.1 200 OK\r\n\r\n",
         closed: AsyncStream<Void>.Continuation
@@ -19,30 +19,29 @@ struct AbortTests {
     }
 
     private func timeout(
-        total: Duration? = nil, pace: FetchTimeout.Pace = .idle(.seconds(30))
+        total: Duration? = nil, throughput: FetchTimeout.Throughput = .idle(.seconds(30))
     ) -> FetchTimeout {
-        FetchTimeout(connect: .seconds(5), total: total, pace: pace)
+        FetchTimeout(connect: .seconds(5), total: total, throughput: throughput)
     }
 
     @Test(
         "a stalled or trickling sender times out, and the connection is closed",
         arguments: [
-            (FetchTimeout.Pace.idle(.milliseconds(300)), Int32(60_000)),
-            (.atLeast(bytesPerSecond: 1000, over: .milliseconds(400)), 60_000),
+            // An hour: only the limit can end the fetch within the suite's time.
+            (FetchTimeout.Throughput.idle(.milliseconds(300)), Int32(3_600_000)),
+            (.atLeast(bytesPerSecond: 1000, over: .milliseconds(400)), 3_600_000),
             (.atLeast(bytesPerSecond: 1000, over: .milliseconds(400)), 20),
         ])
-    func slow(pace: FetchTimeout.Pace, every: Int32) async throws {
+    func slow(throughput: FetchTimeout.Throughput, every: Int32) async throws {
         let (closed, note) = AsyncStream.makeStream(of: Void.self)
         let server = Self.trickle(every: every, closed: note)
         defer { server.stop() }
         let fetcher = try Fetcher.plain()
         let clock = ContinuousClock()
         let start = clock.now
-        let request = FetchRequest.get(try server.url(), timeout: timeout(pace: pace))
+        let request = FetchRequest.get(try server.url(), timeout: timeout(throughput: throughput))
         #expect(await failure(fetcher, request) == .timeout)
-        let taken = start.duration(to: clock.now)
-        #expect(taken >= .milliseconds(250))
-        #expect(taken < .seconds(5))
+        #expect(start.duration(to: clock.now) >= .milliseconds(250))
         _ = await closed.first { _ in true }
         await fetcher.close()
     }
@@ -57,15 +56,15 @@ struct AbortTests {
         let error = await failure { () async throws(FetchError) in
             let request = FetchRequest(
                 try FetchURL("\(server.base)/"), limit: .max,
-                timeout: self.timeout(pace: .idle(.milliseconds(400))), purpose: .stream)
+                timeout: self.timeout(throughput: .idle(.seconds(2))), purpose: .stream)
             _ = try await fetcher.fetch(request) { chunk in
                 gathered.append(chunk)
-                return gathered.bytes.count < 15 ? .proceed : .stop
+                return gathered.bytes.count < 25 ? .proceed : .stop
             }
         }
-        // 15 bytes at 10 a second: more than three times the idle time.
+        // 25 bytes at 10 a second take longer than the idle time.
         #expect(error == .stopped)
-        #expect(gathered.bytes.count == 15)
+        #expect(gathered.bytes.count == 25)
         _ = await closed.first { _ in true }
         await fetcher.close()
     }
@@ -75,15 +74,15 @@ struct AbortTests {
         arguments: ["", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 100 Continue\r\n\r\n"])
     func silent(head: String) async throws {
         let (closed, note) = AsyncStream.makeStream(of: Void.self)
-        let server = Self.trickle(every: 60_000, head: head, closed: note)
+        let server = Self.trickle(every: 3_600_000, head: head, closed: note)
         defer { server.stop() }
         let fetcher = try Fetcher.plain()
-        #expect(await failure(fetcher, .get(try server.url(), timeout: .impatient)) == .timeout)
+        #expect(await failure(fetcher, .get(try server.url(), timeout: .short)) == .timeout)
         _ = await closed.first { _ in true }
         await fetcher.close()
     }
 
-    @Test("the total time ends a fetch whatever its pace")
+    @Test("the total time ends a fetch whatever its throughput")
     func total() async throws {
         let (closed, note) = AsyncStream.makeStream(of: Void.self)
         let server = Self.trickle(every: 20, closed: note)
@@ -96,14 +95,14 @@ struct AbortTests {
         await fetcher.close()
     }
 
-    @Test("the time a sink takes is not held against the server")
-    func patience() async throws {
+    @Test("the time a sink takes does not count as the server's")
+    func slowSink() async throws {
         let gate = Gate()
         let server = LoopbackServer { peer in
             _ = peer.readHead()
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
             // Longer than the idle time, while the sink holds the first byte.
-            guard !peer.isClosed(within: 600) else { return }
+            guard !peer.isClosed(within: 2500) else { return }
             gate.open()
             guard !peer.isClosed(within: 100) else { return }
             peer.send("b")
@@ -112,7 +111,8 @@ struct AbortTests {
         defer { server.stop() }
         let fetcher = try Fetcher.plain()
         let gathered = Gathered()
-        _ = try await fetcher.fetch(.get(server.url(), timeout: .impatient)) { chunk in
+        let patient = timeout(throughput: .idle(.seconds(2)))
+        _ = try await fetcher.fetch(.get(server.url(), timeout: patient)) { chunk in
             if gathered.chunks == 0 { gate.pass() }
             gathered.append(chunk)
             return .proceed
@@ -121,8 +121,9 @@ struct AbortTests {
         await fetcher.close()
     }
 
-    @Test("cancelling aborts within milliseconds, whether before, in or between the bytes")
+    @Test("cancelling ends a fetch that may last for an hour, before, in or between the bytes")
     func cancelling() async throws {
+        let hour = timeout(throughput: .idle(.seconds(3600)))
         for head in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
             let (events, note) = AsyncStream.makeStream(of: Bool.self)
             let server = LoopbackServer { peer in
@@ -133,15 +134,12 @@ struct AbortTests {
             }
             let fetcher = try Fetcher.plain()
             let url = try server.url()
-            let running = Task { await failure(fetcher, .get(url)) }
+            let running = Task { await failure(fetcher, .get(url, timeout: hour)) }
             var received = events.makeAsyncIterator()
             #expect(await received.next() == false)
-            let clock = ContinuousClock()
-            let start = clock.now
             running.cancel()
             #expect(await running.value == .cancelled)
             #expect(await received.next() == true)
-            #expect(start.duration(to: clock.now) < .seconds(5))
             await fetcher.close()
             server.stop()
         }
@@ -165,7 +163,7 @@ struct AbortTests {
         #expect(server.connections == 0)
     }
 
-    @Test("stop in the head or in the body ends the fetch before the next piece")
+    @Test("stop in the head or in the body ends the fetch before the next chunk")
     func stopping() async throws {
         let (closed, note) = AsyncStream.makeStream(of: Void.self)
         let server = LoopbackServer { peer in

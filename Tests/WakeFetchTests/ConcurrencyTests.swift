@@ -93,14 +93,14 @@ struct ConcurrencyTests {
     }
 
     @Test("idle connections are closed after a while, and the next fetch opens one")
-    func lingering() async throws {
+    func idleConnections() async throws {
         let (closed, note) = AsyncStream.makeStream(of: Void.self)
         let server = LoopbackServer { peer in
             while peer.readHead() != nil { peer.send(answer("200 OK", "x")) }
             note.yield()
         }
         defer { server.stop() }
-        let fetcher = try Fetcher(FetchConfiguration(linger: .milliseconds(50)))
+        let fetcher = try Fetcher(FetchConfiguration(idleTime: .milliseconds(50)))
         for number in 1...3 {
             #expect(try await fetcher.collect(.get(server.url())).0.status == 200)
             _ = await closed.first { _ in true }

@@ -1,7 +1,7 @@
 import Testing
 import WakeModel
-
 import WakeSystem
+
 @testable import WakeFetch
 
 @Suite("Endpoints and addresses that may be fetched")
@@ -33,7 +33,7 @@ struct EndpointURLTests {
             #expect(url.reach == .network)
             let host = text[endpoint.host].map { (65...90).contains($0) ? $0 | 0x20 : $0 }
             #expect(url.bytes.dropFirst(8).starts(with: host + [UInt8(ascii: "/")]))
-            #expect(FetchURLParts.isName(host[...]))
+            #expect(FetchURL.isName(host[...]))
         }
         #expect(taken > 20_000)
     }

@@ -6,7 +6,7 @@ import Testing
 struct FetchAttemptTests {
     private let addresses = (1...3).map { IPAddress(.v4, UInt128($0)) }
     private let timeout = FetchTimeout(
-        connect: .seconds(9), total: .seconds(12), pace: .idle(.seconds(1)))
+        connect: .seconds(9), total: .seconds(12), throughput: .idle(.seconds(1)))
 
     @Test("each gets its share of the connect time that is left")
     func shares() throws {
@@ -31,7 +31,7 @@ struct FetchAttemptTests {
         let first = FetchAttempt(timeout, addresses: addresses, at: .zero)
         #expect(first.next(at: .seconds(9)) == nil)
         let short = FetchTimeout(
-            connect: .seconds(9), total: .seconds(2), pace: .idle(.seconds(1)))
+            connect: .seconds(9), total: .seconds(2), throughput: .idle(.seconds(1)))
         #expect(FetchAttempt(short, addresses: addresses, at: .zero).next(at: .seconds(2)) == nil)
     }
 

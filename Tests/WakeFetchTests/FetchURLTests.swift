@@ -1,6 +1,6 @@
 import Testing
-
 import WakeSystem
+
 @testable import WakeFetch
 
 @Suite("Addresses")

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 import Testing
-
 import WakeSystem
+
 @testable import WakeFetch
 
 /// Bytes a sink was given, with what was seen on the way.
@@ -36,7 +36,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) {
     precondition((try? SystemThread.start(body)) != nil, "no thread left")
 }
 
-/// Holds a thread until opened. A pipe: what blocks is a real read.
+/// Blocks a thread in a read (of a pipe) until opened.
 final class Gate: Sendable {
     private let ends: (read: Int32, write: Int32)
 
@@ -84,8 +84,8 @@ extension FetchRequest {
 
 extension FetchTimeout {
     /// Ends a stall after 300 ms.
-    static let impatient = FetchTimeout(
-        connect: .seconds(5), total: nil, pace: .idle(.milliseconds(300)))
+    static let short = FetchTimeout(
+        connect: .seconds(5), total: nil, throughput: .idle(.milliseconds(300)))
 }
 
 /// A well-formed answer with a length.

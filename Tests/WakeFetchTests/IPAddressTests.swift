@@ -1,7 +1,7 @@
 import Glibc
 import Testing
-
 import WakeSystem
+
 @testable import WakeFetch
 
 @Suite("Addresses are read in one way")

@@ -1,6 +1,6 @@
 import Glibc
-
 import WakeSystem
+
 @testable import WakeFetch
 
 /// The system calls of the test servers.

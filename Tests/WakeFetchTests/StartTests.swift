@@ -45,7 +45,7 @@ struct StartTests {
         return FetchRequest(
             url, method: .post, fields: [FetchField("TTL", "60")], body: [], limit: 4096,
             timeout: FetchTimeout(
-                connect: connect, total: .seconds(60), pace: .idle(.seconds(60))),
+                connect: connect, total: .seconds(60), throughput: .idle(.seconds(60))),
             purpose: .gateway, pin: PinnedAddresses(addresses: [Sockets.loopback], port: port))
     }
 
@@ -107,7 +107,7 @@ struct StartTests {
         await fetcher.close()
     }
 
-    @Test("ten thousand are cancelled within a second, running or waiting")
+    @Test("ten thousand are cancelled, running or waiting")
     func cancelled() async throws {
         let count = 10_000
         let server = LoopbackServer { peer in
@@ -122,10 +122,9 @@ struct StartTests {
         for number in 0..<count {
             handles.append(fetcher.start(try request(number % 100, server.port)) { ends.end($0) })
         }
-        let start = ContinuousClock.now
+        // Their timeouts, one after the other, would exceed the suite's time.
         for handle in handles { handle.cancel() }
         await ends.wait(for: count)
-        #expect(start.duration(to: .now) < .seconds(5))
         #expect(ends.errors == [.cancelled: count])
         // Nothing is left behind: the next runs at once.
         for handle in handles.prefix(10) { handle.cancel() }
@@ -207,13 +206,12 @@ struct StartTests {
             let request = try request(number % 10, hung.port)
             handles.append(fetcher.start(request) { bad.end($0) })
         }
-        let start = ContinuousClock.now
         for number in 0..<2000 {
             fetcher.start(try request(10 + number % 90, server.port)) { good.end($0) }
         }
         await good.wait(for: 2000)
         #expect(good.ok == 2000)
-        #expect(start.duration(to: .now) < .seconds(30))
+        // Not one of the others has ended, not even by its timeout.
         #expect(bad.errors == [:])
         for handle in handles { handle.cancel() }
         await bad.wait(for: 1000)
@@ -221,11 +219,11 @@ struct StartTests {
         await fetcher.close()
     }
 
-    @Test("the time of a request begins with its turn")
-    func turns() async throws {
+    @Test("the timeout of a request begins when it is started")
+    func waiting() async throws {
         let server = LoopbackServer { peer in
             while peer.readHead() != nil {
-                guard !peer.isClosed(within: 100) else { return }
+                guard !peer.isClosed(within: 250) else { return }
                 peer.send(answer("201 Created"))
             }
         }
@@ -234,7 +232,7 @@ struct StartTests {
         let ends = Ends()
         for _ in 0..<12 {
             var request = try request(0, server.port)
-            request.timeout.total = .milliseconds(600)
+            request.timeout.total = .milliseconds(2500)
             fetcher.start(request) { ends.end($0) }
         }
         await ends.wait(for: 12)

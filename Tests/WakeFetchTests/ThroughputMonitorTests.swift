@@ -35,8 +35,8 @@ struct ThroughputMonitorTests {
 
     @Test("no rate and no window can overflow")
     func extremes() {
-        let pace = FetchTimeout.Pace.atLeast(bytesPerSecond: .max, over: .seconds(3600))
-        var monitor = ThroughputMonitor(pace, from: .zero)
+        let minimum = FetchTimeout.Throughput.atLeast(bytesPerSecond: .max, over: .seconds(3600))
+        var monitor = ThroughputMonitor(minimum, from: .zero)
         monitor.count(.max, at: .zero)
         #expect(monitor.check(at: .seconds(3600)) == .tooSlow)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import WakeModel
 import WakeSodium
 import WakeSystem
 
@@ -21,7 +22,7 @@ struct InstallationFileTests {
 
     private func change(
         _ body: (inout InstallationList) throws(InstallationChangeError) -> Void
-    ) throws { try InstallationList.change(path: path, body) }
+    ) throws { try StateFile.installations(path).change(body) }
 
     private func allow(_ name: String, _ key: VerifyingKey) throws {
         let name = try #require(InstallationName(name))
@@ -88,10 +89,8 @@ struct InstallationFileTests {
         var other: InstallationFileError?
         try change { list throws(InstallationChangeError) in
             do throws(InstallationFileError) {
-                try InstallationList.change(path: path) { _ in }
-            } catch {
-                other = error
-            }
+                try StateFile.installations(path).change { _ in }
+            } catch { other = error }
         }
         #expect(other == .busy)
     }
@@ -99,8 +98,8 @@ struct InstallationFileTests {
     @Test("names a point that is no key: its bearer is unknown")
     func noPoint() throws {
         let zero = [UInt8](repeating: 0, count: 32)
-        try Data("one \(String(repeating: "A", count: 43))\n".utf8)
-            .write(to: URL(filePath: path))
+        let list = try InstallationList(("one", zero))
+        try StateFile.installations(path).write(list)
         let file = InstallationFile(path: path)
         #expect(file.status(of: zero) == .unknown)
     }

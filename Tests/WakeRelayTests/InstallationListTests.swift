@@ -5,75 +5,102 @@ import WakeSystem
 
 @testable import WakeRelay
 
+extension InstallationList {
+    /// A list as a file holds it, with whatever names and keys.
+    init(_ entries: (String, [UInt8])...) throws { try self.init(entries) }
+
+    init(_ entries: [(String, [UInt8])]) throws {
+        struct Entries: StateRecord {
+            static let format = InstallationList.format
+            static let version = InstallationList.version
+            static let byteLimit = Int.max
+            var entries: [(String, [UInt8])] = []
+
+            func encode(to state: inout JSONText) {
+                state.beginArray("installations")
+                for (name, key) in entries {
+                    state.beginObject()
+                    state.member("name", string: name)
+                    state.member("key", string: Base64URL.encode(key.span).span)
+                    state.endObject()
+                }
+                state.endArray()
+            }
+
+            init(_ entries: [(String, [UInt8])]) { self.entries = entries }
+
+            init(decoding state: inout StateObject) throws(StateDamage) { throw StateDamage() }
+        }
+        try self.init(stateFile: Entries(entries).stateFile())
+    }
+}
+
 @Suite("The list of installations")
 struct InstallationListTests {
     private static let keys = (UInt8(0)..<4).map { seed in
         SigningKey(seed: [UInt8](repeating: seed, count: 32).span).verifyingKey
     }
-    private static let file = Array(
-        "village \(keys[0].text)\ntown-2 \(keys[1].text)\n0 \(keys[2].text)\n".utf8)
+    private static let three = [
+        ("village", keys[0].bytes), ("town-2", keys[1].bytes), ("0", keys[2].bytes),
+    ]
 
-    @Test("is a name and a key a line, and writes what it read")
+    @Test("is names and keys in order, and written as it was read")
     func vector() throws {
-        let list = try InstallationList(parsing: Self.file)
+        let list = try InstallationList(Self.three)
         #expect(list.entries.map(\.name.description) == ["village", "town-2", "0"])
         #expect(list.entries.map(\.key) == Self.keys.prefix(3).map(\.bytes))
-        #expect(list.text == Self.file)
+        #expect(try InstallationList(stateFile: list.stateFile()) == list)
         #expect(list.contains(Self.keys[1].bytes))
         #expect(!list.contains(Self.keys[3].bytes))
-        #expect(try InstallationList(parsing: []) == InstallationList())
+        #expect(try InstallationList(stateFile: InstallationList().stateFile()).entries.isEmpty)
     }
 
-    @Test("is refused as a whole for one line that is not right, by its number")
+    @Test("is refused as a whole for one entry that is not right")
     func mistakes() {
-        let key = Self.keys[3].text
-        let long = String(repeating: "a", count: 65)
-        let cases: [(String, InstallationListError.Reason)] = [
-            ("other\n", .noKey), ("\n", .noKey), ("# \(key)\n", .name), (" \(key)\n", .name),
-            ("Other \(key)\n", .name), ("ot_her \(key)\n", .name), ("\(long) \(key)\n", .name),
-            ("ö \(key)\n", .name), ("other \(key.dropLast())\n", .key), ("other \(key)A\n", .key),
-            ("other  \(key)\n", .key), ("other \(key) \n", .key), ("other \(key)\r\n", .key),
-            ("other \(key)=\n", .key), ("other \(key)", .notEnded), ("other", .notEnded),
-            ("town-2 \(key)\n", .nameTwice), ("other \(Self.keys[0].text)\n", .keyTwice),
+        let key = Self.keys[3].bytes
+        let cases: [(String, [UInt8])] = [
+            ("", key), ("Other", key), ("ot_her", key), ("other ", key), ("ö", key),
+            (String(repeating: "a", count: 65), key), ("other", key.dropLast()),
+            ("other", key + [0]), ("other", []), ("town-2", key), ("other", Self.keys[0].bytes),
         ]
-        for (line, reason) in cases {
-            #expect(throws: InstallationListError.line(4, reason), "\(line)") {
-                try InstallationList(parsing: Self.file + Array(line.utf8))
+        for entry in cases {
+            #expect(throws: StateFileFault.damaged, "\(entry)") {
+                try InstallationList(Self.three + [entry])
+            }
+        }
+        #expect(throws: Never.self) { try InstallationList(Self.three + [("other", key)]) }
+    }
+
+    @Test("cut anywhere is no list")
+    func cuts() throws {
+        let file = try InstallationList(Self.three).stateFile()
+        for count in file.indices {
+            #expect(throws: StateFileFault.damaged) {
+                try InstallationList(stateFile: Array(file.prefix(count)))
             }
         }
     }
 
-    @Test("cut anywhere is a list of whole lines, or none at all")
-    func cuts() {
-        for count in 0...Self.file.count {
-            let list = try? InstallationList(parsing: Array(Self.file.prefix(count)))
-            let isWhole = count == 0 || Self.file[count - 1] == 0x0A
-            #expect((list != nil) == isWhole)
-        }
-    }
-
-    @Test("holds ten thousand and not one more")
+    @Test("holds ten thousand of the longest names and not one more")
     func full() throws {
-        var text: [UInt8] = []
-        for index in 0..<Limits.installations {
+        var entries = (0..<Limits.installations).map { index in
             var key = [UInt8](repeating: 7, count: 32)
             (key[0], key[1]) = (UInt8(index & 255), UInt8(index >> 8))
-            text += Array("n\(index) ".utf8) + Base64URL.encode(key.span) + [0x0A]
+            return (String(repeating: "n", count: 64 - "\(index)".count) + "\(index)", key)
         }
-        #expect(text.count <= InstallationList.maximumBytes)
-        var list = try InstallationList(parsing: text)
+        var list = try InstallationList(entries)
         #expect(list.entries.count == Limits.installations)
+        #expect(list.stateFile().count <= InstallationList.byteLimit)
         let name = try #require(InstallationName("one-more"))
         #expect(throws: InstallationChangeError.tooMany) { try list.allow(name, Self.keys[0]) }
-        text += Array("one-more \(Self.keys[0].text)\n".utf8)
-        #expect(throws: InstallationListError.line(Limits.installations + 1, .tooMany)) {
-            try InstallationList(parsing: text)
-        }
+        entries[0].0 = "0"
+        entries.append(("1", Self.keys[0].bytes))
+        #expect(throws: StateFileFault.damaged) { try InstallationList(entries) }
     }
 
     @Test("takes each name and each key once, and forgets both when one is revoked")
     func changes() throws {
-        var list = try InstallationList(parsing: Self.file)
+        var list = try InstallationList(Self.three)
         let village = try #require(InstallationName("village"))
         let other = try #require(InstallationName("other"))
         #expect(throws: InstallationChangeError.nameTaken) {
@@ -87,7 +114,7 @@ struct InstallationListTests {
         #expect(!list.contains(Self.keys[0].bytes))
         try list.allow(other, Self.keys[0])
         try list.allow(village, Self.keys[3])
-        #expect(try InstallationList(parsing: list.text) == list)
+        #expect(try InstallationList(stateFile: list.stateFile()) == list)
         #expect(list.entries.map(\.name.description) == ["town-2", "0", "other", "village"])
     }
 }

@@ -48,7 +48,7 @@ final class RelayUnderTest {
     }
 
     func allow(_ name: String, _ key: SigningKey) throws {
-        try InstallationList.change(path: installations) {
+        try StateFile.installations(installations).change {
             list throws(InstallationChangeError) in
             guard let name = InstallationName(name) else { return }
             try list.allow(name, key.verifyingKey)
@@ -56,7 +56,7 @@ final class RelayUnderTest {
     }
 
     func revoke(_ name: String) throws {
-        try InstallationList.change(path: installations) {
+        try StateFile.installations(installations).change {
             list throws(InstallationChangeError) in
             guard let name = InstallationName(name) else { return }
             try list.revoke(name)

@@ -16,6 +16,8 @@ struct AcknowledgedModel {
     private(set) var refusals: [String: Int] = [:]
     /// Tokens whose delete was acknowledged with something of the row still in a file.
     private(set) var left: [Int] = []
+    /// Calls of the kind that was to fail; nil when the worker did not get to its end.
+    private(set) var calls: Int?
     /// Whether the worker could close its store.
     private(set) var hasEnded = false
 
@@ -33,6 +35,7 @@ struct AcknowledgedModel {
             open[number] = nil
         case "no": refusals[String(words[2]), default: 0] += 1
         case "left": left.append(number)
+        case "calls": calls = number
         case "end": hasEnded = true
         default: break
         }

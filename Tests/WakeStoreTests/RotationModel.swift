@@ -29,6 +29,8 @@ struct RotationModel {
     private(set) var acknowledged = 0
     private(set) var rotations = 0
     private(set) var steps: Int?
+    /// Calls of the kind that was to fail; nil when the worker did not get to its end.
+    private(set) var calls: Int?
     /// Answers that were no acknowledgement, by their word.
     private(set) var refusals: [String: Int] = [:]
     /// Whether the worker could close its store.
@@ -58,6 +60,7 @@ struct RotationModel {
             (isRotating, mayHaveErased) = (false, false)
             generation = UInt64(number)
         case "steps": steps = number
+        case "calls": calls = number
         case "end": hasEnded = true
         case "open": break
         default: others.append(line)

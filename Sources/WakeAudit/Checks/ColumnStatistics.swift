@@ -1,10 +1,8 @@
 private import Glibc
 
-/// How often each byte value occurs at each position of one column of one table, and what single
-/// values look like.
+/// Byte counts at each position of one column of one table, and the look of single values.
 struct ColumnStatistics {
     private let length: Int
-    /// 256 counts for each position.
     private var counts: [UInt32]
     private var rows = 0
     /// Counts of the value in hand.
@@ -48,7 +46,7 @@ struct ColumnStatistics {
 
     private var isUneven: Bool {
         if length >= ChiSquareBounds.chiSquareValueBytes {
-            return ChiSquareBounds.statistic(inValue, total: length)
+            return ChiSquareBounds.statistic(inValue, from: 0, total: length)
                 > ChiSquareBounds.chiSquareOfValue
         }
         return inValue.contains { $0 > UInt32(mostEqual) }
@@ -58,22 +56,35 @@ struct ColumnStatistics {
     func finish(_ findings: inout AuditFindings) {
         guard rows > 0 else { return }
         var whole = [UInt32](repeating: 0, count: 256)
-        for position in 0..<length {
-            let part = counts[position * 256..<(position + 1) * 256]
-            findings.note(.unevenPosition, if: Self.isUneven(part, total: rows))
-            for (index, count) in part.enumerated() { whole[index] &+= count }
+        let bound = Bound(total: rows)
+        for start in stride(from: 0, to: counts.count, by: 256) {
+            findings.note(.unevenPosition, if: bound.isExceeded(counts, from: start))
+            for value in 0..<256 { whole[value] &+= counts[start + value] }
         }
         // A single value was looked at as such; a position of it says nothing.
-        findings.note(.unevenColumn, if: Self.isUneven(whole[...], total: rows * length))
+        findings.note(.unevenColumn, if: Bound(total: rows * length).isExceeded(whole, from: 0))
     }
 
-    private static func isUneven(_ counts: ArraySlice<UInt32>, total: Int) -> Bool {
-        if total >= ChiSquareBounds.chiSquareCount {
-            return !ChiSquareBounds.chiSquare.contains(
-                ChiSquareBounds.statistic(counts, total: total))
+    /// The bound of the counts of 256 byte values.
+    private struct Bound {
+        let total: Int
+        /// Of one byte value; for few of them.
+        let most: UInt32
+
+        init(total: Int) {
+            self.total = total
+            let isFew = total < ChiSquareBounds.chiSquareCount
+            most = isFew ? UInt32(ChiSquareBounds.mostEqual(among: total)) : .max
         }
-        let most = ChiSquareBounds.mostEqual(among: total)
-        return counts.contains { $0 > UInt32(most) }
+
+        func isExceeded(_ counts: [UInt32], from start: Int) -> Bool {
+            if total >= ChiSquareBounds.chiSquareCount {
+                let statistic = ChiSquareBounds.statistic(counts, from: start, total: total)
+                return !ChiSquareBounds.chiSquare.contains(statistic)
+            }
+            for index in start..<start + 256 where counts[index] > most { return true }
+            return false
+        }
     }
 }
 
@@ -84,7 +95,6 @@ enum ChiSquareBounds {
     private static let perTest = 1e-10
     /// Of one test over one value; a store has up to some 10 million of them.
     private static let perValue = 1e-17
-
     /// From here on every byte value is expected five times or more.
     static let chiSquareCount = 5 * 256
 
@@ -99,21 +109,22 @@ enum ChiSquareBounds {
 
     /// The shortest value Pearson's statistic is asked about.
     static let chiSquareValueBytes = 256
-
-    /// So many equal bytes in a row are none by chance: 552 / 256^9.
+    /// Equal bytes in a row that chance does not give: 552 / 256^9.
     static let equalRun = 10
 
-    /// Pearson's statistic of counts that are expected to be even.
-    static func statistic(_ counts: some Sequence<UInt32>, total: Int) -> Double {
+    /// Pearson's statistic of 256 counts that are expected to be even.
+    static func statistic(_ counts: [UInt32], from start: Int, total: Int) -> Double {
         let expected = Double(total) / 256
         var sum = 0.0
-        for count in counts { sum += (Double(count) - expected) * (Double(count) - expected) }
+        for index in start..<start + 256 {
+            let difference = Double(counts[index]) - expected
+            sum += difference * difference
+        }
         return sum / expected
     }
 
     /// How often one byte value, whichever, may occur among `total` over a column or position.
     static func mostEqual(among total: Int) -> Int { mostEqual(among: total, perTest) }
-
     /// The same within one value.
     static func mostEqual(inValueOf total: Int) -> Int { mostEqual(among: total, perValue) }
 

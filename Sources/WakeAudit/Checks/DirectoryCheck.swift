@@ -26,7 +26,6 @@ struct DirectoryCheck {
 
     /// The write-ahead log: what is committed but not yet in the file.
     var log: String { file + "-wal" }
-
     var logSize: Int { (try? FileStatus(of: log))?.size ?? 0 }
 
     func run(_ findings: inout AuditFindings) throws(AuditFailure) {
@@ -51,17 +50,12 @@ struct DirectoryCheck {
         if sibling == name + "-journal" { return findings.note(.journal) }
         if sibling == name + "-wal" {
             findings.note(.logNotEmpty, if: status.size > 0)
-        } else if !isDeclared(sibling) {
+        } else if !policy.siblings.contains(where: { sibling == $0 || sibling == $0 + ".tmp" }) {
+            // Neither a file of the service's state nor one that awaits its rename.
             return findings.note(.strayFile)
         }
         guard status.isRegular else { return findings.note(.siblingKind) }
         findings.note(.siblingMode, if: status.mode != policy.fileMode)
         findings.note(.siblingOwner, if: status.owner != directory.owner)
-    }
-
-    /// A file of the service's state, or the next one of that name that a crash kept from taking
-    /// its place.
-    private func isDeclared(_ sibling: String) -> Bool {
-        policy.siblings.contains { sibling == $0 || sibling == $0 + ".tmp" }
     }
 }

@@ -19,8 +19,7 @@ struct FileHeader {
         freePages = Int(bytes.span.number32(at: 36))
     }
 
-    /// Everything in it is fixed, follows from the file, or is a count of SQLite's own.
-    /// - Parameter size: of the file, bytes.
+    /// Compares all fields: fixed, given by the file's size in bytes, or counts of SQLite's own.
     func check(_ policy: AuditPolicy, size: Int, _ findings: inout AuditFindings) {
         let span = bytes.span
         findings.note(.pageSize, if: pageSize != policy.pageSize)
@@ -47,8 +46,7 @@ struct FileHeader {
     }
 }
 
-/// SQLite's own opinion, asked for without locks, log or a file beside: `immutable=1` makes it read
-/// the very bytes that the other checks read, also beside a running service.
+/// SQLite's own check. `immutable=1`: no lock, no log, and the very bytes of the other checks.
 enum IntegrityCheck {
     static func run(_ path: String, _ findings: inout AuditFindings) {
         do throws(SQLiteError) {

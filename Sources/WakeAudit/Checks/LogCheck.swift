@@ -24,16 +24,14 @@ package struct LogCheck {
     private func check(_ line: ArraySlice<UInt8>) -> AuditFinding? {
         let words = String(decoding: line, as: UTF8.self)
             .split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count >= 3, words[0] == "reveille", levels.contains(String(words[1])) else {
-            return .foreignLine
-        }
+        guard words.count >= 3, words[0] == "reveille", levels.contains(String(words[1]))
+        else { return .foreignLine }
         guard let event = events[String(words[2])] else { return .unknownEvent }
         let given = words.dropFirst(3).map { word in
             word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         }
-        guard given.map({ $0.first.map(String.init) }) == event.fields.map(\.name) else {
-            return .unknownField
-        }
+        guard given.map({ $0.first.map(String.init) }) == event.fields.map(\.name)
+        else { return .unknownField }
         for (field, parts) in zip(event.fields, given) {
             guard parts.count == 2, isAllowed(parts[1], field.form) else { return .valueForm }
         }
@@ -57,16 +55,16 @@ enum LeakSearch {
     /// Dotted quads, colon-separated hexadecimal of IPv6 and of hardware, URLs, mail addresses.
     static func holdsAddress(_ line: ArraySlice<UInt8>) -> Bool {
         if line.contains(UInt8(ascii: "@")) || holds(line, "://") { return true }
-        return runs(line) { $0.isDigit || $0 == UInt8(ascii: ".") }.contains(where: isQuad)
-            || runs(line) { Hex.value($0) != nil || $0 == UInt8(ascii: ":") }
+        return line.split { !$0.isDigit && $0 != UInt8(ascii: ".") }.contains(where: isQuad)
+            || line.split { Hex.value($0) == nil && $0 != UInt8(ascii: ":") }
                 .contains(where: isColoned)
     }
 
     /// 32 and more hexadecimal digits, or 22 and more characters of base64 with capitals, small
     /// letters and digits among them: 16 bytes of a secret are not shorter.
     static func holdsToken(_ line: ArraySlice<UInt8>) -> Bool {
-        runs(line) { Hex.value($0) != nil }.contains { $0.count >= 32 }
-            || runs(line, isBase64).contains { run in
+        line.split { Hex.value($0) == nil }.contains { $0.count >= 32 }
+            || line.split { !isBase64($0) }.contains { run in
                 run.count >= 22 && run.contains { $0.isDigit }
                     && run.contains { $0.isCapital }
                     && run.contains { (0x61...0x7A).contains($0) }
@@ -87,12 +85,6 @@ enum LeakSearch {
     /// Of either alphabet (RFC 4648 §4, §5).
     private static func isBase64(_ byte: UInt8) -> Bool {
         byte.isAlphanumeric || [0x2B, 0x2D, 0x2F, 0x5F].contains(byte)
-    }
-
-    private static func runs(
-        _ line: ArraySlice<UInt8>, _ belongs: (UInt8) -> Bool
-    ) -> [ArraySlice<UInt8>] {
-        line.split { !belongs($0) }
     }
 
     private static func holds(_ line: ArraySlice<UInt8>, _ text: String) -> Bool {

@@ -2,11 +2,8 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The key file as the service writes it: 120 bytes, little-endian.
-///
-/// `RVLLKEYS`, version 1, the table of the current generation, six zeros, the generation's number
-/// (8), the master of the current generation (32), of the previous one (32), and BLAKE2b-256 of
-/// all that. Defined here a second time on purpose: an auditor does not trust the audited.
+/// The key file as the service writes it, 120 bytes (see `KeyFile`): defined a second time on
+/// purpose, because an auditor does not trust the audited.
 struct MasterKeys {
     /// Masters by place: that of the first table of the policy, and that of the second.
     let masters: [KeyMemory]
@@ -22,8 +19,7 @@ struct MasterKeys {
         masters = bytes[9] == 0 ? [current, previous] : [previous, current]
     }
 
-    /// Reads and checks the file.
-    /// - Parameter dataDirectory: a copy of it must not carry the keys along.
+    /// Reads and checks the file; a copy of `dataDirectory` must not carry the keys along.
     static func read(
         _ path: String, dataDirectory: String, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> MasterKeys? {
@@ -34,7 +30,7 @@ struct MasterKeys {
             let directory = Files.parent(of: path) ?? "."
             if !status.isLink {
                 findings.note(.keyFileMode, if: status.mode & 0o077 != 0)
-                let owner = try FileStatus(resolving: directory).owner
+                let owner = try FileStatus(of: Files.resolve(directory)).owner
                 findings.note(.keyFileOwner, if: status.owner != owner)
             }
             let data = try Files.resolve(dataDirectory)
@@ -49,14 +45,7 @@ struct MasterKeys {
     }
 }
 
-extension FileStatus {
-    /// The status of what a path leads to, links followed.
-    init(resolving path: String) throws(FileError) {
-        self = try FileStatus(of: try Files.resolve(path))
-    }
-}
-
-/// Opens rows with the key of their generation and looks at what is in them. Nothing of it is kept.
+/// Opens rows with the key of their generation and checks their content; nothing of it is kept.
 struct RowDecryption {
     private let sealing: KeyMemory
     private let version: UInt8
@@ -77,15 +66,12 @@ struct RowDecryption {
         let end = 4 + plaintext.span.number16(at: 2)
         guard end <= plaintext.count else { return findings.note(.rowLayout) }
         findings.note(.padding, if: !plaintext.span.extracting(end...).isZero)
-        guard let service = PushService(rawValue: plaintext[1]) else {
-            return findings.note(.unknownService)
-        }
+        guard let service = PushService(rawValue: plaintext[1])
+        else { return findings.note(.unknownService) }
         var token = Array(plaintext[4..<end])
         defer { token.wipe() }
         do throws(PushTokenError) {
             _ = try PushToken(service: service, bytes: token)
-        } catch {
-            findings.note(.tokenForm)
-        }
+        } catch { findings.note(.tokenForm) }
     }
 }

@@ -20,9 +20,9 @@ struct RegistrationRows: RecordReader {
 
     mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings) {
         count += 1
-        guard isWhole, payload.count == form.payloadCount, hasDeclaredHeader(payload) else {
-            return noteForm(payload, isWhole, &findings)
-        }
+        guard isWhole, payload.count == form.payloadCount,
+            payload.extracting(0..<form.header.count).equals(form.header)
+        else { return noteForm(payload, isWhole, &findings) }
         var start = form.header.count
         for index in columns.indices {
             let value = payload.extracting(start..<start + form.lengths[index])
@@ -40,10 +40,6 @@ struct RegistrationRows: RecordReader {
         opening?.check(id: id, sealed: last, &findings)
     }
 
-    private func hasDeclaredHeader(_ payload: Span<UInt8>) -> Bool {
-        payload.extracting(0..<form.header.count).equals(form.header.span)
-    }
-
     /// memcmp order (sqlite.org/fileformat2.html §2.3)
     private func isAfterPrevious(_ id: Span<UInt8>) -> Bool {
         guard previous.count == id.count else { return true }
@@ -56,9 +52,8 @@ struct RegistrationRows: RecordReader {
     private func noteForm(
         _ payload: Span<UInt8>, _ isWhole: Bool, _ findings: inout AuditFindings
     ) {
-        guard let record = Record(payload), record.values.count == form.lengths.count else {
-            return findings.note(.recordForm)
-        }
+        guard let record = Record(payload), record.values.count == form.lengths.count
+        else { return findings.note(.recordForm) }
         var isTypeWrong = false
         var isLengthWrong = !isWhole
         for (value, length) in zip(record.values, form.lengths) {
@@ -73,7 +68,6 @@ struct RegistrationRows: RecordReader {
         findings.note(.recordForm, if: !isTypeWrong && !isLengthWrong)
     }
 
-    /// What shows only over all rows.
     func finish(_ findings: inout AuditFindings) {
         for column in columns { column.finish(&findings) }
     }
@@ -81,8 +75,8 @@ struct RegistrationRows: RecordReader {
 
 /// Values that occur more than once, by eight bytes of each.
 enum Repetition {
-    /// - Returns: how many are equal to another one, beyond what chance gives: one pair in
-    ///   10^7 audits of 2 million values, so that none is allowed up to there and two beyond.
+    /// - Returns: the number of repetitions; two are allowed among more than 2 million values,
+    ///   where chance gives one pair in 10^7 audits.
     static func count(_ values: consuming [UInt64]) -> Int {
         var values = values
         values.sort()

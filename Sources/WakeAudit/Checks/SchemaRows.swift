@@ -10,7 +10,6 @@ struct SchemaRows: RecordReader {
     }
 
     private let policy: AuditPolicy
-    /// Every tree the schema names.
     private(set) var trees: [Tree] = []
     private var seen: Set<String> = []
 
@@ -23,14 +22,11 @@ struct SchemaRows: RecordReader {
             case .text(let tableName) = record.values[2]
         else { return findings.note(.extraEntry) }
         let kind = Self.string(payload, type)
-        let root: UInt32
-        switch record.values[3] {
-        case .integer(let number): root = UInt32(clamping: number)
-        default: root = 0
-        }
+        let root: UInt32 =
+            if case .integer(let number) = record.values[3] { UInt32(clamping: number) } else { 0 }
         let table = policy.tables.first { $0.name == Self.string(payload, name) }
         guard kind == "table", let table, seen.insert(table.name).inserted else {
-            note(kind, &findings)
+            findings.note(Self.extras[kind] ?? .extraEntry)
             if root != 0 { trees.append(Tree(root: root, table: nil)) }
             return
         }
@@ -41,15 +37,9 @@ struct SchemaRows: RecordReader {
         else { return findings.note(.definition) }
     }
 
-    private func note(_ kind: String, _ findings: inout AuditFindings) {
-        switch kind {
-        case "table": findings.note(.extraTable)
-        case "index": findings.note(.extraIndex)
-        case "trigger": findings.note(.extraTrigger)
-        case "view": findings.note(.extraView)
-        default: findings.note(.extraEntry)
-        }
-    }
+    private static let extras: [String: AuditFinding] = [
+        "table": .extraTable, "index": .extraIndex, "trigger": .extraTrigger, "view": .extraView,
+    ]
 
     func finish(_ findings: inout AuditFindings) {
         findings.note(.missingTable, count: policy.tables.count { !seen.contains($0.name) })

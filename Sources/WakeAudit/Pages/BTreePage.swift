@@ -1,7 +1,7 @@
 import WakeSystem
 
-/// One page of a b-tree taken apart (sqlite.org/fileformat2.html §1.6). Every byte of it is header,
-/// pointer, gap, cell, freeblock or fragment, and none is two of them.
+/// One page of a b-tree (sqlite.org/fileformat2.html §1.6): every byte is header, pointer, gap,
+/// cell, freeblock or fragment, and none is two of them.
 package struct BTreePage {
     package enum Kind: UInt8 {
         case indexInterior = 2
@@ -39,10 +39,8 @@ package struct BTreePage {
         (pageSize - 12) * 64 / 255 - 23
     }
 
-    /// - Parameters:
-    ///   - page: the whole page; no byte at its end is reserved.
-    ///   - start: 100 in the first page of the file, else 0.
-    /// - Returns: nil when the page is not what the format allows.
+    /// - Parameter start: 100 in the first page of the file, else 0.
+    /// - Returns: nil when the page, with no reserved bytes at its end, is not of the format.
     package init?(_ page: Span<UInt8>, from start: Int) {
         let end = page.count
         guard let kind = Kind(rawValue: page[start]) else { return nil }

@@ -4,15 +4,10 @@ import WakeSystem
 
 /// The audited file, read page by page and never mapped: it may be cut short meanwhile.
 struct PageFile {
-    private let file: OpenFile
-    let pageSize: Int
+    let file: OpenFile
+    /// Bytes of the file, and of a page.
     let size: Int
-
-    init(_ file: OpenFile, size: Int, pageSize: Int) {
-        self.file = file
-        self.size = size
-        self.pageSize = pageSize
-    }
+    let pageSize: Int
 
     /// Whole pages.
     var pageCount: UInt32 { UInt32(clamping: size / pageSize) }
@@ -30,13 +25,10 @@ struct PageFile {
     }
 
     func read(at offset: Int, count: Int) throws(AuditFailure) -> [UInt8] {
-        try mapError(AuditFailure.file) { () throws(FileError) in
-            try file.read(at: offset, count: count)
-        }
+        try mapError(AuditFailure.file, file.read(at: offset, count: count))
     }
 
-    /// SHA-256 of the whole file.
-    /// - Parameter progress: called with the share done, in thousandths.
+    /// SHA-256 of the whole file; `progress` is called with the share done, in thousandths.
     func hash(_ progress: (Int) -> Void) throws(AuditFailure) -> [UInt8] {
         var hash = SHA256()
         var offset = 0

@@ -1,31 +1,24 @@
 import WakeSystem
 
-/// The content of the free space of pages: what SQLite leaves there when `secure_delete` is on, and
-/// nothing else.
+/// The free space of pages: zeros, as `secure_delete` is on (btree.c, `freeSpace`, `freePage2`),
+/// and these numbers of the b-tree's own, where all cells are equally long:
 ///
-/// A freed cell is overwritten with zeros (btree.c, `freeSpace`), a freed page as a whole
-/// (`freePage2`). All cells of a page are equally long, so nothing is moved about. What stays are
-/// numbers of the b-tree's own, of these kinds:
+/// 1. In the room of the cell pointers: pointers of dropped cells, each a place that a cell can
+///    have.
+/// 2. At such a place: the first bytes of a freeblock that became part of the gap, which are the
+///    next place or 0, and a multiple of a cell's size.
+/// 3. Page numbers, aligned to four bytes: a former trunk of the freelist that takes over what a
+///    full root held (`balance_deeper`) is not cleared.
+/// 4. In a root that is a leaf: 1 and 2 of the time when it was none (`balance_shallower`).
 ///
-/// 1. In the room of the cell pointers, pointers of cells that were dropped: each is one of the few
-///    places a cell of this page can have.
-/// 2. At such a place, the four bytes of a freeblock that later became part of the gap: the next
-///    place or 0, and a multiple of a cell's size.
-/// 3. Page numbers: a page that was a trunk of the freelist and then takes over what a full root
-///    held (`balance_deeper`) is not cleared in between. They are aligned to four bytes and
-///    no larger than the file has pages, so at most their low bits are not zero.
-/// 4. In a root that is a leaf, 1 and 2 of the time when it was none: the tree got lower, and what
-///    the last leaf held was copied over it (`balance_shallower`).
-///
-/// A row is 584 bytes of noise. To pass, each four of them would have to form a number up to the
-/// count of pages: for one word in a file of a million rows the chance is 1 in 20,000, for a tenth
-/// of a row 10^-60. Text never passes: its first byte of four is not zero.
+/// A row is 584 bytes of noise, and each four of them would have to form a number up to the count
+/// of pages: for one word in a file of a million rows the chance is 1 in 20,000, for a tenth of a
+/// row 10^-60. Text never passes: its first byte of four is not zero.
 struct PageSlack {
     let form: RecordLayout
     let pageCount: UInt32
 
-    /// Counts what does not belong there.
-    /// - Parameter bytes: a page of a tree without rowids.
+    /// Counts what does not belong there, in a page of a tree without rowids.
     func check(
         _ page: BTreePage, _ bytes: Span<UInt8>, isRoot: Bool, _ findings: inout AuditFindings
     ) {
@@ -68,26 +61,21 @@ struct PageSlack {
         return true
     }
 
-    /// Overwrites with zeros what cells of one size leave behind: pointers, and the beginnings of
-    /// freeblocks.
+    /// Clears what cells of one size leave behind: pointers, and the beginnings of freeblocks.
     private func clearBookkeeping(of isLeaf: Bool, _ gap: Range<Int>, _ bytes: inout [UInt8]) {
         let size = form.cellCount(isLeaf: isLeaf)
         let capacity = (form.pageSize - 12) / size
         let places = (1...capacity).map { form.pageSize - size * $0 }
         let pointersEnd = (isLeaf ? 8 : 12) + 2 * capacity
         for place in stride(from: gap.lowerBound, to: min(pointersEnd, gap.upperBound), by: 2)
-        where places.contains(bytes.span.number16(at: place)) { clear(&bytes, place, 2) }
+        where places.contains(bytes.span.number16(at: place)) { bytes.wipe(place..<place + 2) }
         for place in places where gap.contains(place) {
             let next = bytes.span.number16(at: place)
             let count = bytes.span.number16(at: place + 2)
             let isLink = next == 0 || next > place && places.contains(next)
             if isLink, count > 0, count % size == 0, count / size <= capacity {
-                clear(&bytes, place, 4)
+                bytes.wipe(place..<place + 4)
             }
         }
-    }
-
-    private func clear(_ bytes: inout [UInt8], _ place: Int, _ count: Int) {
-        for index in place..<place + count { bytes[index] = 0 }
     }
 }

@@ -1,11 +1,10 @@
-/// The layout of rows of blobs of fixed lengths in the pages of a b-tree without rowids
-/// (sqlite.org/fileformat2.html §1.6, §2.1, §2.4): all cells of a page are equally long.
+/// Rows of blobs of fixed lengths in a b-tree without rowids: all cells of a page are equally long
+/// (sqlite.org/fileformat2.html §1.6, §2.1, §2.4).
 struct RecordLayout: Equatable, Sendable {
     let lengths: [Int]
     let pageSize: Int
     /// The bytes every record begins with: its own length, and the type of each value.
     let header: [UInt8]
-    /// Bytes of a record.
     let payloadCount: Int
     /// Bytes of a cell in a leaf: the payload's length and the payload.
     let leafCell: Int
@@ -15,9 +14,8 @@ struct RecordLayout: Equatable, Sendable {
     /// - Returns: nil when there is no column or a row would not fit without overflow pages.
     init?(lengths: [Int], pageSize: Int) {
         let longest = BTreePage.longestLocalPayload(inIndexOf: pageSize)
-        guard !lengths.isEmpty, lengths.allSatisfy({ (1...longest).contains($0) }) else {
-            return nil
-        }
+        guard !lengths.isEmpty, lengths.allSatisfy({ (1...longest).contains($0) })
+        else { return nil }
         var types: [UInt8] = []
         // §2.1: a blob of N bytes has serial type 12 + 2N.
         for length in lengths { types += Varint.encode(UInt64(12 + 2 * length)) }

@@ -2,9 +2,7 @@ import WakeSystem
 
 /// A reader of the records of a b-tree, in the order of the tree.
 protocol RecordReader {
-    /// - Parameters:
-    ///   - payload: what of it lies in the page.
-    ///   - isWhole: false when it goes on in overflow pages.
+    /// - Parameter isWhole: false when the payload goes on in overflow pages.
     mutating func read(_ payload: Span<UInt8>, isWhole: Bool, _ findings: inout AuditFindings)
 }
 
@@ -13,7 +11,6 @@ struct TreeWalk {
     let file: PageFile
     var map: PageMap
     var findings = AuditFindings()
-    /// Pages seen so far, for who waits.
     private(set) var visited = 0
     private let progress: (Int) -> Void
 
@@ -133,9 +130,8 @@ struct TreeWalk {
         return count
     }
 
-    /// Behind its list a trunk page keeps numbers of pages that were in it, without a hole; the
-    /// rest was overwritten with zeros when the page was freed (btree.c, `allocateBtreePage`,
-    /// `freePage2`).
+    /// Behind its list a trunk keeps numbers of pages that were in it, without a hole, then zeros
+    /// (btree.c, `allocateBtreePage`, `freePage2`).
     private func isTrunkTail(_ tail: Span<UInt8>) -> Bool {
         var place = 0
         while place < tail.count {
@@ -166,23 +162,22 @@ struct PageMap {
         self.pageCount = pageCount
         self.lockPage = lockPage
         isReached = [Bool](repeating: false, count: Int(pageCount) + 1)
-        // There is no page 0.
         isReached[0] = true
     }
 
-    /// Notes that something points to a page.
+    /// Marks a page that something points to.
     /// - Returns: whether to go there: it exists, and nothing else has pointed to it.
     mutating func reach(_ number: UInt32, _ findings: inout AuditFindings) -> Bool {
-        guard number > 0, number <= pageCount else {
-            findings.note(.pageOutside)
-            return false
-        }
-        guard number != lockPage else {
-            findings.note(.lockPage)
-            return false
-        }
-        guard !isReached[Int(number)] else {
-            findings.note(.pageTwice)
+        let fault: AuditFinding? =
+            if number == 0 || number > pageCount {
+                .pageOutside
+            } else if number == lockPage {
+                .lockPage
+            } else {
+                isReached[Int(number)] ? .pageTwice : nil
+            }
+        if let fault {
+            findings.note(fault)
             return false
         }
         isReached[Int(number)] = true
@@ -190,7 +185,5 @@ struct PageMap {
     }
 
     /// Pages nothing points to; the lock page is none of them.
-    var unreachable: Int {
-        isReached.indices.count { !isReached[$0] && UInt32($0) != lockPage }
-    }
+    var unreachable: Int { isReached.indices.count { !isReached[$0] && UInt32($0) != lockPage } }
 }

@@ -88,7 +88,8 @@ package struct ProfileDiagnostics {
         let time = Duration.seconds(30)
         let request = FetchRequest(
             wakes, limit: EventStream.byteLimit,
-            timeout: FetchTimeout(connect: time, total: time, pace: .idle(time)), purpose: .stream)
+            timeout: FetchTimeout(connect: time, total: time, throughput: .idle(time)),
+            purpose: .stream)
         let inbox = StreamInbox()
         var failure: FetchError?
         do throws(FetchError) {

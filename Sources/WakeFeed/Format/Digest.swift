@@ -17,42 +17,28 @@ public struct BatchSalt: Sendable, Hashable {
     /// 16 bytes.
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: 16 bytes.
-    /// - Returns: nil for another length and for zeros, which stand for "unsalted".
+    /// - Parameter bytes: 16 bytes; nil for another length and for zeros, which mean "unsalted".
     public init?(_ bytes: [UInt8]) {
         guard bytes.count == 16, bytes.contains(where: { $0 != 0 }) else { return nil }
         self.bytes = bytes
     }
 }
 
-/// 8, 16 or 32 bytes that stand for a secret, as numbers that compare as the bytes do, zero beyond
-/// the width.
+/// 8, 16 or 32 bytes that stand for a secret, as numbers that compare as the bytes do: most
+/// significant first, zero beyond the width.
 package struct Digest: Sendable, Hashable {
-    let words: InlineWords
-
-    /// Four words, most significant first.
-    struct InlineWords: Sendable, Hashable {
-        var first: UInt64
-        var second: UInt64
-        var third: UInt64
-        var fourth: UInt64
-    }
-
     /// The first eight bytes, the key of the table of local secrets.
-    var prefix: UInt64 { words.first }
+    let prefix: UInt64
+    let second, third, fourth: UInt64
+}
 
-    /// Reads a digest at an offset.
+extension Digest {
     init(_ bytes: Span<UInt8>, at offset: Int = 0, width: DigestWidth) {
         let isLong = width == .long
-        words = InlineWords(
-            first: bytes.bigEndian(at: offset, as: UInt64.self),
-            second: width == .short ? 0 : bytes.bigEndian(at: offset + 8, as: UInt64.self),
-            third: isLong ? bytes.bigEndian(at: offset + 16, as: UInt64.self) : 0,
-            fourth: isLong ? bytes.bigEndian(at: offset + 24, as: UInt64.self) : 0)
-    }
-
-    init(_ words: InlineWords) {
-        self.words = words
+        prefix = bytes.bigEndian(at: offset)
+        second = width == .short ? 0 : bytes.bigEndian(at: offset + 8)
+        third = isLong ? bytes.bigEndian(at: offset + 16) : 0
+        fourth = isLong ? bytes.bigEndian(at: offset + 24) : 0
     }
 
     /// The digest of a secret.
@@ -60,33 +46,28 @@ package struct Digest: Sendable, Hashable {
         self = DigestDerivation(width: width, salt: salt).digest(of: secret)
     }
 
-    /// Appends its bytes.
     func append(to bytes: inout [UInt8], width: DigestWidth) {
-        bytes.append(bigEndian: words.first)
+        bytes.append(bigEndian: prefix)
         if width == .short { return }
-        bytes.append(bigEndian: words.second)
+        bytes.append(bigEndian: second)
         if width == .standard { return }
-        bytes.append(bigEndian: words.third)
-        bytes.append(bigEndian: words.fourth)
+        bytes.append(bigEndian: third)
+        bytes.append(bigEndian: fourth)
     }
 }
 
 extension Digest: Comparable {
     package static func < (left: Digest, right: Digest) -> Bool {
-        if left.words.first != right.words.first { return left.words.first < right.words.first }
-        if left.words.second != right.words.second {
-            return left.words.second < right.words.second
-        }
-        if left.words.third != right.words.third { return left.words.third < right.words.third }
-        return left.words.fourth < right.words.fourth
+        if left.prefix != right.prefix { return left.prefix < right.prefix }
+        if left.second != right.second { return left.second < right.second }
+        if left.third != right.third { return left.third < right.third }
+        return left.fourth < right.fourth
     }
 }
 
 /// The derivation of digests of one width and salt: BLAKE2b of `width` bytes over secret and salt,
-/// keyed with BLAKE2b-256 of `wake-feed/digest/1`.
-///
-/// BLAKE2b has no output below 16 bytes in libsodium ("crypto_generichash_BYTES_MIN"), so a short
-/// digest is the first 8 bytes of the standard one.
+/// keyed with BLAKE2b-256 of `wake-feed/digest/1`. A short digest is the beginning of the standard
+/// one: libsodium has no output below 16 bytes ("crypto_generichash_BYTES_MIN").
 struct DigestDerivation: Sendable {
     private let hash: KeyedHash
     private let salt: [UInt8]
@@ -100,9 +81,9 @@ struct DigestDerivation: Sendable {
 
     func digest(of secret: SecretBytes) -> Digest {
         secret.withSpan { secret in
-            var words = hash.hash(secret, salt.span)
-            if width == .short { words.second = 0 }
-            return Digest(words)
+            let digest = hash.hash(secret, salt.span)
+            guard width == .short else { return digest }
+            return Digest(prefix: digest.prefix, second: 0, third: 0, fourth: 0)
         }
     }
 

@@ -4,15 +4,13 @@ public enum FeedError: Error, Equatable, Sendable {
     case truncated
     /// More bytes than the head, or the batch by its own header, may have.
     case tooLarge
-    /// Not signed by a key of this feed: tampered with, another key's, or no feed at all (a captive
-    /// portal's page).
+    /// Not signed by a key of this feed: changed, another key's, or no feed (a captive portal).
     case badSignature
     /// Correctly signed, for another feed.
     case wrongFeed
-    /// Older than a head already verified: a stale cache, or an attacker who withholds news.
+    /// Older than a head already verified: a stale cache, or an attacker who withholds heads.
     case rollback(stored: UInt64, offered: UInt64)
-    /// Two different batches were signed under one number: the publisher showed others another
-    /// feed. Permanent; both are evidence.
+    /// Two batches under one number: the publisher showed others another feed. Permanent.
     case fork(sequence: UInt64)
     /// Correctly signed, but outside this version of the format.
     case malformedHead(HeadFault)
@@ -50,8 +48,7 @@ public enum BatchFault: Sendable, Equatable {
 
 /// A warning to users; the data is used all the same.
 public enum FeedWarning: Sendable, Equatable {
-    /// The head expired: the publisher is silent, or an attacker withholds newer heads.
-    /// Seconds since 1970.
+    /// The publisher is silent, or newer heads are withheld. Seconds since 1970.
     case stale(expired: Int64)
     /// The head comes from the future: one of the two clocks is wrong. Seconds since 1970.
     case clockSkew(issued: Int64)

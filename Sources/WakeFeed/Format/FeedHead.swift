@@ -1,9 +1,7 @@
 import WakeSystem
 
-/// The one file of a feed that changes: 4096 signed bytes that name the newest batch and every
-/// batch still retained, and hold the publisher's settings.
-///
-/// Values of this type come from `HeadVerifier` only.
+/// The one file of a feed that changes: 4096 signed bytes with the publisher's settings and the
+/// names of all retained batches. Values come from `HeadVerifier` only.
 public struct FeedHead: Sendable, Equatable {
     /// The feed it belongs to.
     public let feedID: FeedID
@@ -39,8 +37,7 @@ public struct FeedHead: Sendable, Equatable {
         retains(sequence) ? suffixes[Int(sequence - firstSequence)] : nil
     }
 
-    /// The name of a retained batch's file, as in `00000000000000001842-9c1f0a77e3b25d41`; nil when
-    /// it is not retained.
+    /// A file name as in `00000000000000001842-9c1f0a77e3b25d41`; nil for a batch not retained.
     public func batchName(for sequence: UInt64) -> String? {
         suffix(of: sequence).map { Self.batchName(sequence, $0) }
     }
@@ -51,14 +48,12 @@ public struct FeedHead: Sendable, Equatable {
         return String(repeating: "0", count: 20 - digits.count) + digits + "-" + suffix.text
     }
 
-    /// Whether a name has the form of a batch's.
     package static func isBatchName(_ name: String) -> Bool { sequence(ofBatchName: name) != nil }
 
     /// The number in a name that has the form of a batch's; nil for any other name.
     package static func sequence(ofBatchName name: String) -> UInt64? {
         let bytes = Array(name.utf8)
-        guard bytes.count == 37, bytes[20] == UInt8(ascii: "-"),
-            bytes[..<20].allSatisfy(\.isDigit),
+        guard bytes.count == 37, bytes[20] == UInt8(ascii: "-"), bytes[..<20].allSatisfy(\.isDigit),
             bytes[21...].allSatisfy({ $0.isHexDigit && $0 == $0.lowercased })
         else { return nil }
         return UInt64(String(decoding: bytes[..<20], as: UTF8.self))
@@ -81,8 +76,8 @@ public struct FeedFlags: OptionSet, Sendable, Hashable {
     public static let noRegistration = FeedFlags(rawValue: 4)
 }
 
-/// The part of a head that controls clients. It is adopted only from the head with the highest
-/// `issued` that was ever verified, so that an old head cannot restore old directives.
+/// The settings of clients. Only the verified head with the highest `issued` sets them, so that an
+/// old head cannot restore old directives.
 public struct FeedSettings: Sendable, Hashable {
     /// Seconds between two polls.
     public var pollSeconds: UInt32
@@ -110,7 +105,7 @@ public struct FeedSettings: Sendable, Hashable {
         self.cacheSeconds = cacheSeconds
     }
 
-    /// The settings as they stand in a head: 24 bytes.
+    /// The 24 bytes of a head.
     var bytes: [UInt8] {
         [
             pollSeconds, spreadSeconds, flags.rawValue, pauseSeconds, minimumClientVersion,
@@ -118,7 +113,6 @@ public struct FeedSettings: Sendable, Hashable {
         ].reduce(into: []) { $0.append(littleEndian: $1) }
     }
 
-    /// - Parameter bytes: 24 bytes of a head.
     init(_ bytes: Span<UInt8>) {
         self.init(
             pollSeconds: bytes.littleEndian(at: 0), spreadSeconds: bytes.littleEndian(at: 4),
@@ -126,5 +120,41 @@ public struct FeedSettings: Sendable, Hashable {
             pauseSeconds: bytes.littleEndian(at: 12),
             minimumClientVersion: bytes.littleEndian(at: 16),
             cacheSeconds: bytes.littleEndian(at: 20))
+    }
+}
+
+/// The sequence and the first 128 bits of the header hash as eight proquints, words of 16 bits each
+/// (arxiv.org/abs/0901.4016), by which two people compare whether they see the same feed.
+public struct FeedFingerprint: Sendable, Hashable {
+    /// Number of the newest batch.
+    public let sequence: UInt64
+    /// Eight words of five letters.
+    public let words: [String]
+
+    /// The fingerprint of a head.
+    public init(_ head: FeedHead) { self.init(sequence: head.sequence, hash: head.headerHash) }
+
+    /// The fingerprint of a client's cursor; nil before its first head.
+    public init?(_ cursor: FeedCursor) {
+        guard cursor.newestIssued != nil, let hash = cursor.headerHash else { return nil }
+        self.init(sequence: cursor.sequence, hash: hash)
+    }
+
+    private init(sequence: UInt64, hash: HeaderHash) {
+        self.sequence = sequence
+        words = stride(from: 0, to: 16, by: 2).map {
+            Self.word(UInt16(hash.bytes[$0]) << 8 | UInt16(hash.bytes[$0 + 1]))
+        }
+    }
+
+    /// As in `1842 lusab-babad-gutih-tugad-mudof-sakat-dapuv-zusog`.
+    public var text: String { "\(sequence) " + words.joined(separator: "-") }
+
+    private static func word(_ bits: UInt16) -> String {
+        func consonant(_ shift: Int) -> Character {
+            Array("bdfghjklmnprstvz")[Int(bits >> shift & 15)]
+        }
+        func vowel(_ shift: Int) -> Character { Array("aiou")[Int(bits >> shift & 3)] }
+        return String([consonant(12), vowel(10), consonant(6), vowel(4), consonant(0)])
     }
 }

@@ -13,15 +13,13 @@ public struct FeedKey: Sendable, Hashable {
         keyID = Blake2b.hash(key.bytes.span, count: 16).span.littleEndian(at: 0)
     }
 
-    /// - Parameter text: 43 characters of base64url.
-    /// - Returns: nil for any other text, and for 32 bytes that are no key.
+    /// - Parameter text: 43 characters of base64url; nil for any other text, and for no key.
     public init?(text: String) {
         guard let key = VerifyingKey(text: text) else { return nil }
         self.init(key)
     }
 
-    /// - Parameter bytes: 32 bytes.
-    /// - Returns: nil for any other length, and for 32 bytes that are no key.
+    /// - Parameter bytes: 32 bytes; nil for any other length, and for bytes that are no key.
     public init?(bytes: [UInt8]) {
         guard let key = VerifyingKey(bytes) else { return nil }
         self.init(key)
@@ -37,8 +35,7 @@ public struct FeedKey: Sendable, Hashable {
     public var feedID: FeedID { FeedID(firstKey: self) }
 }
 
-/// The name of a feed: BLAKE2b-128 of `wake-feed-id` and the first public key it was signed with.
-/// A successor key does not change it.
+/// The name of a feed, for good: BLAKE2b-128 of `wake-feed-id` and its first public key.
 public struct FeedID: Sendable, Hashable {
     /// 16 bytes.
     public let bytes: [UInt8]
@@ -55,25 +52,34 @@ public struct FeedID: Sendable, Hashable {
     }
 
     /// 32 lower-case hexadecimal digits, usable as a directory's name.
-    public var text: String {
-        String(decoding: Hex.encode(bytes.span), as: UTF8.self)
-    }
+    public var text: String { String(decoding: Hex.encode(bytes.span), as: UTF8.self) }
 }
 
-/// A layout that ends with the signer's id and an Ed25519 signature over a domain and everything
-/// before the signature.
+/// The layout of a signed record of fixed length: a magic number, fields, zeros, the signer's id
+/// (8 bytes), and an Ed25519 signature (64 bytes) over a domain and everything before it.
 struct SignedLayout: Sendable {
+    /// The first 8 bytes.
+    let magic: StaticString
     let domain: StaticString
-    /// Offset of the 8 bytes of the signer's id.
-    let keyID: Int
-    /// Offset of the 64 bytes of the signature.
-    let signature: Int
+    let count: Int
 
+    private var keyID: Int { count - 72 }
+    private var signature: Int { count - 64 }
+
+    /// Whether length and magic number are the record's.
+    func matches(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count == count && bytes.extracting(0..<8).equals(magic)
+    }
+
+    /// The first stage of verification: no other byte is used before the signature is verified.
     /// - Returns: the key that signed.
     func signer(of bytes: Span<UInt8>, among keys: [FeedKey]) throws(FeedError) -> FeedKey {
+        guard bytes.count >= count else { throw .truncated }
+        guard bytes.count == count else { throw .tooLarge }
+        guard matches(bytes) else { throw .badSignature }
         let id: UInt64 = bytes.littleEndian(at: keyID)
         let message = message(bytes)
-        let signed = bytes.extracting(signature..<signature + 64)
+        let signed = bytes.extracting(signature..<count)
         // Two keys with one id are improbable and harmless: the signature decides.
         for key in keys where key.keyID == id {
             if key.verifying.verifies(signed, of: message.span) { return key }
@@ -81,10 +87,16 @@ struct SignedLayout: Sendable {
         throw .badSignature
     }
 
+    /// The record of these fields, signed.
+    func signed(_ fields: [UInt8], with key: SigningKey) -> [UInt8] {
+        var bytes = fields + [UInt8](repeating: 0, count: count - fields.count)
+        sign(&bytes, with: key)
+        return bytes
+    }
+
     func sign(_ bytes: inout [UInt8], with key: SigningKey) {
         bytes.put(littleEndian: FeedKey(key.verifyingKey).keyID, at: keyID)
-        let message = message(bytes.span)
-        bytes.put(key.sign(message.span), at: signature)
+        bytes.put(key.sign(message(bytes.span).span), at: signature)
     }
 
     private func message(_ bytes: Span<UInt8>) -> [UInt8] {

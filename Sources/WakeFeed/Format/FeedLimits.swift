@@ -1,5 +1,4 @@
-/// The bounds of the feed format; `Policy/FEED.md` has them too. A client refuses what exceeds them
-/// before it keeps a byte.
+/// The bounds of the feed format, also in `Policy/FEED.md`; what exceeds them is refused.
 public enum FeedLimits {
     /// Bytes of a head, always.
     public static let headBytes = 4096

@@ -2,11 +2,9 @@ internal import WakeModel
 private import WakeSodium
 import WakeSystem
 
-/// A publisher's note to the holders of a secret, sealed so that nobody else can read it and padded
-/// so that its length says nothing.
-///
-/// `crypto_secretbox` with its nonce in front, under BLAKE2b-256 of the secret keyed with
-/// BLAKE2b-256 of `wake-feed/note/1`; inside: length (2 bytes, little-endian), note, zeros.
+/// A publisher's note to the holders of a secret, padded: `crypto_secretbox`, its nonce in front,
+/// under BLAKE2b-256 of the secret keyed with BLAKE2b-256 of `wake-feed/note/1`; inside: length
+/// (2 bytes, little-endian), note, zeros.
 enum SealedNote {
     /// The longest note in a sealed note, bytes.
     static func capacity(noteBytes: Int) -> Int { noteBytes - FeedLimits.noteOverheadBytes }

@@ -9,8 +9,7 @@ public struct LocalSecret: Sendable, Redacted {
     public let id: String
     package let bytes: SecretBytes
 
-    /// Copies the bytes into memory that is wiped on release.
-    /// - Returns: nil unless there are 16 to 1024 bytes.
+    /// Copies 16 to 1024 bytes into memory that is wiped on release; nil for another length.
     public init?(id: String, bytes: Span<UInt8>) {
         guard FeedLimits.secretBytes.contains(bytes.count) else { return nil }
         self.init(id: id, bytes: SecretBytes(bytes))
@@ -23,28 +22,21 @@ public struct LocalSecret: Sendable, Redacted {
     }
 }
 
-/// The local secrets of one cycle and the matchers derived from them. The digests for unsalted
-/// batches of a width are derived once.
+/// The local secrets of one cycle, with matchers. Those for unsalted batches are made once.
 public final class LocalSecretSet: Sendable {
     /// In the order they were given.
     public let secrets: [LocalSecret]
     private let unsalted = Mutex<[DigestWidth: Matcher]>([:])
 
     /// - Parameter secrets: may be empty.
-    public init(_ secrets: [LocalSecret]) {
-        self.secrets = secrets
-    }
+    public init(_ secrets: [LocalSecret]) { self.secrets = secrets }
 
-    /// The matcher for a batch with this header.
     func matcher(for header: BatchHeader) -> Matcher {
-        let width = header.width
-        guard header.salt == nil else {
-            return Matcher(secrets: secrets, width: width, salt: header.salt)
-        }
+        func make() -> Matcher { Matcher(secrets: secrets, width: header.width, salt: header.salt) }
+        guard header.salt == nil else { return make() }
         return unsalted.withLock { known in
-            if let matcher = known[width] { return matcher }
-            let matcher = Matcher(secrets: secrets, width: width, salt: nil)
-            known[width] = matcher
+            let matcher = known[header.width] ?? make()
+            known[header.width] = matcher
             return matcher
         }
     }
@@ -53,20 +45,24 @@ public final class LocalSecretSet: Sendable {
     func matches(of hits: [PayloadReader.Hit], in header: BatchHeader) -> [FeedMatch] {
         hits.flatMap { hit in
             hit.secrets.map { index in
-                FeedMatch(secret: secrets[index], sealedNote: hit.sealedNote, in: header)
+                let secret = secrets[index]
+                // Without a note that opens it is still a match: the digest was published.
+                let note = hit.sealedNote.flatMap { SealedNote.open($0, secret: secret.bytes) }
+                return FeedMatch(
+                    matchID: MatchID(feedID: header.feedID, secret: secret.bytes, note: note),
+                    secretID: secret.id, note: note, sequence: header.sequence)
             }
         }
     }
 }
 
-/// The identity of a match: BLAKE2b-128 of feed, secret and note. Not of the digest: an item that
-/// is published twice, salted or not, is delivered once.
+/// The identity of a match: BLAKE2b-128 of feed, secret and note. Not of the digest: an item
+/// published twice, salted or not, is delivered once.
 public struct MatchID: Sendable, Hashable {
     /// 16 bytes.
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: 16 bytes, as stored.
-    /// - Returns: nil for another length.
+    /// - Parameter bytes: 16 bytes, as stored; nil for another length.
     public init?(bytes: [UInt8]) {
         guard bytes.count == 16 else { return nil }
         self.bytes = bytes
@@ -81,9 +77,7 @@ public struct MatchID: Sendable, Hashable {
     }
 
     /// 32 lower-case hexadecimal digits.
-    public var text: String {
-        String(decoding: Hex.encode(bytes.span), as: UTF8.self)
-    }
+    public var text: String { String(decoding: Hex.encode(bytes.span), as: UTF8.self) }
 }
 
 /// A published digest that belongs to a local secret.
@@ -96,15 +90,4 @@ public struct FeedMatch: Sendable, Equatable, Redacted {
     public let note: [UInt8]?
     /// The batch with the digest.
     public let sequence: UInt64
-}
-
-extension FeedMatch {
-    /// A note that does not open, because there is none or it is sealed for another secret, does
-    /// not cancel the match: the digest was published.
-    fileprivate init(secret: LocalSecret, sealedNote: [UInt8]?, in header: BatchHeader) {
-        let note = sealedNote.flatMap { SealedNote.open($0, secret: secret.bytes) }
-        self.init(
-            matchID: MatchID(feedID: header.feedID, secret: secret.bytes, note: note),
-            secretID: secret.id, note: note, sequence: header.sequence)
-    }
 }

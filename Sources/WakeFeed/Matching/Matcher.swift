@@ -1,27 +1,22 @@
 import WakeSystem
 
-/// A hash table of the digests of the local secrets under one width and salt: a published digest is
-/// looked up in constant time.
+/// A hash table of the digests of the local secrets under one width and salt.
 public struct Matcher: Sendable {
     let width: DigestWidth
     /// By the secret's index.
     private let digests: [Digest]
-    /// One bit for each digest, chosen by the digest's first bits; at most one bit in 128 is set,
-    /// so it excludes nearly all others. Published digests are ascending: they scan it once, and
-    /// the part they need is in the processor's nearest cache.
+    /// One bit for each digest, chosen by its first bits; at most one in 128 is set. Published
+    /// digests are ascending: the part they need is in the processor's nearest cache.
     private let filter: [UInt64]
     private let filterShift: UInt64
-    /// The first secret of each chain, chosen by the digest's first bits, and for each secret the
-    /// next one of its chain, by index.
+    /// The first secret of each chain, chosen by the digest's first bits.
     private let heads: [UInt32]
     private let headShift: UInt64
     private let next: [UInt32]
 
     private static let none = UInt32.max
 
-    /// - Parameters:
-    ///   - secrets: numbered by their index.
-    ///   - salt: of the batch to search.
+    /// - Parameter salt: of the batch to search.
     public init(secrets: [LocalSecret], width: DigestWidth, salt: BatchSalt?) {
         let derivation = DigestDerivation(width: width, salt: salt)
         self.init(digests: secrets.map { derivation.digest(of: $0.bytes) }, width: width)
@@ -53,7 +48,7 @@ public struct Matcher: Sendable {
         self.next = next
     }
 
-    /// Bits to number `count` values.
+    /// Bits of a number below `count`.
     private static func bits(for count: Int) -> UInt64 {
         UInt64(Int.bitWidth - (count - 1).leadingZeroBitCount)
     }
@@ -77,8 +72,7 @@ public struct Matcher: Sendable {
     }
 }
 
-/// A scan of a batch's digests in chunks: checks that they are strictly ascending and finds the
-/// local ones.
+/// A scan of a batch's digests in chunks: checks their order and finds the local ones.
 struct DigestScan {
     /// The index of a local digest among the published ones.
     struct Hit {
@@ -90,7 +84,6 @@ struct DigestScan {
     private(set) var isAscending = true
     /// By index, ascending.
     private(set) var hits: [Hit] = []
-    /// Digests so far.
     private(set) var count = 0
     private var last: Digest?
     /// The beginning of an incomplete digest.
@@ -101,7 +94,6 @@ struct DigestScan {
         partial.reserveCapacity(DigestWidth.long.rawValue)
     }
 
-    /// - Parameter bytes: the next bytes, cut anywhere.
     mutating func scan(_ bytes: Span<UInt8>) {
         let width = matcher.width.rawValue
         var start = 0

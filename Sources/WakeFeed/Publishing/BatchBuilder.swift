@@ -12,7 +12,6 @@ struct BatchBuilder {
     let options: PublishOptions
     let random: RandomSource
 
-    /// A batch ready to be written.
     struct Built {
         let header: BatchHeader
         let headerHash: HeaderHash
@@ -34,8 +33,8 @@ struct BatchBuilder {
         }
     }
 
-    /// The indices of the items of each batch, in random order: cut in the digests' order, each
-    /// batch would cover a range of its own, and decoys, which cover all of it, would stand out.
+    /// The indices of the items of each batch, in random order: in the digests' order each batch
+    /// would cover a range of its own, and decoys, which cover all of it, would stand out.
     func parts(of input: FeedInput) -> [[Int]] {
         let capacity = shape.capacity(limit: options.batchDigests)
         guard input.count > capacity else { return [Array(0..<input.count)] }
@@ -46,9 +45,7 @@ struct BatchBuilder {
     }
 
     /// - Parameter part: indices of the items of this batch; none for a cover batch.
-    func build(
-        _ input: FeedInput, part: [Int], sequence: UInt64, previous: HeaderHash
-    ) -> Built {
+    func build(_ input: FeedInput, part: [Int], sequence: UInt64, previous: HeaderHash) -> Built {
         let salt = shape.isSalted ? random.salt() : nil
         let rows = rows(of: input, part: part, salt: salt)
         // Header and payload are one array; the header follows when the payload's hash is known.
@@ -75,8 +72,7 @@ struct BatchBuilder {
     private func rows(of input: FeedInput, part: [Int], salt: BatchSalt?) -> [Row] {
         var rows =
             switch input {
-            case .digests(let digests, _):
-                part.map { Row(digest: digests[$0], item: $0) }
+            case .digests(let digests, _): part.map { Row(digest: digests[$0], item: $0) }
             case .secrets(let items):
                 part.map { index in
                     let digest = Digest(of: items[index].secret, salt: salt, width: shape.width)
@@ -87,7 +83,7 @@ struct BatchBuilder {
         return rows
     }
 
-    /// Adds decoys up to a multiple of 1024, then sorts: after it their places tell nothing.
+    /// Adds decoys up to a multiple of 1024, then sorts, so that their positions say nothing.
     private func pad(_ rows: inout [Row]) {
         let width = shape.width
         let target = shape.padded(rows.count, options)
@@ -117,17 +113,13 @@ struct BatchBuilder {
     }
 }
 
-/// A source of random bytes for salts, decoys, nonces and the order of items; replaceable, so that
-/// format vectors are reproducible.
+/// A source of random bytes; replaceable, so that format vectors are reproducible.
 package struct RandomSource: Sendable {
     private let fill: @Sendable (Int) -> [UInt8]
 
     /// - Parameter fill: returns the given number of bytes.
-    package init(_ fill: @escaping @Sendable (Int) -> [UInt8]) {
-        self.fill = fill
-    }
+    package init(_ fill: @escaping @Sendable (Int) -> [UInt8]) { self.fill = fill }
 
-    /// libsodium's generator.
     package static let system = RandomSource { Sodium.random($0) }
 
     package func bytes(_ count: Int) -> [UInt8] {
@@ -149,7 +141,7 @@ package struct RandomSource: Sendable {
         let words = bytes((count - 1) * 8)
         for index in stride(from: count - 1, to: 0, by: -1) {
             let word: UInt64 = words.span.littleEndian(at: (index - 1) * 8)
-            // 64 random bits spread over at most 2²⁶ places: the bias is below 2⁻³⁸.
+            // 64 random bits for at most 2²⁶ positions: the bias is below 2⁻³⁸.
             order.swapAt(index, Int(word.multipliedFullWidth(by: UInt64(index + 1)).high))
         }
         return order

@@ -2,40 +2,29 @@ package import WakeSystem
 
 /// A failure to create, read or publish into a feed's directory.
 package enum FeedDirectoryError: Error, Equatable, Sendable {
-    /// A system call failed.
     case file(FileError)
-    /// Another publisher has the lock of this directory.
     case locked
-    /// There is no feed in this directory.
     case noFeed
-    /// There is a feed already.
     case exists
     /// The head is invalid, or not signed by this key.
     case head(FeedError)
-    /// A batch is invalid.
     case batch(UInt64, FeedError)
-    /// A batch that the head names is missing.
     case missingBatch(UInt64)
     /// `.journal` is damaged; without it a repeated publish would not be recognised.
     case journal
-    /// No digests to publish.
     case nothingToPublish
-    /// More batches at once than a head can name.
     case tooManyBatches(Int)
-    /// The options contradict each other or the format.
     case options
     /// A note that is too long; the item's number in the input, from 1.
     case noteTooLong(item: Int, limit: Int)
     /// The announced key signs from the next batch on, not the present head.
     case keyNotActive
-    /// The file with the signing key can be read by others, or belongs to another user.
     case keyFileNotPrivate
-    /// The file with the signing key has other contents.
     case keyFileMalformed
     /// The observer of a publish stopped it.
     case interrupted
 
-    /// The failure and what to do, in English; names no file and no item.
+    /// The failure and what to do, in English; no file and no item is named.
     package var message: String {
         switch self {
         case .file(let error): "the feed directory could not be used: \(error.reason)"
@@ -61,7 +50,6 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         }
     }
 
-    /// The failure of a file operation.
     static func of(_ error: FileError) -> FeedDirectoryError {
         error.isLocked ? .locked : .file(error)
     }

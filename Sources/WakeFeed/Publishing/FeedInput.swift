@@ -35,15 +35,13 @@ package enum FeedInput: Sendable {
         return items.contains { $0.note != nil }
     }
 
-    /// Reads digests.
     package init(
         digestsFrom file: [UInt8], width: DigestWidth, encoding: Encoding = .text
     ) throws(FeedInputError) {
         let allowed = width.rawValue...width.rawValue
         var digests: [Digest] = []
-        try FeedInputParser(file, encoding: encoding).forEach(allowed: allowed) { bytes, _ in
-            digests.append(Digest(bytes.span, width: width))
-        }
+        let parser = FeedInputParser(file: file, encoding: encoding, allowed: allowed)
+        try parser.forEach { bytes, _ in digests.append(Digest(bytes.span, width: width)) }
         guard !digests.isEmpty else { throw .empty }
         digests.sort()
         var unique = digests.prefix(1)
@@ -59,9 +57,9 @@ package enum FeedInput: Sendable {
         secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
     ) throws(FeedInputError) {
         var secrets: [(bytes: [UInt8], line: Int)] = []
-        try FeedInputParser(file, encoding: encoding).forEach(allowed: FeedLimits.secretBytes) {
-            secrets.append(($0, $1))
-        }
+        let parser = FeedInputParser(
+            file: file, encoding: encoding, allowed: FeedLimits.secretBytes)
+        try parser.forEach { secrets.append(($0, $1)) }
         guard !secrets.isEmpty else { throw .empty }
         let notes = try notes.map { file throws(FeedInputError) in
             try Self.notes(file, items: secrets.count)
@@ -71,9 +69,7 @@ package enum FeedInput: Sendable {
         for (index, secret) in secrets.enumerated() {
             let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
             if let known = indices[secret.bytes] {
-                guard items[known].note == note else {
-                    throw .conflictingNote(line: secret.line)
-                }
+                guard items[known].note == note else { throw .conflictingNote(line: secret.line) }
                 continue
             }
             indices[secret.bytes] = items.count
@@ -92,59 +88,47 @@ package enum FeedInput: Sendable {
     }
 }
 
-/// A parser of input files.
 private struct FeedInputParser {
-    private let file: [UInt8]
-    private let encoding: FeedInput.Encoding
+    let file: [UInt8]
+    let encoding: FeedInput.Encoding
+    /// Bytes of an item.
+    let allowed: ClosedRange<Int>
 
-    init(_ file: [UInt8], encoding: FeedInput.Encoding) {
-        self.file = file
-        self.encoding = encoding
-    }
-
-    /// - Parameters:
-    ///   - allowed: bytes of an item.
-    ///   - body: gets an item and its line, or its number in a raw file, from 1.
-    func forEach(
-        allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
-    ) throws(FeedInputError) {
+    /// - Parameter body: gets an item and its line, or its number in a raw file, from 1.
+    func forEach(_ body: ([UInt8], Int) -> Void) throws(FeedInputError) {
         switch encoding {
-        case .raw(let record): try forEachRecord(of: record, allowed: allowed, body)
-        case .text: try forEachLine(allowed: allowed, body)
+        case .raw(let record): try forEachRecord(of: record, body)
+        case .text: try forEachLine(body)
         }
     }
 
     private func forEachRecord(
-        of record: Int, allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
+        of record: Int, _ body: ([UInt8], Int) -> Void
     ) throws(FeedInputError) {
         guard allowed.contains(record) else {
             throw .length(line: 1, bytes: record, allowed: allowed)
         }
-        guard file.count % record == 0 else {
-            throw .rawLength(bytes: file.count, record: record)
-        }
+        guard file.count % record == 0 else { throw .rawLength(bytes: file.count, record: record) }
         for (index, start) in stride(from: 0, to: file.count, by: record).enumerated() {
             body(Array(file[start..<start + record]), index + 1)
         }
     }
 
-    private func forEachLine(
-        allowed: ClosedRange<Int>, _ body: ([UInt8], Int) -> Void
-    ) throws(FeedInputError) {
+    private func forEachLine(_ body: ([UInt8], Int) -> Void) throws(FeedInputError) {
         let lines = Self.lines(of: file)
-        // A typing error in a hexadecimal line often leaves valid base64url, of something else. A
-        // line that is hexadecimal by chance does not happen: 22 of 64 characters, 22 times.
+        // A typing error in a hexadecimal line often leaves valid base64url, of something else.
+        // No line is hexadecimal by chance: 22 of 64 characters, 22 times.
         let isHex = lines.contains { $0.count >= 16 && Self.isHex($0) }
-        for (index, line) in lines.enumerated() where !line.isEmpty {
-            let text = Array(line)
-            if isHex, !Self.isHex(line) { throw .mixed(line: index + 1) }
+        for (line, text) in zip(1..., lines) where !text.isEmpty {
+            if isHex, !Self.isHex(text) { throw .mixed(line: line) }
+            let text = Array(text)
             guard let bytes = isHex ? Hex.decode(text.span) : Base64URL.decode(text.span) else {
-                throw .notText(line: index + 1)
+                throw .notText(line: line)
             }
             guard allowed.contains(bytes.count) else {
-                throw .length(line: index + 1, bytes: bytes.count, allowed: allowed)
+                throw .length(line: line, bytes: bytes.count, allowed: allowed)
             }
-            body(bytes, index + 1)
+            body(bytes, line)
         }
     }
 
@@ -159,21 +143,15 @@ private struct FeedInputParser {
     }
 }
 
-/// A fault in the input of a publish. Has the line, never its contents.
+/// A fault in the input of a publish. Has the line, from 1, never its contents.
 package enum FeedInputError: Error, Equatable, Sendable {
-    /// Neither hexadecimal nor base64url. Lines count from 1.
     case notText(line: Int)
-    /// Other lines are hexadecimal, this one is not.
     case mixed(line: Int)
     /// The length of a decoded line, and the allowed ones.
     case length(line: Int, bytes: Int, allowed: ClosedRange<Int>)
-    /// A raw file that is no multiple of its record.
     case rawLength(bytes: Int, record: Int)
-    /// No items.
     case empty
-    /// Neither one note for each item, nor one for all.
     case noteCount(notes: Int, items: Int)
-    /// The same secret as an earlier line's, with another note.
     case conflictingNote(line: Int)
     /// Digests are of unknown secrets: nothing can be sealed for them.
     case notesForDigests
@@ -188,8 +166,7 @@ package enum FeedInputError: Error, Equatable, Sendable {
         case .length(let line, let bytes, let allowed):
             "line \(line): \(bytes) bytes; allowed are "
                 + "\(allowed.lowerBound) to \(allowed.upperBound)"
-        case .rawLength(let bytes, let record):
-            "\(bytes) raw bytes are no multiple of \(record)"
+        case .rawLength(let bytes, let record): "\(bytes) raw bytes are no multiple of \(record)"
         case .empty: "the input is empty"
         case .noteCount(let notes, let items):
             "\(notes) notes for \(items) items; give one for each line, or one for all"

@@ -2,12 +2,11 @@ internal import WakeModel
 private import WakeSodium
 import WakeSystem
 
-/// The inputs that were published and their batches, so that a publish repeated after a crash does
-/// not publish twice.
+/// The published inputs and their batches: a publish repeated after a crash changes nothing.
 ///
-/// A publish writes its *intent* before it renames the head: rename and journal cannot be one step,
-/// and this order loses nothing. The next publisher resolves an intent by the head it finds, which
-/// nobody else can have changed in between: the head names the intended batch, or it never will.
+/// A publish writes its *intent* before it renames the head, as both cannot be one step. The next
+/// publisher resolves an intent by the head it finds, which nobody else can have changed: it names
+/// the intended batch, or it never will.
 struct FeedJournal: Sendable, Equatable {
     struct Entry: Sendable, Equatable {
         /// BLAKE2b-256 of the input before padding.
@@ -30,8 +29,7 @@ struct FeedJournal: Sendable, Equatable {
         entries.last { $0.input == input }?.batches
     }
 
-    /// Resolves intents by the present head.
-    /// - Returns: whether there was one.
+    /// Resolves intents by the present head; false if there was none.
     mutating func resolve(with head: FeedHead) -> Bool {
         guard entries.contains(where: \.isIntent) else { return false }
         entries.removeAll {
@@ -47,8 +45,6 @@ struct FeedJournal: Sendable, Equatable {
         entries.removeFirst(max(0, entries.count - Self.capacity))
     }
 }
-
-// MARK: The file
 
 extension FeedJournal: StateRecord {
     static let format: StaticString = "feed-journal"
@@ -77,44 +73,39 @@ extension FeedJournal: StateRecord {
             let input = try entry.hex("input", count: 32)
             let header = try entry.hex("header", count: 32)
             let isIntent = try entry.bool("intent")
-            guard first <= last, entries.count < Self.capacity else { throw StateDamage() }
+            guard first <= last, entries.count < Self.capacity, entry.isEmpty else {
+                throw StateDamage()
+            }
             entries.append(
                 Entry(
                     input: HeaderHash(input.span), batches: first...last,
                     headerHash: HeaderHash(header.span), isIntent: isIntent))
-            guard entry.isEmpty else { throw StateDamage() }
         }
     }
 }
 
-extension FeedPaths {
+extension FeedDirectory {
     /// Reads the journal; an absent one is empty.
     func readJournal() throws(FeedDirectoryError) -> FeedJournal {
-        do throws(StateFileError) {
-            return try StateFile<FeedJournal>(journal).readIfPresent() ?? FeedJournal()
-        } catch {
-            throw .of(error)
+        try mapError(Self.journalError) { () throws(StateFileError) in
+            try StateFile<FeedJournal>(journalPath).readIfPresent() ?? FeedJournal()
         }
     }
 
     func write(_ journal: FeedJournal) throws(FeedDirectoryError) {
-        do throws(StateFileError) {
-            try StateFile<FeedJournal>(self.journal).write(journal)
-        } catch {
-            throw .of(error)
+        try mapError(Self.journalError) { () throws(StateFileError) in
+            try StateFile<FeedJournal>(journalPath).write(journal)
         }
     }
-}
 
-extension FeedDirectoryError {
-    fileprivate static func of(_ error: StateFileError) -> FeedDirectoryError {
+    private static func journalError(_ error: StateFileError) -> FeedDirectoryError {
         if case .file(let error) = error.fault { .file(error) } else { .journal }
     }
 }
 
 extension FeedInput {
-    /// The hash that identifies an input: kind, width, note size, and the set of items with their
-    /// notes; not their order or repetition, salt or padding.
+    /// The hash of kind, width, note size, and the set of items with their notes, without order,
+    /// repetition, salt and padding.
     func identity(_ shape: BatchShape) -> HeaderHash {
         var bytes: [UInt8]
         switch self {

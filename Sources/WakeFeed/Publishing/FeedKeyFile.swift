@@ -3,13 +3,11 @@ private import WakeModel
 package import WakeSodium
 private import WakeSystem
 
-/// The file with a feed's signing key: one line, the 32-byte seed as base64url, readable by its
-/// owner alone.
+/// The file with a feed's signing key: the 32-byte seed in base64url, for its owner alone.
 package enum FeedKeyFile {
     private static let characters = 43
 
-    /// Creates a new key. An existing file is left alone.
-    /// - Throws: `.file` with `exists` when there is one.
+    /// Creates a new key; `.file` with `exists` when there is a file.
     package static func create(
         _ path: String, random: (Int) -> [UInt8] = Sodium.random
     ) throws(FeedDirectoryError) -> SigningKey {

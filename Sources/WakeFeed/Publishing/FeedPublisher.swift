@@ -2,30 +2,25 @@ private import Glibc
 package import WakeSodium
 private import WakeSystem
 
-/// A publisher into a feed's directory. A crash at any moment leaves a feed that verifies and a
-/// publish that can be repeated.
-///
-/// The order: remove leftovers; each batch under a temporary name, then its own; the intent into
-/// the journal; the new head under a temporary name, then its own. Every step is durable before
-/// the next. Until the head is renamed nothing refers to what was written.
+/// A publisher into a feed's directory; times are seconds since 1970. A crash at any moment leaves
+/// a feed that verifies and a publish that can be repeated: the steps of ``PublishStep`` happen in
+/// order, each durable before the next, and until the head is renamed nothing refers to them.
 package struct FeedPublisher: Sendable {
     /// Called after every step; an error ends the publish there, as a crash would.
     package typealias Observer = @Sendable (PublishStep) throws(FeedDirectoryError) -> Void
 
-    let paths: FeedPaths
+    let directory: FeedDirectory
     let key: SigningKey
     let observer: Observer
     private let keys: [FeedKey]
     private let random: RandomSource
 
-    /// - Parameters:
-    ///   - key: signs.
-    ///   - earlierKeys: its predecessors, first key first; empty for a feed's first key.
+    /// - Parameter earlierKeys: the predecessors of `key`, first key first.
     package init(
         directory: String, key: SigningKey, earlierKeys: [FeedKey] = [],
         random: RandomSource = .system, observer: @escaping Observer = { _ in }
     ) {
-        paths = FeedPaths(directory: directory)
+        self.directory = FeedDirectory(directory)
         self.key = key
         keys = earlierKeys + [FeedKey(key.verifyingKey)]
         self.random = random
@@ -33,7 +28,6 @@ package struct FeedPublisher: Sendable {
     }
 
     /// Publishes an input as one or more batches under one new head.
-    /// - Parameter now: seconds since 1970.
     package func publish(
         _ input: FeedInput, options: PublishOptions = PublishOptions(), now: Int64
     ) throws(FeedDirectoryError) -> PublishOutcome {
@@ -50,11 +44,7 @@ package struct FeedPublisher: Sendable {
     }
 
     /// Publishes a cover batch: decoys alone, so that nobody can tell a publish from a heartbeat.
-    /// - Parameters:
-    ///   - given: nil takes the shape of the newest batch that is retained. The batch holds
-    ///     `minimumDigests`.
-    ///   - now: seconds since 1970.
-    /// - Returns: its number.
+    /// - Parameter given: nil for the shape of the newest retained batch, with `minimumDigests`.
     @discardableResult
     package func publishCover(
         options given: PublishOptions? = nil, now: Int64
@@ -66,11 +56,10 @@ package struct FeedPublisher: Sendable {
             options.isSalted = newest.salt != nil
             options.noteBytes = newest.noteBytes
         }
-        let shape = try BatchShape(options)
-        let builder = builder(shape, options, session, now: now)
-        return try session.append(
-            [[]], of: .secrets([]), builder: builder, identity: nil, now: now
-        ).upperBound
+        let nothing = FeedInput.secrets([])
+        let builder = builder(try BatchShape(of: nothing, options), options, session, now: now)
+        return try session.append([[]], of: nothing, builder: builder, identity: nil, now: now)
+            .upperBound
     }
 
     /// Signs the head again, for freshness or with other settings; the sequence stays.
@@ -78,7 +67,6 @@ package struct FeedPublisher: Sendable {
     ///   - settings: nil keeps the present ones.
     ///   - lifetimeSeconds: until it expires; nil keeps the present span.
     ///   - nextKey: announces a successor, withdraws it with `.some(nil)`, or keeps it with nil.
-    ///   - now: seconds since 1970.
     package func resign(
         settings: FeedSettings? = nil, lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil,
         now: Int64
@@ -87,13 +75,10 @@ package struct FeedPublisher: Sendable {
         // Clients accept an announced key from the next batch on only.
         guard session.signer.bytes == key.verifyingKey.bytes else { throw .keyNotActive }
         try session.replaceHead(
-            adding: [], settings: settings, lifetimeSeconds: lifetimeSeconds, nextKey: nextKey,
-            now: now)
+            settings: settings, lifetimeSeconds: lifetimeSeconds, nextKey: nextKey, now: now)
     }
 
-    /// Removes temporary files, and batches the head does not name, that are older than an hour.
-    /// - Parameter now: seconds since 1970.
-    /// - Returns: the number of files removed.
+    /// Removes temporary files and batches without name in the head that are older than an hour.
     @discardableResult
     package func prune(now: Int64) throws(FeedDirectoryError) -> Int {
         try open().prune(now: now)
@@ -104,16 +89,13 @@ package struct FeedPublisher: Sendable {
         _ input: FeedInput, options: PublishOptions = PublishOptions()
     ) throws(FeedDirectoryError) -> PublishPreview {
         let shape = try check(input, options)
-        let head = try paths.readHead(keys).head
-        var journal = try paths.readJournal()
+        let head = try directory.head(keys)
+        var journal = try directory.readJournal()
         _ = journal.resolve(with: head)
         let capacity = shape.capacity(limit: options.batchDigests)
-        var digests = 0
-        var batches = 0
-        while batches * capacity < input.count {
-            let count = min(capacity, input.count - batches * capacity)
-            digests += shape.padded(count, options)
-            batches += 1
+        let batches = (input.count + capacity - 1) / capacity
+        let digests = (0..<batches).reduce(0) { sum, batch in
+            sum + shape.padded(min(capacity, input.count - batch * capacity), options)
         }
         guard batches <= FeedLimits.retainedBatches else { throw .tooManyBatches(batches) }
         let added = head.sequence + 1...head.sequence + UInt64(batches)
@@ -152,22 +134,21 @@ package struct FeedPublisher: Sendable {
         return session
     }
 
-    /// Takes the directory's lock and reads the feed's state.
+    /// Locks the directory and reads the feed's state.
     private func open() throws(FeedDirectoryError) -> PublishSession {
-        guard Files.exists(paths.head) else { throw .noFeed }
+        guard Files.exists(directory.headPath) else { throw .noFeed }
         let lock = try mapError(FeedDirectoryError.of) { () throws(FileError) in
-            let directory = try OpenFile(
-                paths.directory, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
-            try directory.lockExclusively()
-            return directory
+            let lock = try OpenFile(
+                directory.path, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
+            try lock.lockExclusively()
+            return lock
         }
-        let (head, signer) = try paths.readHead(keys)
-        let isSigner = signer.bytes == key.verifyingKey.bytes
-        guard isSigner || head.nextKey?.bytes == key.verifyingKey.bytes else {
+        let (head, signer) = try directory.signedHead(keys)
+        guard [signer, head.nextKey].contains(where: { $0?.bytes == key.verifyingKey.bytes }) else {
             throw .head(.badSignature)
         }
-        var journal = try paths.readJournal()
-        if journal.resolve(with: head) { try paths.write(journal) }
+        var journal = try directory.readJournal()
+        if journal.resolve(with: head) { try directory.write(journal) }
         return PublishSession(
             publisher: self, lock: lock, head: head, signer: signer, journal: journal)
     }

@@ -1,12 +1,9 @@
-/// The options of a publish.
 package struct PublishOptions: Sendable {
     /// Bytes of a digest; ready digests have their own.
     package var width: DigestWidth
-    /// Whether digests of secrets are salted, so that an item's digests of two batches cannot be
-    /// linked.
+    /// Whether digests of secrets are salted, so that those of two batches cannot be linked.
     package var isSalted: Bool
-    /// Bytes of a sealed note in every batch, with notes or not; 0 for 256 in inputs with notes and
-    /// none in others.
+    /// Bytes of a sealed note, also in inputs without notes; 0 for 256 with notes, else none.
     package var noteBytes: Int
     /// The most digests in one batch, a multiple of 1024; a larger input becomes several batches.
     package var batchDigests: Int
@@ -48,7 +45,6 @@ package enum PublishOutcome: Sendable, Equatable {
 package struct PublishPreview: Sendable, Equatable {
     /// The batches it would add, or that hold the same input already.
     package let outcome: PublishOutcome
-    /// Items of the input, each once.
     package let items: Int
     /// Decoys beside them.
     package let decoys: Int
@@ -56,8 +52,7 @@ package struct PublishPreview: Sendable, Equatable {
     package let bytes: Int
 }
 
-/// A durable step of a publish. A crash between any two of them leaves a feed that verifies, and a
-/// publish that can be repeated.
+/// A durable step of a publish.
 package enum PublishStep: Sendable, Equatable {
     /// Leftovers of earlier crashes were removed.
     case pruned
@@ -82,32 +77,16 @@ struct BatchShape: Sendable, Equatable {
 
     /// The shape of an input's batches.
     init(of input: FeedInput, _ options: PublishOptions) throws(FeedDirectoryError) {
-        switch input {
-        case .digests(_, let width):
+        let needed = input.hasNotes ? FeedLimits.noteBytes : 0
+        noteBytes = options.noteBytes != 0 ? options.noteBytes : needed
+        if case .digests(_, let width) = input {
+            self.width = width
             // Digests that were derived elsewhere cannot be salted.
-            try self.init(options, width: width, noteBytes: options.noteBytes, isSalted: false)
-        case .secrets:
-            let needed = input.hasNotes ? FeedLimits.noteBytes : 0
-            try self.init(
-                options, width: options.width,
-                noteBytes: options.noteBytes > 0 ? options.noteBytes : needed,
-                isSalted: options.isSalted)
+            isSalted = false
+        } else {
+            width = options.width
+            isSalted = options.isSalted
         }
-    }
-
-    /// The shape of a cover batch.
-    init(_ options: PublishOptions) throws(FeedDirectoryError) {
-        try self.init(
-            options, width: options.width, noteBytes: options.noteBytes,
-            isSalted: options.isSalted)
-    }
-
-    private init(
-        _ options: PublishOptions, width: DigestWidth, noteBytes: Int, isSalted: Bool
-    ) throws(FeedDirectoryError) {
-        self.width = width
-        self.noteBytes = noteBytes
-        self.isSalted = isSalted
         let multiple = FeedLimits.digestMultiple
         guard noteBytes == 0 || noteBytes >= FeedLimits.noteOverheadBytes,
             noteBytes <= FeedLimits.payloadBytes / multiple - width.rawValue,

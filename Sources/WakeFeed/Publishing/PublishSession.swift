@@ -2,11 +2,8 @@ private import Glibc
 internal import WakeSodium
 internal import WakeSystem
 
-/// A publisher's exclusive access to the directory: its lock, and the head when it was taken.
+/// A publisher's exclusive access to the directory: its lock, and the head at that time.
 struct PublishSession {
-    /// A batch that was written: its entry in the head's table and its whole hash.
-    typealias Added = (suffix: BatchSuffix, hash: HeaderHash)
-
     let publisher: FeedPublisher
     /// Released with the session (flock(2)).
     let lock: OpenFile
@@ -14,12 +11,10 @@ struct PublishSession {
     let signer: FeedKey
     let journal: FeedJournal
 
-    private var paths: FeedPaths { publisher.paths }
+    private var directory: FeedDirectory { publisher.directory }
 
     /// A full minute, and never earlier than the present head: clients follow the newest.
-    func issued(now: Int64) -> Int64 {
-        max(head.issued, max(0, now) / 60 * 60)
-    }
+    func issued(now: Int64) -> Int64 { max(head.issued, max(0, now) / 60 * 60) }
 
     /// Writes batches, the intent and the head.
     /// - Parameter identity: of the input; nil for inputs that are not journalled.
@@ -27,71 +22,66 @@ struct PublishSession {
         _ parts: [[Int]], of input: FeedInput, builder: BatchBuilder, identity: HeaderHash?,
         now: Int64
     ) throws(FeedDirectoryError) -> ClosedRange<UInt64> {
-        guard parts.count <= FeedLimits.retainedBatches else {
-            throw .tooManyBatches(parts.count)
-        }
-        var added: [Added] = []
-        var previous = head.headerHash
+        guard parts.count <= FeedLimits.retainedBatches else { throw .tooManyBatches(parts.count) }
+        var added: [HeaderHash] = []
         let first = head.sequence + 1
         for (index, part) in parts.enumerated() {
             let sequence = first + UInt64(index)
             let batch = builder.build(
-                input, part: part, sequence: sequence, previous: previous)
+                input, part: part, sequence: sequence, previous: added.last ?? head.headerHash)
             try replace(
-                paths.batch(batch.name), with: batch.bytes, .batchWritten(sequence),
+                directory.batchPath(batch.name), with: batch.bytes, .batchWritten(sequence),
                 .batchNamed(sequence))
-            previous = batch.headerHash
-            added.append((batch.headerHash.suffix, batch.headerHash))
+            added.append(batch.headerHash)
         }
         let batches = first...head.sequence + UInt64(parts.count)
-        if let identity {
+        if let identity, let last = added.last {
             var intended = journal
             intended.append(
                 FeedJournal.Entry(
-                    input: identity, batches: batches, headerHash: previous, isIntent: true))
-            try paths.write(intended)
+                    input: identity, batches: batches, headerHash: last, isIntent: true))
+            try directory.write(intended)
             try publisher.observer(.journalWritten)
         }
-        try replaceHead(
-            adding: added, settings: nil, lifetimeSeconds: nil, nextKey: nil, now: now)
+        try replaceHead(adding: added, now: now)
         return batches
     }
 
     func replaceHead(
-        adding added: [Added], settings: FeedSettings?, lifetimeSeconds: Int64?,
-        nextKey: FeedKey??, now: Int64
+        adding added: [HeaderHash] = [], settings: FeedSettings? = nil,
+        lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil, now: Int64
     ) throws(FeedDirectoryError) {
-        // Changed directives are newer than the ones before also within the same minute: nobody
-        // can restore them with the old head.
-        let changesDirectives = settings.map {
-            $0.flags != head.settings.flags || $0.pauseSeconds != head.settings.pauseSeconds
-        }
-        let issued = max(
-            issued(now: now), changesDirectives == true ? head.issued + 60 : 0)
+        let settings = settings ?? head.settings
+        // Newer also within the same minute: the old head cannot restore the old directives.
+        let changesDirectives =
+            settings.flags != head.settings.flags
+            || settings.pauseSeconds != head.settings.pauseSeconds
+        let issued = max(issued(now: now), changesDirectives ? head.issued + 60 : 0)
         let kept = try retained(head.suffixes + added.map(\.suffix), issued: issued)
         let sequence = head.sequence + UInt64(added.count)
-        // An announced key that signs now has become the present one.
-        let isTakenOver = head.nextKey?.bytes == publisher.key.verifyingKey.bytes
+        // The announced key signs now: it is the present one.
+        let isSuccessor = head.nextKey?.bytes == publisher.key.verifyingKey.bytes
         let next = FeedHead(
             feedID: head.feedID, sequence: sequence,
             firstSequence: sequence + 1 - UInt64(kept.suffixes.count), issued: issued,
             expires: issued + (lifetimeSeconds ?? head.expires - head.issued),
-            headerHash: added.last?.hash ?? head.headerHash, retainedBytes: kept.bytes,
-            settings: settings ?? head.settings,
-            nextKey: nextKey ?? (isTakenOver ? nil : head.nextKey), suffixes: kept.suffixes)
+            headerHash: added.last ?? head.headerHash, retainedBytes: kept.bytes,
+            settings: settings,
+            nextKey: nextKey ?? (isSuccessor ? nil : head.nextKey), suffixes: kept.suffixes)
         try replace(
-            paths.head, with: next.encoded(signedWith: publisher.key), .headWritten, .headNamed)
+            directory.headPath, with: next.encoded(signedWith: publisher.key), .headWritten,
+            .headNamed)
     }
 
-    /// The batches a new head names: the newest 448 that are at most 14 days old. The size of each
-    /// is read, so that no head names a missing file.
+    /// The batches of a new head: the newest 448 that are at most 14 days old. The size of each is
+    /// read, so that no head names a missing file.
     private func retained(
         _ suffixes: [BatchSuffix], issued: Int64
     ) throws(FeedDirectoryError) -> (suffixes: [BatchSuffix], bytes: UInt64) {
         var first = max(0, suffixes.count - FeedLimits.retainedBatches)
         func batch(_ index: Int) -> (path: String, sequence: UInt64) {
             let sequence = head.firstSequence + UInt64(index)
-            return (paths.batch(FeedHead.batchName(sequence, suffixes[index])), sequence)
+            return (directory.batchPath(FeedHead.batchName(sequence, suffixes[index])), sequence)
         }
         while first < suffixes.count {
             let (path, sequence) = batch(first)
@@ -112,7 +102,7 @@ struct PublishSession {
     /// The header of the newest batch; nil when none is retained.
     func newestHeader() throws(FeedDirectoryError) -> BatchHeader? {
         guard let name = head.batchName(for: head.sequence) else { return nil }
-        return try header(paths.batch(name), head.sequence)
+        return try header(directory.batchPath(name), head.sequence)
     }
 
     private func header(
@@ -138,14 +128,14 @@ struct PublishSession {
     private func replace(
         _ path: String, with bytes: [UInt8], _ written: PublishStep, _ named: PublishStep
     ) throws(FeedDirectoryError) {
-        let temporary = FeedPaths.temporary(path)
+        let temporary = Self.temporary(path)
         try mapError(FeedDirectoryError.of) { () throws(FileError) in
             // A crashed publisher's file of this name is unused: the lock is ours.
             try Files.remove(temporary)
             do throws(FileError) {
                 try Files.create(temporary, with: bytes.span, mode: 0o644)
             } catch {
-                // On a full disk half a file would only take room.
+                // On a full disk half a file only occupies space.
                 try? Files.remove(temporary)
                 throw error
             }
@@ -157,8 +147,6 @@ struct PublishSession {
         try publisher.observer(named)
     }
 
-    // MARK: Leftovers
-
     /// Removes leftovers of crashes and of retention, and no other file.
     @discardableResult
     func prune(now: Int64) throws(FeedDirectoryError) -> Int {
@@ -167,10 +155,10 @@ struct PublishSession {
                 FeedHead.batchName(head.firstSequence + UInt64(index), suffix)
             })
         return try mapError(FeedDirectoryError.of) { () throws(FileError) in
-            var candidates = try Files.names(in: paths.batches)
+            var candidates = try Files.names(in: directory.batchesPath)
                 .filter { !named.contains($0) && Self.isBatchName($0) }
-                .map(paths.batch)
-            candidates += [paths.head, paths.journal].map(FeedPaths.temporary)
+                .map(directory.batchPath)
+            candidates += [directory.headPath, directory.journalPath].map(Self.temporary)
             var removed = 0
             for path in candidates where try Self.isOld(path, now: now) {
                 try Files.remove(path)
@@ -189,6 +177,8 @@ struct PublishSession {
             throw error
         }
     }
+
+    private static func temporary(_ path: String) -> String { path + ".tmp" }
 
     /// A batch's name, perhaps with `.tmp`.
     private static func isBatchName(_ name: String) -> Bool {

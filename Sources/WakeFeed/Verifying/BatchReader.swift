@@ -6,7 +6,8 @@ import WakeSystem
 /// Matches and cursor are only available after `finish`. Memory stays bounded for any input: the
 /// header, the table of local digests, and the sealed notes of matches.
 public struct BatchReader: ~Copyable {
-    private let verifier: BatchVerifier
+    private let cursor: FeedCursor
+    private let head: VerifiedHead
     private let secrets: LocalSecretSet
     private var headerBytes: [UInt8] = []
     private var payload: PayloadReader?
@@ -15,13 +16,12 @@ public struct BatchReader: ~Copyable {
     /// The verified header; nil until it is complete.
     public private(set) var header: BatchHeader?
 
-    /// - Parameters:
-    ///   - cursor: the client's state; the batch is the one after it.
-    ///   - head: names the batch.
-    ///   - secrets: the same set for all batches of a cycle.
+    /// The reader of the batch after `cursor`, which `head` names.
+    /// - Parameter secrets: the same set for all batches of a cycle.
     public init(cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet) {
         precondition(head.head.retains(cursor.sequence + 1), "no batch follows this cursor")
-        verifier = BatchVerifier(cursor: cursor, head: head)
+        self.cursor = cursor
+        self.head = head
         self.secrets = secrets
         headerBytes.reserveCapacity(FeedLimits.headerBytes)
     }
@@ -51,54 +51,18 @@ public struct BatchReader: ~Copyable {
             start = min(chunk.count, FeedLimits.headerBytes - headerBytes.count)
             headerBytes.append(span: chunk.extracting(0..<start))
             guard headerBytes.count == FeedLimits.headerBytes else { return }
-            let header = try verifier.verify(headerBytes.span)
+            let header = try verify(headerBytes.span)
             self.header = header
             payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
         }
         try payload?.feed(chunk.extracting(start..<chunk.count))
     }
 
-    /// Ends the batch.
-    /// - Returns: the cursor after it, and the matches.
-    public consuming func finish() throws(FeedError) -> CommittedBatch {
-        if let failure { throw failure }
-        guard let header, let payload else { throw .truncated }
-        let hits = try payload.finish()
-        let hash = HeaderHash(ofHeader: headerBytes.span)
-        return CommittedBatch(
-            header: header, cursor: verifier.cursor(after: header, hash: hash),
-            matches: secrets.matches(of: hits, in: header))
-    }
-}
-
-/// A completely verified batch.
-public struct CommittedBatch: Sendable {
-    /// Its header.
-    public let header: BatchHeader
-    /// The client's cursor after it.
-    public let cursor: FeedCursor
-    /// One for each local secret whose digest is published in it.
-    public let matches: [FeedMatch]
-}
-
-/// The checks of the batch that follows a cursor, before its payload.
-private struct BatchVerifier: Sendable {
-    private let cursor: FeedCursor
-    private let head: VerifiedHead
-    private let sequence: UInt64
-
-    init(cursor: FeedCursor, head: VerifiedHead) {
-        self.cursor = cursor
-        self.head = head
-        sequence = cursor.sequence + 1
-    }
-
-    /// Performs the checks in their order; the first that fails names the error.
-    /// - Parameter bytes: 256 bytes.
-    func verify(_ bytes: Span<UInt8>) throws(FeedError) -> BatchHeader {
+    /// Performs the checks before the payload in their order; the first that fails names the error.
+    private func verify(_ bytes: Span<UInt8>) throws(FeedError) -> BatchHeader {
+        let sequence = cursor.sequence + 1
         let header = try cursor.header(bytes, of: sequence)
-        // Both sides of the chain. A correctly signed batch of this number that does not fit is a
-        // second one: the publisher made two.
+        // A correctly signed batch that does not fit to both sides of the chain is a second one.
         if let known = cursor.headerHash, header.previous != known {
             throw .fork(sequence: sequence)
         }
@@ -110,9 +74,25 @@ private struct BatchVerifier: Sendable {
         return header
     }
 
-    func cursor(after header: BatchHeader, hash: HeaderHash) -> FeedCursor {
-        cursor.advanced(
-            to: header.sequence, hash, signer: head.signer,
+    /// - Returns: the cursor after the batch, and the matches.
+    public consuming func finish() throws(FeedError) -> CommittedBatch {
+        if let failure { throw failure }
+        guard let header, let payload else { throw .truncated }
+        let hits = try payload.finish()
+        let next = cursor.advanced(
+            to: header.sequence, HeaderHash(ofHeader: headerBytes.span), signer: head.signer,
             isNewest: header.sequence == head.head.sequence)
+        return CommittedBatch(
+            header: header, cursor: next, matches: secrets.matches(of: hits, in: header))
     }
+}
+
+/// A completely verified batch.
+public struct CommittedBatch: Sendable {
+    /// Its header.
+    public let header: BatchHeader
+    /// The client's cursor after it.
+    public let cursor: FeedCursor
+    /// One for each local secret whose digest is published in it.
+    public let matches: [FeedMatch]
 }

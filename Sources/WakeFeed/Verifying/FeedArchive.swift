@@ -2,16 +2,14 @@ private import Glibc
 private import WakeSystem
 
 /// A verifier of downloaded files of one feed, in any order, without any request: each by itself,
-/// then against the others. It keeps only the header of each file.
+/// then against the others. Only their headers are kept.
 package struct FeedArchive {
-    /// The result for one file.
     package struct Verdict: Sendable {
         package let path: String
         package var result: Result<FeedFile, FeedFile.Fault>
     }
 
-    /// In the order of the given paths.
-    package private(set) var verdicts: [Verdict]
+    package private(set) var verdicts: [Verdict] = []
     /// Knows the keys: the first, and those that verified heads announced.
     private var cursor: FeedCursor
     /// The suffixes of batches that heads name.
@@ -19,34 +17,34 @@ package struct FeedArchive {
     /// The whole hash of each head's newest batch.
     private var newest: [UInt64: HeaderHash] = [:]
 
-    /// - Parameters:
-    ///   - paths: may be links.
-    ///   - key: the feed's first.
-    ///   - progress: called after each file with the number done and the total.
-    package init(
-        _ paths: [String], key: FeedKey, progress: (Int, Int) -> Void = { _, _ in }
-    ) {
+    /// - Parameter progress: called after each file with the number done and the total.
+    package init(_ paths: [String], key: FeedKey, progress: (Int, Int) -> Void = { _, _ in }) {
         cursor = FeedCursor(key: key)
-        verdicts = []
         var heads: [(issued: UInt64, index: Int)] = []
         var batches: [Int] = []
         for (index, path) in paths.enumerated() {
+            var fault = FeedFile.Fault.notOfAFeed
             do throws(FeedFile.Fault) {
                 switch try FeedFile.kind(of: Self.open(path)) {
                 case .head(let issued): heads.append((issued, index))
                 case .batch: batches.append(index)
                 }
-                verdicts.append(Verdict(path: path, result: .failure(.notOfAFeed)))
             } catch {
-                verdicts.append(Verdict(path: path, result: .failure(error)))
+                fault = error
             }
+            verdicts.append(Verdict(path: path, result: .failure(fault)))
         }
         // Oldest heads first: they announce the keys of later ones, and of batches.
         heads.sort { ($0.issued, $0.index) < ($1.issued, $1.index) }
         var done = verdicts.count - heads.count - batches.count
         for index in heads.map(\.index) + batches {
             let isHead = done < verdicts.count - batches.count
-            verdicts[index].result = isHead ? verifyHead(paths[index]) : verifyBatch(paths[index])
+            do throws(FeedFile.Fault) {
+                let file = isHead ? try verifyHead(paths[index]) : try verifyBatch(paths[index])
+                verdicts[index].result = .success(file)
+            } catch {
+                verdicts[index].result = .failure(error)
+            }
             done += 1
             progress(done, paths.count)
         }
@@ -64,29 +62,21 @@ package struct FeedArchive {
         return file
     }
 
-    // MARK: One by one
-
-    private mutating func verifyHead(_ path: String) -> Result<FeedFile, FeedFile.Fault> {
-        do throws(FeedFile.Fault) {
-            let (head, signer) = try FeedFile.head(Self.open(path), cursor: cursor)
-            try register(head)
-            cursor.adopt(head, signedBy: signer)
-            return .success(.head(head))
-        } catch {
-            return .failure(error)
-        }
+    private mutating func verifyHead(_ path: String) throws(FeedFile.Fault) -> FeedFile {
+        let (head, signer) = try FeedFile.head(Self.open(path), cursor: cursor)
+        try register(head)
+        cursor.adopt(head, signedBy: signer)
+        return .head(head)
     }
 
-    /// Registers the batches a head names. Two heads that name different batches of one number were
-    /// signed for two audiences.
+    /// Registers the batches of a head. Two heads with different batches of one number are a fork.
     private mutating func register(_ head: FeedHead) throws(FeedFile.Fault) {
         guard head.sequence > 0, head.count > 0 else { return }
         if let other = newest[head.sequence], other != head.headerHash {
             throw .refused(.fork(sequence: head.sequence))
         }
         for sequence in head.firstSequence...head.sequence {
-            let suffix = head.suffix(of: sequence)
-            if let other = named[sequence], other != suffix {
+            if let other = named[sequence], other != head.suffix(of: sequence) {
                 throw .refused(.fork(sequence: sequence))
             }
         }
@@ -96,22 +86,15 @@ package struct FeedArchive {
         newest[head.sequence] = head.headerHash
     }
 
-    private func verifyBatch(_ path: String) -> Result<FeedFile, FeedFile.Fault> {
-        do throws(FeedFile.Fault) {
-            let (header, hash) = try FeedFile.batch(Self.open(path), cursor: cursor)
-            let name = path.split(separator: "/").last.map(String.init) ?? ""
-            // Any other name is the user's own choice.
-            let isPublished = FeedHead.isBatchName(name)
-            guard !isPublished || name == FeedHead.batchName(header.sequence, hash.suffix) else {
-                throw .misnamed
-            }
-            return .success(.batch(header, hash))
-        } catch {
-            return .failure(error)
-        }
+    private func verifyBatch(_ path: String) throws(FeedFile.Fault) -> FeedFile {
+        let (header, hash) = try FeedFile.batch(Self.open(path), cursor: cursor)
+        let name = path.split(separator: "/").last.map(String.init) ?? ""
+        // Any other name is the user's own choice.
+        guard
+            !FeedHead.isBatchName(name) || name == FeedHead.batchName(header.sequence, hash.suffix)
+        else { throw .misnamed }
+        return .batch(header, hash)
     }
-
-    // MARK: Against each other
 
     private mutating func checkChain(_ indices: [Int]) {
         var hashes: [UInt64: HeaderHash] = [:]
@@ -143,12 +126,9 @@ package struct FeedArchive {
         }
         let before = sequence - 1
         if forked.contains(before) { return nil }
-        if let previous = hashes[before], previous != header.previous {
-            return .chain(after: before)
-        }
-        if let suffix = named[before], suffix != header.previous.suffix {
-            return .chain(after: before)
-        }
-        return nil
+        let fits =
+            hashes[before] ?? header.previous == header.previous
+            && named[before] ?? header.previous.suffix == header.previous.suffix
+        return fits ? nil : .chain(after: before)
     }
 }

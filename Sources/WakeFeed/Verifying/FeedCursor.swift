@@ -1,10 +1,8 @@
 private import WakeModel
 import WakeSystem
 
-/// A client's state of a feed: the last batch it checked, and the keys it trusts.
-///
-/// Only `HeadVerifier` and `BatchReader` advance it. Store it in one transaction with the matches
-/// up to it.
+/// A client's state of a feed: the last batch it checked, and the keys it trusts. `HeadVerifier` or
+/// `BatchReader` advances it. Store it in one transaction with the matches up to it.
 public struct FeedCursor: Sendable, Equatable {
     /// A key that may sign from a sequence on.
     struct AcceptedKey: Equatable {
@@ -17,13 +15,13 @@ public struct FeedCursor: Sendable, Equatable {
     /// The feed it belongs to.
     public let feedID: FeedID
     /// Number of the last batch that was verified and searched; 0 before the first.
-    public internal(set) var sequence: UInt64
+    public internal(set) var sequence: UInt64 = 0
     /// Header hash of that batch; nil when that batch was never seen (a new client, or a gap).
-    public internal(set) var headerHash: HeaderHash?
+    public internal(set) var headerHash: HeaderHash? = HeaderHash.none
     /// The highest `issued` of any verified head, seconds since 1970; nil before the first.
     public internal(set) var newestIssued: Int64?
     /// The settings of that head.
-    public internal(set) var settings: FeedSettings
+    public internal(set) var settings = FeedSettings()
     /// Oldest first; never empty.
     var keys: [AcceptedKey]
 
@@ -34,10 +32,6 @@ public struct FeedCursor: Sendable, Equatable {
     public init(key: FeedKey, successors: [FeedKey] = []) {
         precondition(successors.count <= FeedLimits.acceptedKeys - 2)
         feedID = key.feedID
-        sequence = 0
-        headerHash = HeaderHash.none
-        newestIssued = nil
-        settings = FeedSettings()
         keys = ([key] + successors).map { AcceptedKey(key: $0, from: 0, isPending: false) }
     }
 
@@ -49,11 +43,9 @@ public struct FeedCursor: Sendable, Equatable {
     }
 
     /// Verifies a head's bytes by themselves: signature, feed, contents, signer.
-    func head(
-        _ bytes: Span<UInt8>
-    ) throws(FeedError) -> (head: FeedHead, signer: FeedKey) {
+    func head(_ bytes: Span<UInt8>) throws(FeedError) -> (head: FeedHead, signer: FeedKey) {
         // Before the signature is verified, no byte may choose another code than `.badSignature`.
-        let signer = try FeedHead.signer(of: bytes, among: acceptedKeys)
+        let signer = try FeedHead.layout.signer(of: bytes, among: acceptedKeys)
         guard FeedHead.feedID(in: bytes) == feedID else { throw .wrongFeed }
         let head = try FeedHead(signed: bytes)
         guard accepts(signer, at: head.sequence) else { throw .badSignature }
@@ -61,18 +53,12 @@ public struct FeedCursor: Sendable, Equatable {
     }
 
     /// Verifies a batch's header by itself: signature, contents, feed, number, signer.
-    /// - Parameters:
-    ///   - bytes: 256 bytes.
-    ///   - sequence: the number it must have; nil for any.
-    func header(
-        _ bytes: Span<UInt8>, of sequence: UInt64? = nil
-    ) throws(FeedError) -> BatchHeader {
-        let signer = try BatchHeader.signer(of: bytes, among: acceptedKeys)
+    /// - Parameter sequence: the number it must have; nil for any.
+    func header(_ bytes: Span<UInt8>, of sequence: UInt64? = nil) throws(FeedError) -> BatchHeader {
+        let signer = try BatchHeader.layout.signer(of: bytes, among: acceptedKeys)
         let header = try BatchHeader(signed: bytes)
         guard header.feedID == feedID else { throw .wrongFeed }
-        guard header.sequence == sequence ?? header.sequence else {
-            throw .corruptBatch(.sequence)
-        }
+        guard header.sequence == sequence ?? header.sequence else { throw .corruptBatch(.sequence) }
         guard accepts(signer, at: header.sequence) else { throw .badSignature }
         return header
     }
@@ -82,9 +68,7 @@ public struct FeedCursor: Sendable, Equatable {
         if let newestIssued, head.issued < newestIssued { return }
         newestIssued = head.issued
         settings = head.settings
-        for index in keys.indices where keys[index].key == signer {
-            keys[index].isPending = false
-        }
+        for index in keys.indices where keys[index].key == signer { keys[index].isPending = false }
         keys.removeAll { $0.isPending && $0.key != head.nextKey }
         if let next = head.nextKey, !keys.contains(where: { $0.key == next }),
             keys.count < FeedLimits.acceptedKeys
@@ -94,8 +78,7 @@ public struct FeedCursor: Sendable, Equatable {
     }
 
     /// The cursor after a batch, or at a head without further batches.
-    /// - Parameter isNewest: whether everything up to the head is checked; keys older than its
-    ///   signer are then retired.
+    /// - Parameter isNewest: whether all is checked: keys older than the head's signer are retired.
     func advanced(
         to sequence: UInt64, _ hash: HeaderHash?, signer: FeedKey, isNewest: Bool
     ) -> FeedCursor {
@@ -136,12 +119,10 @@ extension FeedCursor {
         return bytes
     }
 
-    /// - Parameter bytes: the result of `encode`.
-    /// - Returns: nil for anything else.
+    /// - Parameter bytes: the result of `encode`; nil for anything else.
     public init?(decoding bytes: [UInt8]) {
         let span = bytes.span
-        guard span.count > Self.fixedBytes,
-            span.extracting(0..<8).equals(Self.magic),
+        guard span.count > Self.fixedBytes, span.extracting(0..<8).equals(Self.magic),
             span.count == Self.fixedBytes + Int(span[Self.fixedBytes - 1]) * Self.keyBytes,
             let hash = Self.optional(span, at: 32, count: 32),
             let issued = Self.optional(span, at: 65, count: 8), let keys = Self.keys(in: span)
@@ -155,8 +136,7 @@ extension FeedCursor {
         guard sequence < UInt64(Int64.max), newestIssued ?? 0 >= 0 else { return nil }
     }
 
-    /// A byte that says whether the bytes after it count; they are zero when they do not.
-    /// - Returns: nil when that byte or those zeros are something else.
+    /// A byte, 0 or 1, that says whether a value or zeros follow; nil for anything else.
     private static func optional(_ span: Span<UInt8>, at offset: Int, count: Int) -> [UInt8]?? {
         let range = offset + 1..<offset + 1 + count
         switch span[offset] {
@@ -167,8 +147,7 @@ extension FeedCursor {
     }
 
     private static func keys(in span: Span<UInt8>) -> [AcceptedKey]? {
-        let count = Int(span[fixedBytes - 1])
-        guard (1...FeedLimits.acceptedKeys).contains(count) else { return nil }
+        guard (1...FeedLimits.acceptedKeys).contains(Int(span[fixedBytes - 1])) else { return nil }
         var keys: [AcceptedKey] = []
         for offset in stride(from: fixedBytes, to: span.count, by: keyBytes) {
             guard let key = FeedKey(bytes: span.extracting(offset..<offset + 32).array),

@@ -1,15 +1,13 @@
 private import Glibc
 package import WakeSystem
 
-/// One file of a feed, verified by itself: signed by a key of the feed, and complete. Whether it
-/// fits the other files is checked by ``FeedArchive``.
+/// One file of a feed, verified by itself: signed by a key of the feed, and complete.
+/// ``FeedArchive`` checks it against the other files.
 package enum FeedFile: Sendable {
     case head(FeedHead)
     case batch(BatchHeader, HeaderHash)
 
-    /// A file that is not one of the feed's.
     package enum Fault: Error, Equatable, Sendable {
-        /// It cannot be read.
         case unreadable(FileError)
         /// A directory, a pipe or the like.
         case notRegular
@@ -24,24 +22,23 @@ package enum FeedFile: Sendable {
         case otherThanHead(UInt64)
     }
 
-    /// The kind of a file by its first bytes; nothing is verified.
     enum Kind: Equatable {
-        /// - issued: to order heads by; seconds since 1970.
+        /// Seconds since 1970, to order heads by.
         case head(issued: UInt64)
         case batch
     }
 
+    /// The kind of a file by its first bytes; nothing is verified.
     static func kind(of file: OpenFile) throws(Fault) -> Kind {
         let start = try read(file, count: FeedLimits.headerBytes)
         guard start.count >= 8 else { throw start.isEmpty ? .refused(.truncated) : .notOfAFeed }
         let magic = start.span.extracting(0..<8)
-        if magic.equals(BatchHeader.magic) { return .batch }
-        guard magic.equals(FeedHead.magic) else { throw .notOfAFeed }
+        if magic.equals(BatchHeader.layout.magic) { return .batch }
+        guard magic.equals(FeedHead.layout.magic) else { throw .notOfAFeed }
         return .head(issued: start.count < 48 ? 0 : start.span.littleEndian(at: 40))
     }
 
-    /// - Parameter cursor: has the keys that may have signed it.
-    /// - Returns: the head, and its signer.
+    /// Reads and verifies a head, signed by one of the cursor's keys.
     static func head(
         _ file: OpenFile, cursor: FeedCursor
     ) throws(Fault) -> (head: FeedHead, signer: FeedKey) {
@@ -49,8 +46,7 @@ package enum FeedFile: Sendable {
         return try mapError(Fault.refused) { () throws(FeedError) in try cursor.head(bytes.span) }
     }
 
-    /// Reads and verifies a whole batch.
-    /// - Parameter cursor: has the keys that may have signed it.
+    /// Reads and verifies a whole batch, signed by one of the cursor's keys.
     static func batch(
         _ file: OpenFile, cursor: FeedCursor
     ) throws(Fault) -> (BatchHeader, HeaderHash) {
@@ -78,21 +74,17 @@ package enum FeedFile: Sendable {
     }
 }
 
-/// A batch that was verified when it was fetched and kept since, to be searched again, without any
-/// request, when a secret is added later.
+/// A batch that was verified when it was fetched, to be searched for a secret that is added later.
 ///
-/// The whole file is hashed, checked for order and searched again: a binary search would be faster
-/// but could miss digests in a damaged file without an error. It is read and not mapped: a page
-/// that vanishes under a mapping ends the process. Signatures are not checked again, since the keys
-/// of older batches may have been retired, and a cache that others can write is not used.
+/// The whole file is hashed, checked and searched again: a binary search could miss digests in a
+/// damaged file without an error, and a page that vanishes under a mapping ends the process.
+/// Signatures are not checked: the keys of older batches may have been retired, and a cache that
+/// others can write is not used.
 package struct CachedBatch: Sendable {
     package let header: BatchHeader
     private let file: OpenFile
 
-    /// - Parameters:
-    ///   - file: header and payload as they were fetched.
-    ///   - name: its published name, which holds the first bytes of its header's hash.
-    ///   - feedID: the feed it must belong to.
+    /// - Parameter name: the published name, with the first bytes of the hash of the header.
     package init(_ file: OpenFile, name: String, feedID: FeedID) throws(FeedError) {
         // Bytes that the disk cannot return count as absent.
         let bytes = try mapError({ _ in FeedError.truncated }) { () throws(FileError) in
@@ -108,8 +100,7 @@ package struct CachedBatch: Sendable {
         self.file = file
     }
 
-    /// The matches of these secrets in the batch.
-    /// - Throws: when the file is damaged, so that none of it can be relied on.
+    /// The matches of these secrets; an error when the file is damaged.
     package func matches(of secrets: LocalSecretSet) throws(FeedError) -> [FeedMatch] {
         var payload = PayloadReader(header: header, matcher: secrets.matcher(for: header))
         var offset = FeedLimits.headerBytes

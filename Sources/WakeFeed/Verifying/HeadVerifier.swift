@@ -1,13 +1,11 @@
-/// A verifier of heads: decides whether 4096 bytes are the feed's head and what follows from it.
-/// Pure: no clock, no file, no network.
+/// A verifier of heads, without clock, file or network: decides whether 4096 bytes are the feed's
+/// head and what follows from it.
 public struct HeadVerifier: Sendable {
     /// The client's state.
     public let cursor: FeedCursor
 
     /// - Parameter cursor: as it was stored last.
-    public init(cursor: FeedCursor) {
-        self.cursor = cursor
-    }
+    public init(cursor: FeedCursor) { self.cursor = cursor }
 
     /// Performs the checks in their order; the first that fails names the error.
     /// - Parameters:
@@ -22,9 +20,8 @@ public struct HeadVerifier: Sendable {
             throw .rollback(stored: cursor.sequence, offered: head.sequence)
         }
         // A head signed again for freshness keeps its header hash, so the hash alone decides.
-        if head.sequence == cursor.sequence, let known = cursor.headerHash,
-            known != head.headerHash
-        {
+        let known = head.sequence == cursor.sequence ? cursor.headerHash : nil
+        guard known ?? head.headerHash == head.headerHash else {
             throw .fork(sequence: head.sequence)
         }
         return advance(to: head, signedBy: signer, now: now, hint: hint)
@@ -35,8 +32,7 @@ public struct HeadVerifier: Sendable {
     ) -> VerifiedHead {
         var warnings: [FeedWarning] = []
         let tolerance = FeedLimits.clockToleranceSeconds
-        // Times near the ends of Int64 would overflow. Never a reason to stop: matching needs no
-        // clock.
+        // Times near the ends of Int64 would overflow. Never an error: matching needs no clock.
         let now = min(max(now, .min + tolerance), .max - tolerance)
         if head.expires < now - tolerance { warnings.append(.stale(expired: head.expires)) }
         if head.issued > now + tolerance { warnings.append(.clockSkew(issued: head.issued)) }
@@ -50,8 +46,7 @@ public struct HeadVerifier: Sendable {
             next.headerHash = nil
         }
         if next.sequence == head.sequence {
-            next = next.advanced(
-                to: head.sequence, head.headerHash, signer: signer, isNewest: true)
+            next = next.advanced(to: head.sequence, head.headerHash, signer: signer, isNewest: true)
         }
         let isStale = hint.map { $0 > head.sequence } ?? false
         return VerifiedHead(
@@ -81,10 +76,9 @@ public struct VerifiedHead: Sendable {
 
     /// The head itself.
     public let head: FeedHead
-    /// The key that signed it.
     let signer: FeedKey
-    /// The cursor to continue with: it has the newest settings and keys. Its sequence advanced only
-    /// over batches that are no longer retained (a gap, or a new client's beginning).
+    /// The cursor to continue with, with the newest settings and keys. Its sequence advanced only
+    /// over batches that are no longer retained.
     public let cursor: FeedCursor
     /// Warnings that stop nothing.
     public let warnings: [FeedWarning]

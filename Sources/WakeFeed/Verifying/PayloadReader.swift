@@ -1,8 +1,8 @@
 private import WakeSodium
 import WakeSystem
 
-/// A reader of a batch's payload: hashed, checked for order and searched in windows that fit into
-/// the processor's cache, so that every byte is read from memory once.
+/// A reader of a batch's payload: hashes, checks and searches it in windows that fit into the
+/// processor's cache.
 struct PayloadReader {
     /// A local digest, with its sealed note if the batch has notes.
     struct Hit: Sendable {
@@ -26,7 +26,6 @@ struct PayloadReader {
         scan = DigestScan(matcher: matcher)
     }
 
-    /// - Parameter chunk: the next bytes, cut anywhere.
     mutating func feed(_ chunk: Span<UInt8>) throws(FeedError) {
         guard chunk.count <= remaining else { throw .tooLarge }
         var start = 0
@@ -43,8 +42,7 @@ struct PayloadReader {
         if digests > 0 { scan.scan(window.extracting(0..<digests)) }
         if digests < window.count {
             keepNotes(
-                window.extracting(digests..<window.count),
-                from: received + digests - digestBytes)
+                window.extracting(digests..<window.count), from: received + digests - digestBytes)
         }
         received += window.count
     }

@@ -1,9 +1,7 @@
 import WakeSystem
 
-/// An IPv4 or IPv6 address: no zone, no port, no name. Redacted, because the addresses of a push
-/// service tell who is registered there.
+/// An IPv4 or IPv6 address. Redacted: those of a push service reveal who is registered there.
 package struct IPAddress: Sendable, Hashable, Redacted {
-    /// The two kinds; an IPv4-mapped IPv6 address is IPv6.
     package enum Family: UInt8, Sendable, Hashable {
         case v4, v6
 
@@ -28,7 +26,6 @@ package struct IPAddress: Sendable, Hashable, Redacted {
         value = bytes.reduce(0) { $0 << 8 | UInt128($1) }
     }
 
-    /// 4 or 16 bytes in network order.
     package var bytes: [UInt8] {
         stride(from: family.width - 8, through: 0, by: -8).map {
             UInt8(truncatingIfNeeded: value >> UInt128($0))
@@ -36,8 +33,8 @@ package struct IPAddress: Sendable, Hashable, Redacted {
     }
 }
 
-/// Addresses as text, in one strict form. What inet_aton(3) also accepts (`127.1`, `0x7f000001`,
-/// `2130706433`, `0177.0.0.1`) is no address here, nor is a zone.
+/// Addresses as text, in one strict form, without those that only inet_aton(3) accepts (`127.1`,
+/// `0x7f000001`, `2130706433`, `0177.0.0.1`) and without zones.
 extension IPAddress {
     /// Four decimals without leading zeros, or the forms of RFC 4291 §2.2; nil for all else.
     package init?(_ text: [UInt8]) {
@@ -52,10 +49,7 @@ extension IPAddress {
         }
     }
 
-    /// The same from a string.
-    package init?(_ text: String) {
-        self.init(Array(text.utf8))
-    }
+    package init?(_ text: String) { self.init(Array(text.utf8)) }
 
     /// The text that `init` reads; IPv6 as eight groups without `::`.
     package var text: [UInt8] {
@@ -92,8 +86,7 @@ extension IPAddress {
         let before = text[..<gap]
         let after = text[(gap + 2)...]
         // An IPv4 tail is the end of the address.
-        guard !before.contains(UInt8(ascii: ".")),
-            let head = before.isEmpty ? [] : list(before),
+        guard !before.contains(UInt8(ascii: ".")), let head = before.isEmpty ? [] : list(before),
             let tail = after.isEmpty ? [] : list(after), head.count + tail.count <= 7
         else { return nil }
         return head + Array(repeating: 0, count: 8 - head.count - tail.count) + tail
@@ -122,8 +115,7 @@ extension IPAddress {
 }
 
 extension ArraySlice where Element == UInt8 {
-    /// The number of one to five decimal digits without leading zero; nil for all else and above
-    /// `limit`.
+    /// The number of one to five decimal digits without leading zero, up to `limit`; else nil.
     func decimal(upTo limit: Int) -> Int? {
         guard (1...5).contains(count), allSatisfy(\.isDigit),
             count == 1 || first != UInt8(ascii: "0")

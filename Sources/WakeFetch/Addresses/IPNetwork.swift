@@ -7,8 +7,7 @@ package struct IPNetwork: Sendable, Hashable, Redacted {
     /// Bits that all addresses share: 0 to 32 or 128.
     package let length: Int
 
-    /// - Returns: nil if the length is not one of the family's, or if a bit behind it is set:
-    ///   `10.0.0.1/8` may be meant as something else.
+    /// nil if the length is not one of the family's, or a bit behind it is set, as in `10.0.0.1/8`.
     package init?(_ first: IPAddress, length: Int) {
         guard (0...first.family.width).contains(length),
             first.value & ~Self.mask(length, of: first.family) == 0
@@ -26,10 +25,7 @@ package struct IPNetwork: Sendable, Hashable, Redacted {
         self.init(first, length: length)
     }
 
-    /// The same from a string.
-    package init?(_ text: String) {
-        self.init(Array(text.utf8))
-    }
+    package init?(_ text: String) { self.init(Array(text.utf8)) }
 
     /// The highest address.
     package var last: IPAddress {
@@ -37,7 +33,7 @@ package struct IPNetwork: Sendable, Hashable, Redacted {
         return IPAddress(first.family, first.value | all & ~Self.mask(length, of: first.family))
     }
 
-    /// Whether the network holds `address`. An IPv4 network has no IPv6 addresses, mapped or not.
+    /// Whether `address` belongs to the network. An IPv4 network has no IPv6 addresses.
     package func contains(_ address: IPAddress) -> Bool {
         address.family == first.family
             && address.value & Self.mask(length, of: first.family) == first.value

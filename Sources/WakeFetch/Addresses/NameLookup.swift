@@ -3,7 +3,7 @@ import Glibc
 
 /// A blocking call of getaddrinfo(3).
 enum NameLookup {
-    /// Both families. `host` is a DNS name, see ``FetchURLParts/isName(_:)``.
+    /// Both families. `host` is a DNS name, see ``FetchURL/isName(_:)``.
     static func addresses(of host: [UInt8]) -> Result<[IPAddress], ResolveError> {
         // Search domains would make another name of it (resolv.conf(5)).
         crt_resolve_whole_names()

@@ -3,8 +3,7 @@ import WakeSystem
 
 /// A source of addresses for host names: the system's resolver, or one of a test.
 package protocol HostResolver: Sendable {
-    /// All addresses of `host`, a DNS name in ASCII, in the order in which to try them: at least
-    /// one, none twice.
+    /// All addresses of `host`, a DNS name in ASCII, each once, in the order in which to try them.
     func addresses(of host: [UInt8]) async throws(ResolveError) -> [IPAddress]
 }
 
@@ -18,13 +17,11 @@ package enum ResolveError: Error, Sendable, Hashable {
     case timedOut
     /// The name server failed, or there are too many lookups; to be tried again later.
     case temporarily
-    /// The task was cancelled.
     case cancelled
 }
 
-/// The system's resolver (getaddrinfo(3)) on threads of its own. A lookup that hangs occupies one
-/// of `slots` until the system ends it, its caller only until `timeLimit`. The threads end when no
-/// lookup waits.
+/// The system's resolver (getaddrinfo(3)) on threads of its own, which end when no lookup waits. A
+/// lookup that hangs holds one of `slots` until the system ends it, its caller until `timeLimit`.
 package final class SystemResolver: HostResolver {
     /// A lookup that blocks until the answer is there.
     typealias LookUp = @Sendable ([UInt8]) -> Result<[IPAddress], ResolveError>
@@ -42,9 +39,7 @@ package final class SystemResolver: HostResolver {
     private let timeLimit: Duration
     private let lookUp: LookUp
 
-    /// - Parameters:
-    ///   - slots: simultaneous lookups.
-    ///   - timeLimit: for one lookup, including the wait for a slot.
+    /// - Parameter timeLimit: for one lookup, including the wait for a slot.
     package convenience init(slots: Int = 16, timeLimit: Duration = .seconds(10)) {
         self.init(slots: slots, timeLimit: timeLimit, lookUp: NameLookup.addresses(of:))
     }
@@ -58,7 +53,7 @@ package final class SystemResolver: HostResolver {
 
     /// - Throws: `notAName` for addresses in every writing that getaddrinfo(3) accepts as one.
     package func addresses(of host: [UInt8]) async throws(ResolveError) -> [IPAddress] {
-        guard FetchURLParts.isName(host[...]) else { throw .notAName }
+        guard FetchURL.isName(host[...]) else { throw .notAName }
         let lookup = PendingLookup(host)
         enqueue(lookup)
         let limit = timeLimit
@@ -82,7 +77,6 @@ package final class SystemResolver: HostResolver {
         if !isAccepted { lookup.end(.failure(.temporarily)) }
     }
 
-    /// The body of a thread.
     private func work() {
         while let lookup = next() {
             lookup.end(lookUp(lookup.host))
@@ -101,8 +95,7 @@ package final class SystemResolver: HostResolver {
     }
 }
 
-/// One lookup and its caller. The first end counts: the answer, the time limit or the
-/// cancellation.
+/// One lookup and its caller. The first end counts: answer, time limit or cancellation.
 private final class PendingLookup: Sendable {
     typealias Answer = Result<[IPAddress], ResolveError>
 
@@ -110,9 +103,7 @@ private final class PendingLookup: Sendable {
     let ended = AsyncEvent()
     private let answer = Mutex<Answer?>(nil)
 
-    init(_ host: [UInt8]) {
-        self.host = host
-    }
+    init(_ host: [UInt8]) { self.host = host }
 
     var hasEnded: Bool { answer.withLock { $0 != nil } }
 

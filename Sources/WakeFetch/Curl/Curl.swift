@@ -1,6 +1,5 @@
 import CRuntime
 
-/// A loaded libcurl, for every thread.
 @safe
 struct Curl: Sendable {
     /// The file name of the library that is loaded unless another is named.
@@ -10,7 +9,6 @@ struct Curl: Sendable {
     private let name: String
 
     /// - Parameter name: a file name for the loader; nil is the usual one.
-    /// - Throws: `libraryMissing`.
     init(named name: String?) throws(FetchError) {
         var library = unsafe crt_curl(table: nil)
         let status =
@@ -33,8 +31,7 @@ struct Curl: Sendable {
         if let reason { throw .libraryMissing(missing(reason)) }
     }
 
-    /// Whether streams of a shared connection need a ``StallDetector``. HTTP/2 was rewritten in
-    /// 8.1.0.
+    /// Whether streams need a ``StallDetector``. HTTP/2 was rewritten in 8.1.0.
     var forgetsStreams: Bool { unsafe crt_curl_version(library) < 0x080100 }
 
     func missing(_ reason: MissingLibrary.Reason) -> MissingLibrary {
@@ -52,9 +49,7 @@ struct CurlWaker: Sendable {
     }
 
     /// Ends the wait of the handle's thread, now or when it next begins.
-    func wake() {
-        _ = unsafe crt_curl_wake(waker)
-    }
+    func wake() { _ = unsafe crt_curl_wake(waker) }
 }
 
 /// A multi handle: the connections and DNS cache of one purpose. Only its thread uses it.
@@ -63,22 +58,18 @@ final class CurlMulti {
     private let curl: Curl
     private let handle: UnsafeMutableRawPointer
 
-    /// nil when out of memory. ``FetchQueue`` bounds the connections: a bound set here would make
-    /// libcurl queue for it.
+    /// nil when out of memory. The bound on connections is ``FetchQueue``'s.
     init?(_ curl: Curl, keeping connections: Int) {
         guard let handle = unsafe crt_curl_multi_init(curl.library) else { return nil }
         self.curl = curl
         unsafe self.handle = unsafe handle
-        unsafe crt_curl_multi_set_long(
-            curl.library, handle, CURLMOPT_MAXCONNECTS, connections)
+        unsafe crt_curl_multi_set_long(curl.library, handle, CURLMOPT_MAXCONNECTS, connections)
         // The default since 7.62; here because HTTP/2 depends on it.
         unsafe crt_curl_multi_set_long(
             curl.library, handle, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX)
     }
 
-    deinit {
-        unsafe crt_curl_multi_cleanup(curl.library, handle)
-    }
+    deinit { unsafe crt_curl_multi_cleanup(curl.library, handle) }
 
     /// For other threads, which must not use it after this object is gone.
     var waker: CurlWaker { unsafe CurlWaker(curl, multi: handle) }
@@ -92,27 +83,22 @@ final class CurlMulti {
     }
 
     /// Reads and writes without waiting; calls the receivers of the transfers.
-    func perform() {
-        unsafe crt_curl_multi_perform(curl.library, handle)
-    }
+    func perform() { unsafe crt_curl_multi_perform(curl.library, handle) }
 
     /// Waits for traffic, a timer of libcurl's, a wake-up, or the given time.
     func wait(_ time: Duration) {
         let (seconds, attoseconds) = time.components
-        // Rounded up: waking a moment early would spin.
+        // Rounded up: a wait that ends early would spin.
         let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000 + 1
-        unsafe crt_curl_multi_poll(
-            curl.library, handle, Int32(clamping: max(0, milliseconds)))
+        unsafe crt_curl_multi_poll(curl.library, handle, Int32(clamping: max(0, milliseconds)))
     }
 
     /// The next transfer that ended: its tag and libcurl's code.
     func nextEnded() -> (tag: UInt, code: Int32)? {
         var tag: UInt = 0
         var code: Int32 = 0
-        guard unsafe crt_curl_multi_next_ended(curl.library, handle, &tag, &code) else {
-            return nil
-        }
-        return (tag, code)
+        let found = unsafe crt_curl_multi_next_ended(curl.library, handle, &tag, &code)
+        return found ? (tag, code) : nil
     }
 }
 
@@ -121,10 +107,8 @@ extension FetchError {
     /// - Parameter hasHead: whether the head of the final response had come.
     init(code: Int32, hasHead: Bool) {
         switch Int(code) {
-        case CURLE_OPERATION_TIMEDOUT:
-            self = .timeout
-        case CURLE_PARTIAL_FILE:
-            self = .truncated
+        case CURLE_OPERATION_TIMEDOUT: self = .timeout
+        case CURLE_PARTIAL_FILE: self = .truncated
         case CURLE_RECV_ERROR where hasHead:
             // A reset, or a TLS connection that ended without saying so: the body is short.
             self = .truncated
@@ -138,14 +122,12 @@ extension FetchError {
             CURLE_BAD_CONTENT_ENCODING, CURLE_HTTP2_STREAM:
             // 1 also stands for an HTTP/0.9 answer (CURLOPT_HTTP09_ALLOWED(3)).
             self = .protocolViolation
-        case CURLE_URL_MALFORMAT:
-            self = .invalidURL
+        case CURLE_URL_MALFORMAT: self = .invalidURL
         case CURLE_OUT_OF_MEMORY, CURLE_TOO_LARGE:
-            // For a head line beyond libcurl's own bound, before and since 8.6. Linux overcommits:
-            // a real lack of memory does not come as a return code.
+            // A head line beyond libcurl's own bound, before and since 8.6; on Linux, which
+            // overcommits, a lack of memory has no return code.
             self = .protocolViolation
-        default:
-            self = .network(code: code)
+        default: self = .network(code: code)
         }
     }
 }

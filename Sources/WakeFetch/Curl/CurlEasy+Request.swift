@@ -2,8 +2,8 @@ import CRuntime
 import WakeSystem
 
 extension CurlEasy {
-    /// Sets the options of a request. Every default of libcurl or of the environment that could
-    /// distinguish clients, or lead to another address, is set explicitly.
+    /// Sets the options of a request, and every default of libcurl or of the environment that could
+    /// distinguish clients or lead to another address.
     func prepare(
         _ request: FetchRequest, _ attempt: FetchAttempt, _ configuration: FetchConfiguration
     ) {
@@ -13,9 +13,7 @@ extension CurlEasy {
         prepareMessage(request)
     }
 
-    private func prepareConnection(
-        _ request: FetchRequest, _ configuration: FetchConfiguration
-    ) {
+    private func prepareConnection(_ request: FetchRequest, _ configuration: FetchConfiguration) {
         set(CURLOPT_URL, text: request.url.bytes)
         set(CURLOPT_PATH_AS_IS, 1)
         set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
@@ -31,7 +29,7 @@ extension CurlEasy {
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_NOPROGRESS, 1)
         // Else an abort waits for getaddrinfo(3) to return; since 7.87.
-        setIfKnown(CURLOPT_QUICK_EXIT, 1)
+        set(CURLOPT_QUICK_EXIT, 1, tolerating: CURLE_UNKNOWN_OPTION)
         set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2)
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
@@ -47,20 +45,20 @@ extension CurlEasy {
     private func prepareAttempt(_ request: FetchRequest, _ attempt: FetchAttempt) {
         set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(attempt.connect))
         if let total = attempt.total { set(CURLOPT_TIMEOUT_MS, Self.milliseconds(total)) }
-        if request.allowsHTTP2, request.url.scheme == .https { offerHTTP2() }
+        if request.allowsHTTP2, request.url.scheme == .https {
+            set(
+                CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, tolerating: CURLE_UNSUPPORTED_PROTOCOL
+            )
+        }
         if let pin = request.pin, let address = attempt.address {
             connect(only: address, port: pin.port)
         }
     }
 
-    /// Set in either case: an empty text keeps libcurl from looking into the environment
-    /// (CURLOPT_PROXY(3), CURLOPT_NOPROXY(3)).
+    /// An empty text keeps libcurl from reading the environment (CURLOPT_PROXY(3)).
     private func prepareProxy(_ purpose: FetchPurpose, _ proxy: FetchProxy?) {
         set(CURLOPT_NOPROXY, text: "")
-        guard let proxy else {
-            set(CURLOPT_PROXY, text: "")
-            return
-        }
+        guard let proxy else { return set(CURLOPT_PROXY, text: "") }
         set(CURLOPT_PROXY, text: Array("socks5h://\(proxy.host):\(proxy.port)".utf8))
         set(CURLOPT_SOCKS5_AUTH, CURLAUTH_BASIC)
         if let isolation = proxy.isolation {
@@ -76,22 +74,18 @@ extension CurlEasy {
         set(CURLOPT_HTTPAUTH, CURLAUTH_NONE)
         switch request.method {
         case .get: set(CURLOPT_HTTPGET, 1)
-        case .put: set(CURLOPT_CUSTOMREQUEST, text: "PUT")
-        case .post: set(CURLOPT_CUSTOMREQUEST, text: "POST")
-        case .delete: set(CURLOPT_CUSTOMREQUEST, text: "DELETE")
+        case let method: set(CURLOPT_CUSTOMREQUEST, text: Array(method.rawValue.utf8))
         }
         // RFC 9110 §8.6: PUT and POST announce even an empty body.
         if let body = request.body ?? (request.method.announcesBody ? [] : nil) {
             set(body: body)
-            // A name without value takes away what libcurl would add (CURLOPT_HTTPHEADER(3)).
+            // A name without value removes libcurl's own field (CURLOPT_HTTPHEADER(3)).
             append(line: Array("Expect:\0".utf8))
             if !request.fields.contains(where: \.isContentType) {
                 append(line: Array("Content-Type:\0".utf8))
             }
         }
-        if let first = request.range {
-            append(line: Array("Range: bytes=\(first)-\0".utf8))
-        }
+        if let first = request.range { append(line: Array("Range: bytes=\(first)-\0".utf8)) }
         for field in request.fields { append(line: field.line()) }
         useLines()
     }

@@ -38,28 +38,18 @@ final class CurlEasy {
     /// Whether libcurl tried to connect to another address than the allowed one.
     var wasRefused: Bool { unsafe onlyAddress?.pointee.refused ?? false }
 
-    /// See ``StallDetector``.
-    func readAgain() {
-        unsafe crt_curl_easy_read_again(curl.library, handle)
-    }
+    func readAgain() { unsafe crt_curl_easy_read_again(curl.library, handle) }
 
-    // MARK: Options
-
-    func set(_ option: crt_curl_option, _ value: Int) {
-        check(unsafe crt_curl_easy_set_long(curl.library, handle, option, value))
-    }
-
-    /// Sets an option that older libraries do not know and that is dispensable.
-    func setIfKnown(_ option: crt_curl_option, _ value: Int) {
+    /// - Parameter tolerated: the code of libraries without the option or the value.
+    func set(_ option: crt_curl_option, _ value: Int, tolerating tolerated: Int? = nil) {
         let code = unsafe crt_curl_easy_set_long(curl.library, handle, option, value)
-        if Int(code) != CURLE_UNKNOWN_OPTION { check(code) }
+        if Int(code) != tolerated { check(code) }
     }
 
     /// Sets a text, which libcurl copies; nil removes libcurl's default.
     func set(_ option: crt_curl_option, text: [UInt8]?) {
         guard let text else {
-            check(unsafe crt_curl_easy_set_text(curl.library, handle, option, nil))
-            return
+            return check(unsafe crt_curl_easy_set_text(curl.library, handle, option, nil))
         }
         precondition(!text.contains(0), "a zero byte would cut the text short")
         unsafe withCString(text + [0]) {
@@ -67,9 +57,7 @@ final class CurlEasy {
         }
     }
 
-    func set(_ option: crt_curl_option, text: StaticString) {
-        set(option, text: text.bytes)
-    }
+    func set(_ option: crt_curl_option, text: StaticString) { set(option, text: text.bytes) }
 
     /// Sets the tag that `CurlMulti.nextEnded` returns.
     func set(tag: UInt) {
@@ -88,17 +76,9 @@ final class CurlEasy {
         check(unsafe crt_curl_easy_keep_sockets_from_children(curl.library, handle))
     }
 
-    /// Offers HTTP/2; stays with HTTP/1.1 if libcurl was built without.
-    func offerHTTP2() {
-        let code = unsafe crt_curl_easy_set_long(
-            curl.library, handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        if Int(code) != CURLE_UNSUPPORTED_PROTOCOL { check(code) }
-    }
-
-    /// Connects to `address` only: libcurl is directed there, and every other socket is refused.
-    /// For a literal nothing is looked up, and a connection made for one target is reused for that
-    /// target only (CURLOPT_CONNECT_TO(3)), unlike with CURLOPT_RESOLVE(3), whose addresses every
-    /// transfer to that name would get.
+    /// Connects to `address` only: libcurl is directed there, every other socket is refused. No
+    /// name is looked up, and a connection is reused for its own target only
+    /// (CURLOPT_CONNECT_TO(3)); the addresses of CURLOPT_RESOLVE(3) would be every transfer's.
     func connect(only address: IPAddress, port: UInt16) {
         let host = address.family == .v4 ? address.text : [0x5B] + address.text + [0x5D]
         direct(to: Array("::".utf8) + host + Array(":\(port)".utf8))
@@ -132,11 +112,9 @@ final class CurlEasy {
     /// Adds a line, which ends with a zero byte, to the request head; `useLines` sends them.
     func append(line: [UInt8]) {
         unsafe withCString(line) {
-            if let longer = unsafe crt_curl_list_append(curl.library, lines, $0) {
-                unsafe lines = longer
-            } else {
-                check(Int32(CURLE_OUT_OF_MEMORY))
-            }
+            let longer = unsafe crt_curl_list_append(curl.library, lines, $0)
+            if unsafe longer == nil { return check(Int32(CURLE_OUT_OF_MEMORY)) }
+            unsafe lines = longer
         }
     }
 
@@ -186,16 +164,16 @@ extension UnsafeMutableRawBufferPointer {
 
 /// CURLOPT_HEADERFUNCTION(3)
 private let receiveHead: crt_curl_receiver = { bytes, size, count, context in
-    unsafe pass(bytes, size &* count, context) { $0.receive(head: $1) }
+    unsafe forward(bytes, size &* count, context) { $0.receive(head: $1) }
 }
 
 /// CURLOPT_WRITEFUNCTION(3)
 private let receiveBody: crt_curl_receiver = { bytes, size, count, context in
-    unsafe pass(bytes, size &* count, context) { $0.receive(body: $1) }
+    unsafe forward(bytes, size &* count, context) { $0.receive(body: $1) }
 }
 
-/// Hands the bytes to the transfer. Any other return value than their count aborts.
-private func pass(
+/// Forwards the bytes to the transfer. Any other return value than their count aborts.
+private func forward(
     _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
     to receive: (Transfer, Span<UInt8>) -> Bool
 ) -> Int {

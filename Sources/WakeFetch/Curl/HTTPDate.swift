@@ -6,8 +6,7 @@ package enum HTTPDate {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Seconds since 1970; nil for any other text. The name of the day is not checked: it adds
-    /// nothing.
+    /// Seconds since 1970; nil for any other text. The name of the day is not checked.
     package static func seconds(of text: [UInt8]) -> Int64? {
         guard (24...40).contains(text.count), text.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return nil
@@ -24,25 +23,20 @@ package enum HTTPDate {
             return seconds(year: century + date[2], month: date[1], day: date[0], time: words[2])
         case 5:  // Sun Nov  6 08:49:37 1994
             return seconds(year: words[4], month: words[1], day: words[2], time: words[3])
-        default:
-            return nil
+        default: return nil
         }
     }
 
-    private static func seconds(
-        year: String, month: String, day: String, time: String
-    ) -> Int64? {
+    private static func seconds(year: String, month: String, day: String, time: String) -> Int64? {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
         guard clock.count == 3, clock.allSatisfy({ $0.count == 2 }), year.count == 4,
             let month = months.firstIndex(of: month), (1...2).contains(day.count),
-            let year = number(year), let day = number(day),
-            let hour = number(clock[0]), let minute = number(clock[1]),
-            let second = number(clock[2]), year >= 1970, day >= 1, hour < 24, minute < 60,
-            second <= 60,  // a leap second
+            let year = number(year), let day = number(day), let hour = number(clock[0]),
+            let minute = number(clock[1]), let second = number(clock[2]), year >= 1970, day >= 1,
+            hour < 24, minute < 60, second <= 60,  // a leap second
             day <= length(ofMonth: month, year: year)
         else { return nil }
-        return days(year: year, month: month, day: day) * 86400
-            + hour * 3600 + minute * 60 + second
+        return days(year: year, month: month, day: day) * 86400 + hour * 3600 + minute * 60 + second
     }
 
     private static func number(_ text: String) -> Int64? {

@@ -1,14 +1,11 @@
 import WakeSystem
 
-/// A parser of response heads, line by line, into a ``FetchResponse``. Interim heads and trailers
-/// count against the same small bound.
+/// A parser of response heads, line by line, into a ``FetchResponse``.
 struct ResponseHead {
     /// Status line, fields, interim responses and trailers together.
     static let maximumBytes = 16 * 1024
 
-    private enum Phase {
-        case status, fields, trailers
-    }
+    private enum Phase { case status, fields, trailers }
 
     private var phase = Phase.status
     private var bytes = 0
@@ -22,12 +19,9 @@ struct ResponseHead {
     /// Seconds since 1970, for a `Retry-After` date in a response that has no `Date`.
     private let wallClock: Int64
 
-    init(wallClock: Int64) {
-        self.wallClock = wallClock
-    }
+    init(wallClock: Int64) { self.wallClock = wallClock }
 
-    /// Consumes one line with its line end.
-    /// - Returns: the response after the empty line of a final head, else nil.
+    /// Consumes one line with its line end; returns the response after the end of a final head.
     /// - Throws: `protocolViolation`.
     mutating func consume(_ line: Span<UInt8>) throws(FetchError) -> FetchResponse? {
         bytes += line.count
@@ -66,8 +60,6 @@ struct ResponseHead {
             retryAfter: retryAfter.flatMap(seconds(ofRetryAfter:)), contentType: contentType,
             date: date.flatMap(HTTPDate.seconds(of:)))
     }
-
-    // MARK: Lines
 
     /// RFC 9112 §4: `HTTP/1.1 200 reason`; the reason is ignored.
     private mutating func readStatus(_ line: [UInt8]) throws(FetchError) {
@@ -117,8 +109,7 @@ struct ResponseHead {
         return first
     }
 
-    /// RFC 9110 §10.2.3: seconds, or a date. Our own clock counts only if the server does not send
-    /// its own: a wrong local clock must not become a wrong wait.
+    /// RFC 9110 §10.2.3: seconds, or a date, relative to the server's clock if it is sent.
     private func seconds(ofRetryAfter value: [UInt8]) -> Int? {
         if !value.isEmpty, value.allSatisfy(\.isDigit) {
             return Int(min(Self.number(value[...]) ?? .max, UInt64(Int32.max)))
@@ -127,8 +118,6 @@ struct ResponseHead {
         let now = date.flatMap(HTTPDate.seconds(of:)) ?? wallClock
         return Int(min(max(then - now, 0), Int64(Int32.max)))
     }
-
-    // MARK: Bytes
 
     /// RFC 9112 §2.2: a recipient may accept a bare LF as line end.
     private static func trimmingLineEnd(_ line: Span<UInt8>) -> [UInt8] {
@@ -140,9 +129,8 @@ struct ResponseHead {
 
     private static func trimmed(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        var value = value.drop(while: isSpace)
-        while let last = value.last, isSpace(last) { value.removeLast() }
-        return value
+        let end = value.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? value.startIndex
+        return value[..<end].drop(while: isSpace)
     }
 
     /// Digits only, no sign; nil on overflow.
@@ -157,6 +145,6 @@ extension FetchContentType {
     init(_ value: ArraySlice<UInt8>) {
         let end = value.firstIndex { $0 == UInt8(ascii: ";") || $0 == 0x20 || $0 == 0x09 }
         let name = String(decoding: value[..<(end ?? value.endIndex)], as: UTF8.self).lowercased()
-        self = Self.allCases.first { $0.name?.description == name } ?? .other
+        self = Self(rawValue: name) ?? .other
     }
 }

@@ -1,6 +1,5 @@
-/// One attempt of a request at one address. A request without pin has a single attempt, at the
-/// address libcurl finds. A pinned request has one per address until a connection succeeds; the
-/// connect time is divided among the addresses left.
+/// One attempt of a request at one address. A request without pin has a single attempt; a pinned
+/// one has one per address until a connection succeeds, with its share of the connect time left.
 struct FetchAttempt {
     /// nil: by the URL's name.
     let address: IPAddress?
@@ -8,11 +7,9 @@ struct FetchAttempt {
     let total: Duration?
     private let rest: ArraySlice<IPAddress>
     private let timeout: FetchTimeout
-    /// When the first attempt began.
     private let began: Duration
 
-    /// The first attempt.
-    /// - Parameter addresses: those of the pin in the order to try them.
+    /// The first attempt; addresses in the order to try them.
     init(_ timeout: FetchTimeout, addresses: [IPAddress], at now: Duration) {
         let tried = addresses.prefix(PinnedAddresses.maximumAddresses)
         self.init(timeout, tried, began: now, at: now)
@@ -42,9 +39,8 @@ struct FetchAttempt {
     }
 }
 
-/// Addresses that recently refused a connection: tried after the other addresses of a pin, so that
-/// one dead address does not cost every request its share of the connect time. A value; times are
-/// durations since any fixed moment.
+/// Addresses that recently refused a connection, to be tried last: a dead one shall not cost every
+/// request its share of the connect time. Times are durations since any fixed moment.
 struct FailedAddresses {
     static let remembered = Duration.seconds(60)
     static let maximum = 1024

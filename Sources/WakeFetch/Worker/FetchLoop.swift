@@ -1,23 +1,28 @@
 import WakeSystem
 
-/// The loop of a fetch thread: takes commands from its worker, drives libcurl and reports results.
-/// Made, used and freed on that thread.
+/// The loop of a fetch thread: executes commands, drives libcurl and reports results. Made, used
+/// and freed on that thread.
 final class FetchLoop {
     private let settings: FetchSettings
     private let worker: FetchWorker
+    private let multi: CurlMulti
     private let clock = TransferClock()
     private var queue: FetchQueue<FetchJob>
     private var transfers: [UInt64: Transfer] = [:]
-    /// Of `transfers`, those without a connection at the last check.
+    /// Transfers without a connection at the last check.
     private var unconnected: Set<UInt64> = []
-    /// Of `transfers`, those whose answer others wait for.
+    /// Transfers whose answer others wait for.
     private var probes: Set<UInt64> = []
     private var failed = FailedAddresses()
     private var stalls = StallDetector()
     /// When the throughput has to be checked next, in the clock's `transferTime`.
     private var nextCheck = Duration.zero
 
-    init(settings: FetchSettings, worker: FetchWorker) {
+    /// nil when out of memory.
+    init?(settings: FetchSettings, worker: FetchWorker) {
+        let kept = settings.configuration.idleConnections
+        guard let multi = CurlMulti(settings.curl, keeping: kept) else { return nil }
+        self.multi = multi
         self.settings = settings
         self.worker = worker
         queue = FetchQueue(
@@ -25,34 +30,28 @@ final class FetchLoop {
             perHost: settings.configuration.connectionsPerHost)
     }
 
-    /// Returns when the worker was closed, or after `linger` without fetches.
+    /// Returns when the worker was closed, or after `idleTime` without fetches.
     func run() {
-        let kept = settings.configuration.idleConnections
-        guard let multi = CurlMulti(settings.curl, keeping: kept) else {
-            refuseAll()
-            return
-        }
         worker.attach(multi.waker)
         var idleSince = clock.now
         while true {
-            let (commands, isClosed) = worker.takeCommands()
-            for command in commands { execute(command, multi) }
-            if isClosed { endAll(.closed, multi) }
-            startAdmitted(multi)
+            let (commands, isClosed) = worker.removeCommands()
+            for command in commands { execute(command) }
+            if isClosed { endAll(.closed) }
+            startAdmitted()
             for id in stalls.due(at: clock.now) { transfers[id]?.readAgain() }
             multi.perform()
-            while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code, multi) }
+            while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code) }
             releaseProbes()
-            let wait = min(
-                checkThroughput(multi), stalls.next.map { $0 - clock.now } ?? .seconds(60))
+            let wait = min(checkThroughput(), stalls.next.map { $0 - clock.now } ?? .seconds(60))
             // Into the room that became free; libcurl then does not wait at all.
-            startAdmitted(multi)
+            startAdmitted()
             if !transfers.isEmpty {
                 idleSince = clock.now
                 multi.wait(max(.zero, wait))
                 continue
             }
-            let left = idleSince + settings.configuration.linger - clock.now
+            let left = idleSince + settings.configuration.idleTime - clock.now
             if isClosed || left <= .zero {
                 if worker.detachIfIdle() { return }
             } else {
@@ -61,13 +60,11 @@ final class FetchLoop {
         }
     }
 
-    // MARK: Start
-
-    private func execute(_ command: FetchWorker.Command, _ multi: CurlMulti) {
+    private func execute(_ command: FetchWorker.Command) {
         switch command {
         case .cancel(let id):
             if let job = queue.remove(id) { return job.onEnd(.failure(.cancelled)) }
-            end(id, multi) { $0.result(.cancelled) }
+            end(id) { $0.result(.cancelled) }
         case .start(let job):
             // The cancellation may have overtaken the job.
             if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
@@ -78,13 +75,13 @@ final class FetchLoop {
         }
     }
 
-    private func startAdmitted(_ multi: CurlMulti) {
+    private func startAdmitted() {
         while let admission = queue.next() {
             let job = admission.element
             let now = clock.now
             let addresses = failed.ordered(job.request.pin?.addresses ?? [], at: now)
             let attempt = FetchAttempt(job.request.timeout, addresses: addresses, at: now)
-            if let error = start(job, attempt, admission.host, multi) {
+            if let error = start(job, attempt, admission.host) {
                 queue.ended(admission.host)
                 job.onEnd(.failure(error))
             } else if admission.isProbe {
@@ -93,12 +90,9 @@ final class FetchLoop {
         }
     }
 
-    private func start(
-        _ job: FetchJob, _ attempt: FetchAttempt, _ host: [UInt8], _ multi: CurlMulti
-    ) -> FetchError? {
+    private func start(_ job: FetchJob, _ attempt: FetchAttempt, _ host: [UInt8]) -> FetchError? {
         do throws(FetchError) {
-            let transfer = try Transfer(
-                job, attempt, host: host, settings: settings, clock: clock)
+            let transfer = try Transfer(job, attempt, host: host, settings: settings, clock: clock)
             guard multi.add(transfer.easy) else { return .outOfResources }
             transfers[job.id] = transfer
             unconnected.insert(job.id)
@@ -111,8 +105,6 @@ final class FetchLoop {
         }
     }
 
-    // MARK: Checks
-
     /// Admits the requests that waited for a probe's answer.
     private func releaseProbes() {
         for id in probes {
@@ -122,64 +114,56 @@ final class FetchLoop {
         }
     }
 
-    /// Ends transfers that are too slow.
-    /// - Returns: the time until the next check.
-    private func checkThroughput(_ multi: CurlMulti) -> Duration {
-        for id in unconnected { checkThroughput(id, multi) }
+    /// Ends transfers that are too slow; returns the time until the next check.
+    private func checkThroughput() -> Duration {
+        for id in unconnected { checkThroughput(id) }
         if clock.transferTime >= nextCheck {
             nextCheck = clock.transferTime + .seconds(60)
-            for id in transfers.keys { checkThroughput(id, multi) }
+            for id in transfers.keys { checkThroughput(id) }
         }
         return max(.zero, nextCheck - clock.transferTime)
     }
 
-    private func checkThroughput(_ id: UInt64, _ multi: CurlMulti) {
+    private func checkThroughput(_ id: UInt64) {
         do throws(FetchError) {
             guard let next = try transfers[id]?.checkThroughput() else { return }
             unconnected.remove(id)
             nextCheck = min(nextCheck, clock.transferTime + next)
         } catch {
-            end(id, multi) { $0.result(error) }
+            end(id) { $0.result(error) }
         }
     }
 
-    // MARK: End
-
     /// Ends a transfer by libcurl's code, or retries a pinned request at its next address.
-    private func ended(_ id: UInt64, _ code: Int32, _ multi: CurlMulti) {
+    private func ended(_ id: UInt64, _ code: Int32) {
         guard let transfer = transfers[id] else { return }
         if let address = transfer.attempt.address {
             if transfer.failedToConnect(code: code) {
                 failed.insert(address, at: clock.now)
-                if let next = transfer.attempt.next(at: clock.now) {
-                    return retry(transfer, next, multi)
-                }
+                if let next = transfer.attempt.next(at: clock.now) { return retry(transfer, next) }
             } else if transfer.isAnswered {
                 failed.remove(address)
             }
         }
-        end(id, multi) { $0.result(code: code) }
+        end(id) { $0.result(code: code) }
     }
 
-    private func retry(_ transfer: Transfer, _ attempt: FetchAttempt, _ multi: CurlMulti) {
+    private func retry(_ transfer: Transfer, _ attempt: FetchAttempt) {
         let job = transfer.job
         multi.remove(transfer.easy)
-        guard let error = start(job, attempt, transfer.host, multi) else { return }
-        end(job.id, multi) { _ in .failure(error) }
+        guard let error = start(job, attempt, transfer.host) else { return }
+        end(job.id) { _ in .failure(error) }
     }
 
-    private func endAll(_ error: FetchError, _ multi: CurlMulti) {
+    private func endAll(_ error: FetchError) {
         for job in queue.removeAll() { job.onEnd(.failure(error)) }
         for id in transfers.keys {
-            end(id, multi) { $0.result(error) }
+            end(id) { $0.result(error) }
         }
     }
 
     /// Frees the transfer before its end is reported.
-    private func end(
-        _ id: UInt64, _ multi: CurlMulti,
-        _ result: (Transfer) -> Result<FetchResponse, FetchError>
-    ) {
+    private func end(_ id: UInt64, _ result: (Transfer) -> Result<FetchResponse, FetchError>) {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         multi.remove(transfer.easy)
         unconnected.remove(id)
@@ -188,26 +172,16 @@ final class FetchLoop {
         queue.ended(transfer.host)
         transfer.job.onEnd(result(transfer))
     }
-
-    /// For lack of memory for a multi handle.
-    private func refuseAll() {
-        repeat {
-            for case .start(let job) in worker.takeCommands().commands {
-                job.onEnd(.failure(.outOfResources))
-            }
-        } while !worker.detachIfIdle()
-    }
 }
 
-/// The time of one fetch thread. `transferTime` stands still while a sink runs, because that time
-/// is ours and not the server's. Neither counts while the machine is suspended.
+/// The time of one fetch thread, without suspensions of the machine.
 final class TransferClock {
     private let start = SystemClock.monotonicNanoseconds
     private var spentInSinks = Duration.zero
 
     var now: Duration { .nanoseconds(SystemClock.monotonicNanoseconds - start) }
 
-    /// `now` without the time spent in sinks.
+    /// `now` without the time spent in sinks, which is not the server's.
     var transferTime: Duration { now - spentInSinks }
 
     func excluding(_ body: () -> FetchVerdict) -> FetchVerdict {

@@ -1,20 +1,16 @@
 import WakeSystem
 
-/// An admission queue with a bound in total and per host: round robin among hosts, first come
-/// first served within a host. A value without time or sockets.
+/// An admission queue with a bound in total and per host: round robin among hosts, first come first
+/// served within a host. With more hosts than slots, a host keeps a slot for `streak` requests:
+/// every change of hosts costs a connection and a TLS handshake.
 ///
-/// With more hosts than room, a host keeps its place for `streak` requests before the next host
-/// gets it: every change of hosts costs a connection and a TLS handshake.
-///
-/// libcurl has such bounds as well (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others), but one queue
-/// for all hosts: requests to a host that hangs delay those to one that answers, are examined again
-/// with every connection that becomes free, and their timeouts run meanwhile (curl issues 2369,
-/// 13227, 21396).
+/// libcurl's bounds (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others) have one queue for all hosts:
+/// requests to a host that hangs delay the others, are examined again with every connection that
+/// becomes free, and their timeouts run meanwhile (curl issues 2369, 13227, 21396).
 struct FetchQueue<Element> {
     /// The origin of a request: scheme, host and port as bytes.
     typealias Host = [UInt8]
 
-    /// A request that may be started.
     struct Admission {
         let element: Element
         let host: Host
@@ -24,22 +20,20 @@ struct FetchQueue<Element> {
 
     private struct HostState {
         var waiting = Deque<UInt64>()
-        /// Of `waiting`, the removed ones.
         var removed = 0
         var running = 0
-        /// Whether the first of several requests is sent alone, so that the others can share its
-        /// connection if it is multiplexed.
+        /// Whether the first request is sent alone, so that others can share its connection.
         var probes = false
         var hasAnswered = false
         /// Whether `hostQueue` holds the host.
         var isQueued = false
-        /// Requests in the same place since its last turn in `hostQueue`.
+        /// Requests in the same slot since it was last in `hostQueue`.
         var consecutive = 0
 
         var isProbing: Bool { probes && !hasAnswered }
     }
 
-    /// Requests of one host after each other in the same place.
+    /// Requests of one host after each other in the same slot.
     static var streak: Int { 64 }
 
     private let total: Int
@@ -47,7 +41,7 @@ struct FetchQueue<Element> {
     private var elements: [UInt64: (element: Element, host: Host)] = [:]
     private var hosts: [Host: HostState] = [:]
     private var hostQueue = Deque<Host>()
-    /// Hosts that keep a place which one of their requests has just left.
+    /// Hosts that keep the slot of a request that just ended.
     private var continuing: [Host] = []
     private(set) var running = 0
 
@@ -99,7 +93,6 @@ struct FetchQueue<Element> {
         return element
     }
 
-    /// Removes all waiting requests.
     mutating func removeAll() -> [Element] {
         defer {
             elements = [:]
@@ -133,8 +126,6 @@ struct FetchQueue<Element> {
         enqueue(host)
         forget(host)
     }
-
-    // MARK: Hosts
 
     private mutating func nextHost() -> Host? {
         if let host = continuing.popLast() { return host }

@@ -4,7 +4,6 @@ import WakeSystem
 /// The command queue of one purpose's fetch thread. The first fetch starts the thread; it ends,
 /// with its connections, after a while without fetches.
 final class FetchWorker: Sendable {
-    /// A command of a task to the thread.
     enum Command: Sendable {
         case start(FetchJob)
         case cancel(UInt64)
@@ -14,7 +13,7 @@ final class FetchWorker: Sendable {
         var commands: [Command] = []
         /// Present while a thread can be woken.
         var waker: CurlWaker?
-        /// Whether a thread takes commands.
+        /// Whether a thread executes commands.
         var isServed = false
         /// Threads that serve or still free their resources.
         var threads = 0
@@ -25,9 +24,7 @@ final class FetchWorker: Sendable {
     private let state = Mutex(State())
     private let settings: FetchSettings
 
-    init(settings: FetchSettings) {
-        self.settings = settings
-    }
+    init(settings: FetchSettings) { self.settings = settings }
 
     // MARK: From tasks
 
@@ -75,7 +72,11 @@ final class FetchWorker: Sendable {
     /// - Returns: false when the system has no thread left.
     private func startThread() -> Bool {
         let body: @Sendable () -> Void = { [self] in
-            FetchLoop(settings: settings, worker: self).run()
+            if let loop = FetchLoop(settings: settings, worker: self) {
+                loop.run()
+            } else {
+                refuseAll()
+            }
             threadEnded()
         }
         return (try? SystemThread.start(body)) != nil
@@ -91,19 +92,17 @@ final class FetchWorker: Sendable {
     // MARK: From the thread
 
     /// Makes the thread wakeable until `detachIfIdle`.
-    func attach(_ waker: CurlWaker) {
-        state.withLock { $0.waker = waker }
-    }
+    func attach(_ waker: CurlWaker) { state.withLock { $0.waker = waker } }
 
-    func takeCommands() -> (commands: [Command], isClosed: Bool) {
+    func removeCommands() -> (commands: [Command], isClosed: Bool) {
         state.withLock { state in
             defer { state.commands = [] }
             return (state.commands, state.isClosed)
         }
     }
 
-    /// Detaches the thread unless commands wait. After true nothing wakes it any more; the next
-    /// fetch gets a new thread, even while this one still frees its connections.
+    /// Detaches the thread unless commands wait. After true nothing wakes it; the next fetch gets a
+    /// new thread, even while this one still frees its connections.
     func detachIfIdle() -> Bool {
         state.withLock { state in
             guard state.commands.isEmpty else { return false }
@@ -111,6 +110,15 @@ final class FetchWorker: Sendable {
             state.isServed = false
             return true
         }
+    }
+
+    /// For lack of memory for a multi handle.
+    private func refuseAll() {
+        repeat {
+            for case .start(let job) in removeCommands().commands {
+                job.onEnd(.failure(.outOfResources))
+            }
+        } while !detachIfIdle()
     }
 
     /// Called when the thread has freed everything.

@@ -1,8 +1,7 @@
 /// A schedule for re-reading transfers that share a connection and receive nothing. libcurl up to
-/// 8.0 reads for several HTTP/2 streams at once and sometimes does not notify a stream of data that
-/// it has already read; nothing more comes on the socket, and the stream waits until it times out
-/// (measured with 7.88.1: every third burst of 100 requests that was answered at once). A value;
-/// times are durations since any fixed moment.
+/// 8.0 sometimes does not notify an HTTP/2 stream of data that it has already read, and the stream
+/// waits until it times out (measured with 7.88.1: every third burst of 100 requests that was
+/// answered at once). Times are durations since any fixed moment.
 struct StallDetector {
     /// Time until the first re-read; it doubles with each.
     static let firstWait = Duration.milliseconds(250)
@@ -28,8 +27,8 @@ struct StallDetector {
         if entries.isEmpty { next = nil }
     }
 
-    /// The transfers to re-read now: one per host, because only one stream of a connection reads
-    /// at a time; the others of the host are due at once.
+    /// The transfers to re-read now: one per host, because one stream of a connection reads at a
+    /// time; the host's others are due at once.
     mutating func due(at now: Duration) -> [UInt64] {
         guard let time = next, time <= now else { return [] }
         var due: [UInt64] = []

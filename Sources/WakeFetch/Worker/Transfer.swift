@@ -1,7 +1,7 @@
 import CRuntime
 import WakeSystem
 
-/// A fetch on its way to the fetch thread: the request and its callbacks.
+/// A fetch for the fetch thread: the request and its callbacks.
 struct FetchJob: Sendable {
     let id: UInt64
     let request: FetchRequest
@@ -11,8 +11,7 @@ struct FetchJob: Sendable {
     let onEnd: @Sendable (Result<FetchResponse, FetchError>) -> Void
 }
 
-/// A running fetch: checks head and body in order and decides its result. Confined to the fetch
-/// thread.
+/// A running fetch: checks head and body and decides the result. Confined to the fetch thread.
 final class Transfer {
     /// The largest chunk a sink is given.
     static let maximumChunk = 64 * 1024
@@ -21,7 +20,6 @@ final class Transfer {
 
     let job: FetchJob
     let attempt: FetchAttempt
-    /// The host it is queued under.
     let host: [UInt8]
     let easy: CurlEasy
     private let clock: TransferClock
@@ -115,14 +113,13 @@ final class Transfer {
 
     // MARK: Called by the loop
 
-    /// - Returns: the time until the next check; nil before there is a connection, when libcurl's
-    ///   own timer runs.
+    /// - Returns: the time until the next check; nil before there is a connection.
     /// - Throws: `timeout`.
     func checkThroughput() throws(FetchError) -> Duration? {
         let now = clock.transferTime
         if throughput == nil {
             guard easy.isConnected else { return nil }
-            throughput = ThroughputMonitor(job.request.timeout.pace, from: now)
+            throughput = ThroughputMonitor(job.request.timeout.throughput, from: now)
         }
         switch throughput?.check(at: now) {
         case .enough(let next): return next - now
@@ -163,27 +160,26 @@ final class Transfer {
     }
 }
 
-/// A monitor of one transfer's throughput. A value; times are durations since any fixed moment.
+/// A monitor of one transfer's throughput. Times are durations since any fixed moment.
 struct ThroughputMonitor {
-    /// The throughput at one moment.
     enum Verdict: Equatable {
         /// Sufficient; to be checked again at this time.
         case enough(until: Duration)
         case tooSlow
     }
 
-    private let pace: FetchTimeout.Pace
+    private let minimum: FetchTimeout.Throughput
     /// Of the window or of the silence.
     private var start: Duration
     private var bytes = 0
 
-    init(_ pace: FetchTimeout.Pace, from now: Duration) {
-        self.pace = pace
+    init(_ minimum: FetchTimeout.Throughput, from now: Duration) {
+        self.minimum = minimum
         start = now
     }
 
     mutating func count(_ count: Int, at now: Duration) {
-        switch pace {
+        switch minimum {
         case .idle: start = now
         // Only `check` ends a window: the next byte after a full one is not measured alone.
         case .atLeast: bytes += count
@@ -191,7 +187,7 @@ struct ThroughputMonitor {
     }
 
     mutating func check(at now: Duration) -> Verdict {
-        switch pace {
+        switch minimum {
         case .idle(let silence):
             return now - start >= silence ? .tooSlow : .enough(until: start + silence)
         case .atLeast(let rate, let window):

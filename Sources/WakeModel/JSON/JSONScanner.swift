@@ -1,10 +1,8 @@
 import WakeSystem
 
-/// A strict reader of the few JSON documents of the protocol (RFC 8259), without a tree.
-///
-/// Callers walk the document they expect; anything else is an error. Refused beyond the grammar:
-/// byte order marks, duplicate members, lone surrogates, `\u0000`, and nesting deeper than
-/// `depthLimit` (RFC 8259 §4, §8.1, §8.2 and §9 leave these to the receiver).
+/// A strict reader of the few JSON documents of the protocol (RFC 8259), without a tree. Refused
+/// beyond the grammar: byte order marks, duplicate members, lone surrogates, `\u0000`, and nesting
+/// deeper than `depthLimit` (RFC 8259 §4, §8.1, §8.2 and §9 leave these to the receiver).
 package struct JSONScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -101,9 +99,8 @@ package struct JSONScanner {
             try skipNumber()
             let isNegative = bytes[start] == UInt8(ascii: "-")
             let digits = bytes[(isNegative ? start + 1 : start)..<position]
-            guard let magnitude = UInt64(String(decoding: digits, as: UTF8.self)) else {
-                throw .malformed
-            }
+            guard let magnitude = UInt64(String(decoding: digits, as: UTF8.self))
+            else { throw .malformed }
             return .number(isNegative: isNegative, magnitude: magnitude)
         default: return takeWord("null") ? .null : .bool(try bool())
         }
@@ -118,9 +115,8 @@ package struct JSONScanner {
         case UInt8(ascii: "\""): _ = try string()
         case UInt8(ascii: "-"), 0x30...0x39: try skipNumber()
         default:
-            guard takeWord("true") || takeWord("false") || takeWord("null") else {
-                throw .malformed
-            }
+            guard takeWord("true") || takeWord("false") || takeWord("null")
+            else { throw .malformed }
         }
     }
 
@@ -128,9 +124,8 @@ package struct JSONScanner {
     private mutating func skipNumber() throws(JSONError) {
         _ = take(UInt8(ascii: "-"))
         let start = position
-        guard skipDigits() > 0, bytes[start] != 0x30 || position == start + 1 else {
-            throw .malformed
-        }
+        guard skipDigits() > 0, bytes[start] != 0x30 || position == start + 1
+        else { throw .malformed }
         if take(UInt8(ascii: ".")) {
             guard skipDigits() > 0 else { throw .malformed }
         }
@@ -140,7 +135,6 @@ package struct JSONScanner {
         }
     }
 
-    /// - Returns: how many there were.
     private mutating func skipDigits() -> Int {
         let start = position
         while position < bytes.count, (0x30...0x39).contains(bytes[position]) { position += 1 }
@@ -247,9 +241,8 @@ package struct JSONScanner {
 
     private mutating func takeWord(_ word: StaticString) -> Bool {
         let end = position + word.utf8CodeUnitCount
-        guard end <= bytes.count, bytes.span.extracting(position..<end).equals(word) else {
-            return false
-        }
+        guard end <= bytes.count, bytes.span.extracting(position..<end).equals(word)
+        else { return false }
         position = end
         return true
     }
@@ -269,8 +262,7 @@ package enum JSONError: Error, Equatable {
     case missingMember
 }
 
-/// A parsed JSON value, for documents whose members come in any order and are few. Numbers are
-/// integers of up to 64 bits, and a sign.
+/// A parsed JSON value, for documents with few members. Numbers are integers of up to 64 bits.
 package enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
@@ -280,7 +272,6 @@ package enum JSONValue: Sendable, Equatable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Parses a whole document.
     package init(
         parsing bytes: [UInt8], depthLimit: Int = Limits.jsonDepth
     ) throws(JSONError) {

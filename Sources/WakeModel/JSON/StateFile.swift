@@ -1,21 +1,17 @@
 package import Glibc
 package import WakeSystem
 
-/// A small state file that is replaced as a whole: one line of JSON with a checksum.
-///
+/// A small state file that is replaced as a whole, durably: one line of JSON with a checksum over
+/// every byte before `,"crc32"`.
 /// ```
 /// {"format":"rotation","version":1,"state":{"generation":12,"asked":false},"crc32":"1c291ca3"}
 /// ```
-/// The checksum covers every byte before `,"crc32"`. Replaced by rename with fsync: after a crash
-/// there is the old file or the new one.
 package struct StateFile<Record: StateRecord>: Sendable {
     package let path: String
     private let mode: mode_t
     private let protection: StateFileProtection
 
-    /// - Parameters:
-    ///   - mode: of the file when it is written.
-    ///   - protection: what the file's permissions must rule out for it to be read.
+    /// - Parameter protection: what the file's permissions must rule out for it to be read.
     package init(_ path: String, mode: mode_t = 0o600, protection: StateFileProtection = .none) {
         self.path = path
         self.mode = mode
@@ -37,12 +33,9 @@ package struct StateFile<Record: StateRecord>: Sendable {
             }
         }
         defer { bytes.wipe() }
-        return try mapError({ StateFileError(path, $0) }) { () throws(StateFileFault) in
-            try Record(stateFile: bytes)
-        }
+        return try mapError({ StateFileError(path, $0) }, Record(stateFile: bytes))
     }
 
-    /// Reads the record; nil when there is no file.
     package func readIfPresent() throws(StateFileError) -> Record? {
         do throws(StateFileError) {
             return try read()
@@ -57,9 +50,8 @@ package struct StateFile<Record: StateRecord>: Sendable {
         var bytes = record.stateFile()
         defer { bytes.wipe() }
         guard bytes.count <= Record.byteLimit else { throw StateFileError(path, .tooLarge) }
-        try mapError({ StateFileError(path, .file($0)) }) { () throws(FileError) in
-            try Files.replace(path, with: bytes.span, mode: mode)
-        }
+        try mapError(
+            { StateFileError(path, .file($0)) }, Files.replace(path, with: bytes.span, mode: mode))
     }
 }
 
@@ -72,7 +64,6 @@ package protocol StateRecord: Sendable {
     /// Largest size of a file, in bytes.
     static var byteLimit: Int { get }
 
-    /// Writes the members of the state object.
     func encode(to state: inout JSONText)
 
     /// Reads every member that `encode` writes; one that is left over is damage, too.
@@ -80,7 +71,6 @@ package protocol StateRecord: Sendable {
 }
 
 extension StateRecord {
-    /// The bytes of the file.
     package func stateFile() -> [UInt8] {
         var text = JSONText(capacity: 512)
         text.beginObject()
@@ -97,7 +87,6 @@ extension StateRecord {
         return bytes
     }
 
-    /// Reads the bytes of a file.
     package init(stateFile bytes: [UInt8]) throws(StateFileFault) {
         guard bytes.count <= Self.byteLimit else { throw .tooLarge }
         let end = bytes.count - ",\"crc32\":\"01234567\"}\n".utf8.count
@@ -111,9 +100,8 @@ extension StateRecord {
             let version = try? file.integer("version")
         else { throw .damaged }
         guard version <= Self.version else { throw .newerVersion(version) }
-        guard version == Self.version, var state = try? file.object("state"), file.isEmpty else {
-            throw .damaged
-        }
+        guard version == Self.version, var state = try? file.object("state"), file.isEmpty
+        else { throw .damaged }
         guard let record = try? Self(decoding: &state), state.isEmpty else { throw .damaged }
         self = record
     }
@@ -148,17 +136,15 @@ package struct StateObject {
     package mutating func integer(
         _ name: String, in range: ClosedRange<Int> = -1 << 53...1 << 53
     ) throws(StateDamage) -> Int {
-        guard let value = members.removeValue(forKey: name)?.integer, range.contains(value) else {
-            throw StateDamage()
-        }
+        guard let value = members.removeValue(forKey: name)?.integer, range.contains(value)
+        else { throw StateDamage() }
         return value
     }
 
     /// An integer that is not negative, of up to 64 bits.
     package mutating func unsigned(_ name: String) throws(StateDamage) -> UInt64 {
-        guard case .number(false, let value) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .number(false, let value) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return value
     }
 
@@ -182,16 +168,13 @@ package struct StateObject {
         String(decoding: try text(name), as: UTF8.self)
     }
 
-    /// The UTF-8 bytes of a string.
     package mutating func text(_ name: String) throws(StateDamage) -> [UInt8] {
-        guard case .string(let value) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .string(let value) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return value
     }
 
-    /// Bytes in lower-case hexadecimal digits.
-    /// - Parameter count: the only number of bytes that is allowed.
+    /// Exactly `count` bytes in lower-case hexadecimal digits.
     package mutating func hex(_ name: String, count: Int) throws(StateDamage) -> [UInt8] {
         let digits = try text(name)
         guard let bytes = Hex.decode(digits.span), bytes.count == count,
@@ -201,13 +184,11 @@ package struct StateObject {
     }
 
     package mutating func object(_ name: String) throws(StateDamage) -> StateObject {
-        guard let object = StateObject(members.removeValue(forKey: name)) else {
-            throw StateDamage()
-        }
+        guard let object = StateObject(members.removeValue(forKey: name))
+        else { throw StateDamage() }
         return object
     }
 
-    /// An array of objects.
     package mutating func objects(_ name: String) throws(StateDamage) -> [StateObject] {
         var objects: [StateObject] = []
         for element in try array(name) {
@@ -218,9 +199,8 @@ package struct StateObject {
     }
 
     private mutating func array(_ name: String) throws(StateDamage) -> [JSONValue] {
-        guard case .array(let elements) = members.removeValue(forKey: name) else {
-            throw StateDamage()
-        }
+        guard case .array(let elements) = members.removeValue(forKey: name)
+        else { throw StateDamage() }
         return elements
     }
 }
@@ -242,7 +222,6 @@ package enum StateFileProtection: Sendable {
     }
 }
 
-/// The reason why a state file was not read or written.
 package enum StateFileFault: Error, Sendable, Equatable {
     case missing
     /// Changed, cut off, or of another format.
@@ -254,7 +233,6 @@ package enum StateFileFault: Error, Sendable, Equatable {
     case file(FileError)
 }
 
-/// A fault and the file it was found in.
 package struct StateFileError: Error, Sendable, Equatable {
     package let path: String
     package let fault: StateFileFault
@@ -262,6 +240,11 @@ package struct StateFileError: Error, Sendable, Equatable {
     package init(_ path: String, _ fault: StateFileFault) {
         self.path = path
         self.fault = fault
+    }
+
+    /// The process may not use the file, or others can write it.
+    package var isNotPermitted: Bool {
+        if case .file(let error) = fault { error.isNotPermitted } else { false }
     }
 
     /// One line: the file and the fault.
@@ -277,8 +260,8 @@ package struct StateFileError: Error, Sendable, Equatable {
     }
 }
 
-/// CRC-32 with the reflected polynomial 0xEDB88320 (ISO 3309, RFC 1952 §8): detects every change
-/// of up to 32 bits in a row. No protection against an attacker.
+/// CRC-32 (ISO 3309, RFC 1952 §8): detects every change of up to 32 bits in a row; no protection
+/// against an attacker.
 package enum CRC32 {
     private static let table: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in

@@ -1,43 +1,17 @@
 import WakeSystem
 
-/// The reason why a request is refused: a status, a stable code, a constant title (RFC 9457). No
-/// problem ever repeats a byte of the request.
+/// The status, stable code and constant title (RFC 9457) of a refusal; no byte of the request.
 package enum Problem: Sendable, CaseIterable {
-    case instanceTokenMissing
-    case instanceTokenMalformed
-    case bodyMalformed
-    case bodyTooDeep
-    case memberDuplicate
-    case memberUnknown
-    case memberMissing
-    case serviceUnknown
-    case pushTokenMalformed
-    case pushTokenTooLong
-    case serviceOff
-    case pushHostNotAllowed
-    case queryNotAllowed
-    case notFound
-    case methodNotAllowed
-    case rangeNotSatisfiable
-    case storeFull
-    case storeUnavailable
-    case overloaded
-    case feedUnavailable
-    case broadcastNotNewer
-    case broadcastDoesNotFit
-    case signatureMissing
-    case signatureMalformed
-    case signatureWrong
-    case signatureStale
-    case signatureReplayed
-    case installationUnknown
-    case relayBatchMalformed
-    case relayBatchTooLarge
-    case relayBusy
-    case relayUnavailable
+    case instanceTokenMissing, instanceTokenMalformed
+    case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing
+    case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, pushHostNotAllowed
+    case queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
+    case storeFull, storeUnavailable, overloaded, feedUnavailable
+    case broadcastNotNewer, broadcastDoesNotFit
+    case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
+    case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
 
     package var status: UInt16 { entry.status }
-
     /// The stable name that programs compare.
     package var code: StaticString { entry.code }
 

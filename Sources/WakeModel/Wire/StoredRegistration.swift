@@ -68,8 +68,8 @@ package struct RegistrationResponse: Sendable, Equatable {
             let service = PushService(name: Array(decoded["service"].text.utf8).span),
             case .string(let text) = decoded[service.member.description]
         else { throw .missingMember }
-        let token = try mapError({ _ in JSONError.malformed }) { () throws(PushTokenError) in
-            try PushToken(service: service, text: text.span)
+        let token = try mapError({ (_: PushTokenError) in JSONError.malformed }) {
+            () throws(PushTokenError) in try PushToken(service: service, text: text.span)
         }
         let stored = StoredRegistration(
             generation: generation, id: id, sealed: sealed, token: token)

@@ -17,9 +17,8 @@ package enum Hex {
         bytes.reserveCapacity(text.count / 2)
         var index = 0
         while index < text.count {
-            guard let high = value(text[index]), let low = value(text[index + 1]) else {
-                return nil
-            }
+            guard let high = value(text[index]), let low = value(text[index + 1])
+            else { return nil }
             bytes.append(high << 4 | low)
             index += 2
         }
@@ -59,8 +58,8 @@ package enum Base64URL {
         return text
     }
 
-    /// - Returns: nil for characters outside the alphabet, padding, impossible lengths, and a last
-    ///   character with bits set that carry nothing (RFC 4648 §3.5: two texts for one value).
+    /// - Returns: nil for foreign characters, padding, impossible lengths, and a last character
+    ///   with bits that carry nothing (RFC 4648 §3.5).
     package static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []

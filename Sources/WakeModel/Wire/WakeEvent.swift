@@ -11,10 +11,8 @@ package struct WakeEvent: Sendable, Equatable {
     }
 }
 
-/// Reads `text/event-stream` as it arrives, in pieces of any size (WHATWG HTML §9.2.6).
-///
-/// Only what the protocol needs: `wake` events with a decimal number. Other events, comments and
-/// fields are skipped; a line longer than `lineLimit` is a fault of the server.
+/// Reads `text/event-stream` as it arrives (WHATWG HTML §9.2.6). Only `wake` events with a decimal
+/// number count; a line longer than `lineLimit` is a fault of the server.
 package struct WakeEventReader {
     package enum Fault: Error { case lineTooLong }
 
@@ -28,8 +26,8 @@ package struct WakeEventReader {
 
     package init() {}
 
-    /// Takes the next piece of the stream; returns the events that it completed, in order. A wake
-    /// whose data is no number counts as sequence 0: it still wakes.
+    /// Reads the next bytes; returns the events that they complete, in order. A wake whose data is
+    /// no number counts as sequence 0: it still wakes.
     package mutating func append(_ bytes: Span<UInt8>) throws(Fault) -> [WakeEvent] {
         var events: [WakeEvent] = []
         for index in bytes.indices {

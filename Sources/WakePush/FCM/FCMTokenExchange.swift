@@ -48,7 +48,7 @@ package struct FCMTokenExchange: Sendable {
             body: Self.form(assertion), limit: Self.answerLimit,
             timeout: FetchTimeout(
                 connect: .seconds(10), total: .seconds(30),
-                pace: .atLeast(bytesPerSecond: 1, over: .seconds(15))),
+                throughput: .atLeast(bytesPerSecond: 1, over: .seconds(15))),
             purpose: .gateway)
     }
 

@@ -30,7 +30,7 @@ package struct WebPushRequest: Sendable {
         self.lifetime = min(lifetime, Self.longestLifetime)
         self.body = body
         self.port = port
-        self.timeout = FetchTimeout(connect: timeout, total: timeout, pace: .idle(timeout))
+        self.timeout = FetchTimeout(connect: timeout, total: timeout, throughput: .idle(timeout))
     }
 
     /// nil when the endpoint may not be sent to. The connection goes to one of `addresses`, which

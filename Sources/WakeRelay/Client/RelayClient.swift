@@ -50,9 +50,7 @@ struct RelayClient: Sendable {
                     return .proceed
                 })
             return reply.isLines ? .completed : .refused(reply.refusal(response))
-        } catch {
-            return RelayResult(error, hasHead: reply.hasBegun)
-        }
+        } catch { return RelayResult(error, hasHead: reply.hasBegun) }
     }
 
     private func request(_ batch: RelayBatch) -> FetchRequest {
@@ -65,7 +63,7 @@ struct RelayClient: Sendable {
             body: body, limit: Self.responseLimit,
             timeout: FetchTimeout(
                 connect: .seconds(10), total: .seconds(Self.longest),
-                pace: .idle(.seconds(Self.silence))),
+                throughput: .idle(.seconds(Self.silence))),
             purpose: .gateway)
     }
 }
@@ -96,7 +94,6 @@ private final class RelayReply: Sendable {
     }
 }
 
-/// The outcome of a request to a relay.
 enum RelayResult: Sendable, Equatable {
     /// A response of lines arrived; it may lack some.
     case completed
@@ -116,8 +113,7 @@ enum RelayResult: Sendable, Equatable {
             switch error {
             case _ where hasHead: .interrupted
             case .network(let code) where code == unknownHost: .unconnected(isUnknownHost: true)
-            case .network(let code) where code == cannotConnect:
-                .unconnected(isUnknownHost: false)
+            case .network(let code) where code == cannotConnect: .unconnected(isUnknownHost: false)
             case .tls(let code) where code == unverified || code == badAuthorities: .untrusted
             // A broken handshake, or no byte in time: equivalent to no connection.
             case .tls, .timeout: .unconnected(isUnknownHost: false)

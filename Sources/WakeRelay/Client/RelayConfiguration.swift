@@ -8,7 +8,6 @@ package import WakeSystem
 package struct RelayConfiguration: Sendable, Equatable {
     /// The relay's, without a path.
     package let url: FetchURL
-    /// The path of the key file.
     package let key: String
     /// Authorities to trust instead of the system's.
     package let authorityFile: String?
@@ -61,10 +60,9 @@ package struct RelayConfiguration: Sendable, Equatable {
     /// The relay's address as text; it is no secret.
     package var address: String { String(decoding: url.bytes.dropLast(), as: UTF8.self) }
 
-    /// Reads the key.
     package func relayKey() throws(RelayKeyError) -> RelayKey { try RelayKey(file: key) }
 
-    /// Reads the authorities to trust, so that a file without any is reported at the start.
+    /// Reads the authorities to trust, so that a bad file is reported at the start.
     package func checkAuthorities() throws(PushEngineError) {
         guard url.scheme == .https else { return }
         var options = EndpointOptions()
@@ -81,23 +79,14 @@ package struct RelayKey: Sendable, Redacted {
 
     /// Reads a private file: the 32-byte seed as 43 characters of base64url and a newline.
     package init(file path: String) throws(RelayKeyError) {
-        var text = try Self.read(path)
+        guard var text = try mapError(RelayKeyError.file, Files.readPrivate(path, limit: 64))
+        else { throw .fileNotPrivate }
         defer { text.wipe() }
         if text.last == 0x0A { text.removeLast() }
-        guard var seed = Base64URL.decode(text.span), seed.count == SigningKey.seedBytes else {
-            throw .malformed
-        }
+        guard var seed = Base64URL.decode(text.span), seed.count == SigningKey.seedBytes
+        else { throw .malformed }
         defer { seed.wipe() }
         signingKey = SigningKey(seed: seed.span)
-    }
-
-    private static func read(_ path: String) throws(RelayKeyError) -> [UInt8] {
-        do throws(FileError) {
-            if try FileStatus(of: path).isPrivate { return try Files.read(path, limit: 64) }
-        } catch {
-            throw .file(error)
-        }
-        throw .fileNotPrivate
     }
 
     /// The public half that the relay's owner allows: 43 characters of base64url.

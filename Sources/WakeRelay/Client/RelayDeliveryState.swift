@@ -2,18 +2,14 @@ import WakeModel
 import WakePush
 import WakeSystem
 
-/// The state machine of a session with a relay: wake-ups, bytes of responses and results of
-/// requests go in, requests and settled wake-ups come out.
+/// The state machine of a session with a relay.
 struct RelayDeliveryState: DeliveryState {
     typealias Entry = RetryQueue.Entry
 
-    /// A request to start.
     typealias Action = (request: UInt32, entries: [Entry])
 
     enum Event {
-        /// The head of a response has arrived.
         case began
-        /// The next bytes of a response.
         case lines(UInt32, [UInt8])
         case ended(UInt32, RelayResult)
     }
@@ -36,7 +32,7 @@ struct RelayDeliveryState: DeliveryState {
     private var isFlushing = false
     private var isQuiescent = false
 
-    /// Seconds between clocks that explain a stale request. With less, the relay has just started
+    /// Seconds between clocks that explain a stale request; with less, the relay has just started
     /// and refuses requests that the former one may have seen (``ReplayGuard``).
     private static let clockTolerance = 2 * SignatureWindow.ahead
     /// Milliseconds within which a relay that has just started accepts requests.
@@ -50,7 +46,6 @@ struct RelayDeliveryState: DeliveryState {
 
     // No answer is ambiguous here: the relay's gateway has resolved those.
     mutating func flush(isFinal: Bool) { isFlushing = true }
-
     mutating func quiesce() { isQuiescent = true }
 
     mutating func add(_ wakeUps: [WakeUp], now: UInt64) -> DeliveryStep {
@@ -63,7 +58,6 @@ struct RelayDeliveryState: DeliveryState {
         if isHopeless(now: now) { throw .unavailable(.pushback, service) }
     }
 
-    /// The next request, if any.
     mutating func next(now: UInt64) -> Action? {
         queue.advance(now: now)
         guard queue.readyCount > 0 else {
@@ -72,9 +66,8 @@ struct RelayDeliveryState: DeliveryState {
         }
         let since = waitsSince ?? now
         waitsSince = since
-        guard !isQuiescent, now >= backoff.until, requests.count < backoff.requests else {
-            return nil
-        }
+        guard !isQuiescent, now >= backoff.until, requests.count < backoff.requests
+        else { return nil }
         let tokens = (0..<min(queue.readyCount, RelayBatch.maximumWakes)).lazy.map {
             [queue] in queue.readyEntry($0).wakeUp.token
         }
@@ -102,23 +95,21 @@ struct RelayDeliveryState: DeliveryState {
         }
     }
 
-    /// Reads the next bytes of a response.
     mutating func read(_ bytes: Span<UInt8>, of request: UInt32) -> DeliveryStep {
         var step = DeliveryStep()
-        var events: [RelayResponse.Event?] = []
+        var lines: [RelayLine] = []
         do throws(RelayResponseError) {
-            try requests[request]?.response.read(bytes) { events.append($0) }
-        } catch {
-            step.isBroken = true
-        }
-        if !events.isEmpty { backoff.succeed() }
-        for case let event? in events where step.failure == nil {
-            switch event {
+            try requests[request]?.response.read(bytes) { lines.append($0) }
+        } catch { step.isBroken = true }
+        if !lines.isEmpty { backoff.succeed() }
+        for line in lines where step.failure == nil {
+            switch line {
             case .delivery(let wake, let delivery):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
                 step.results.append(entry.result(delivery))
-            case .stopped(let stop): step.failure = failure(stop)
+            case .stopped(_, let stop): step.failure = failure(stop)
+            case .done: break
             }
         }
         return step
@@ -171,7 +162,6 @@ struct RelayDeliveryState: DeliveryState {
         return step
     }
 
-    /// Whether nothing has worked for too long.
     func isHopeless(now: UInt64) -> Bool { backoff.isHopeless(now: now) }
 
     private mutating func pause(
@@ -211,7 +201,7 @@ struct RelayDeliveryState: DeliveryState {
     }
 }
 
-/// The back-off from a failing relay: growing pauses, one request at a time, in the end no attempt.
+/// The back-off from a failing relay: growing pauses, one request at a time, then no attempt.
 struct RelayBackoff {
     /// Requests at once when all is well: one is answered while the next is sent.
     static let requests = 2
@@ -229,7 +219,6 @@ struct RelayBackoff {
     /// Requests that may be under way.
     var requests: Int { backoff.failures > 0 ? 1 : Self.requests }
 
-    /// A line arrived.
     mutating func succeed() {
         backoff.succeed()
         failingSince = nil

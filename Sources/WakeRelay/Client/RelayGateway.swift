@@ -4,14 +4,13 @@ package import WakeModel
 package import WakePush
 package import WakeSystem
 
-/// A gateway to one push service through the Reveille of the app's owner, who has the credentials.
+/// A gateway to one push service through the Reveille of the app's owner.
 package struct RelayGateway: Gateway {
     package let service: PushService
     package let perMinute: Int?
     private let client: RelayClient
     private let clock: TimeSource
 
-    /// - Parameter service: one of `RelayBatch.services`.
     /// - Throws: `libraryMissing` when libcurl cannot be loaded.
     package init(
         _ service: PushService, _ configuration: RelayConfiguration, key: RelayKey,
@@ -28,7 +27,6 @@ package struct RelayGateway: Gateway {
     package static let requestsAtOnce = RelayBackoff.requests
 
     package var connections: Int { Self.requestsAtOnce }
-
     /// Twice what is under way, so that the next request is full.
     package var window: Int { 2 * RelayBackoff.requests * RelayBatch.maximumWakes }
 
@@ -41,7 +39,6 @@ package struct RelayGateway: Gateway {
     }
 }
 
-/// The requests of one session.
 final class RelayTransport: DeliveryTransport {
     typealias State = RelayDeliveryState
 

@@ -2,8 +2,8 @@ private import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The fields `Signature-Input` and `Signature` (RFC 9421 §4) of a request to a relay: one Ed25519
-/// signature with the label `wakes` over exactly the components of ``SignatureParameters``.
+/// The fields `Signature-Input` and `Signature` (RFC 9421 §4): one Ed25519 signature with the label
+/// `wakes` over exactly the components of ``SignatureParameters``.
 package struct MessageSignature: Sendable, Equatable {
     package let parameters: SignatureParameters
     /// 64 bytes.
@@ -14,8 +14,7 @@ package struct MessageSignature: Sendable, Equatable {
         let authority: [UInt8]
         let contentDigest: [UInt8]
 
-        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant (§2.2.1,
-        /// §2.2.3, §2.2.6, §2.1).
+        /// The signature base (RFC 9421 §2.5). Method, path and content type are constant.
         func base(_ parameters: SignatureParameters) -> [UInt8] {
             let values = [
                 [UInt8](text: "POST"), authority, RelayRequest.path.bytes,
@@ -26,7 +25,6 @@ package struct MessageSignature: Sendable, Equatable {
         }
     }
 
-    /// Signs.
     init(_ components: Components, created: Int, nonce: SignatureNonce, key: SigningKey) {
         let parameters = SignatureParameters(
             created: created, nonce: nonce, key: key.verifyingKey.bytes)
@@ -44,9 +42,7 @@ package struct MessageSignature: Sendable, Equatable {
             parameters = try SignatureParameters(&inputReader)
             try reader.expect("wakes=")
             self.signature = try reader.bytes()
-        } catch {
-            return nil
-        }
+        } catch { return nil }
         guard inputReader.isAtEnd, reader.isAtEnd, self.signature.count == 64 else { return nil }
     }
 
@@ -56,17 +52,15 @@ package struct MessageSignature: Sendable, Equatable {
         return key.verifies(signature.span, of: base.span)
     }
 
-    /// The value of `Signature-Input`.
     package var inputField: [UInt8] { [UInt8](text: "wakes=") + parameters.text }
 
-    /// The value of `Signature`.
     package var signatureField: [UInt8] {
         [UInt8](text: "wakes=") + StructuredBytes.encode(signature)
     }
 }
 
-/// The parameters of a relay request's signature (RFC 9421 §2.3): always the same covered
-/// components, and exactly these five parameters, in any order.
+/// The parameters of a signature (RFC 9421 §2.3): always the same covered components, and exactly
+/// these five parameters, in any order.
 package struct SignatureParameters: Sendable, Equatable {
     /// Seconds since 1970.
     package let created: Int
@@ -138,11 +132,9 @@ package struct SignatureParameters: Sendable, Equatable {
         while true {
             let isSpaced = reader.skipSpaces()
             if reader.skip(UInt8(ascii: ")")) { break }
-            // RFC 8941 §4.2.1.2: spaces separate items. A parameter of an item makes it another
-            // component.
-            guard names.isEmpty || isSpaced, names.count < components.count else {
-                throw StructuredFieldReader.Malformed()
-            }
+            // RFC 8941 §4.2.1.2: spaces separate items. A parameter makes another component.
+            guard names.isEmpty || isSpaced, names.count < components.count
+            else { throw StructuredFieldReader.Malformed() }
             names.append(try reader.string())
         }
         guard names == components.map(\.bytes) else { throw StructuredFieldReader.Malformed() }
@@ -220,7 +212,6 @@ enum SignatureBase {
 
 /// The reason why a request's signature is refused.
 package enum SignatureError: Error, Sendable, Hashable, CaseIterable {
-    /// The request has none.
     case missing
     /// Not of the one form that a relay accepts.
     case malformed
@@ -228,6 +219,5 @@ package enum SignatureError: Error, Sendable, Hashable, CaseIterable {
     case wrong
     /// Made too long ago, or in the future.
     case stale
-    /// Seen before.
     case replayed
 }

@@ -14,7 +14,6 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
     package static let lifetimes = 0...2_419_200
     /// The services whose push tokens only the app's owner can wake.
     package static let services: [PushService] = [.apns, .apnsSandbox, .fcm]
-
     /// The most bytes of a body without its wakes.
     private static let frameBytes = 64
 
@@ -86,29 +85,23 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
             try JSONScanner.readObject(body) { scanner, name throws(JSONError) in
                 try members.read(name, &scanner)
             }
-        } catch {
-            throw members.error ?? .json(error)
-        }
-        guard let lifetime = members.lifetime, let tokens = members.tokens else {
-            throw .json(.missingMember)
-        }
+        } catch { throw members.error ?? .json(error) }
+        guard let lifetime = members.lifetime, let tokens = members.tokens
+        else { throw .json(.missingMember) }
         guard Self.lifetimes.contains(lifetime), !tokens.isEmpty else { throw .malformed }
         self.lifetime = lifetime
         self.tokens = tokens
     }
 
-    /// The number of wake-ups.
     package var description: String { "(\(tokens.count) wake-ups)" }
 }
 
-/// The rule that a batch breaks.
 package enum RelayBatchError: Error, Equatable, Sendable {
     case json(JSONError)
     /// Not a lifetime, or no wakes at all.
     case malformed
     /// More wakes or bytes than a batch may have.
     case tooLarge
-    /// A service that no relay wakes.
     case unknownService
     case token(PushTokenError)
 }
@@ -155,9 +148,7 @@ private struct RelayBatchMembers {
                 try PushToken(service: service, text: text)
             }
             tokens?.append(token)
-        } catch {
-            try fail(.token(error))
-        }
+        } catch { try fail(.token(error)) }
     }
 
     private mutating func fail(_ error: RelayBatchError) throws(JSONError) {

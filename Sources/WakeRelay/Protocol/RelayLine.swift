@@ -29,21 +29,20 @@ package enum RelayLine: Sendable, Equatable {
                 }
             }
         case .stopped(let service, let stop):
-            Self.stopped(service, isMisconfigured: stop != .unavailable, cause: stop.name)
+            Self.stopped(service, isMisconfigured: stop != .unavailable, cause: stop.rawValue)
         case .done(let count): Self.line { $0.member("done", number: count) }
         }
     }
 
     /// The line for a gateway that failed, with its end.
     package static func stopped(_ service: PushService, _ failure: GatewayFailure) -> [UInt8] {
-        switch failure {
-        case .misconfigured: stopped(service, isMisconfigured: true, cause: failure.name)
-        case .unavailable: stopped(service, isMisconfigured: false, cause: failure.name)
-        }
+        let isMisconfigured = if case .misconfigured = failure { true } else { false }
+        return stopped(
+            service, isMisconfigured: isMisconfigured, cause: failure.name.description)
     }
 
     private static func stopped(
-        _ service: PushService, isMisconfigured: Bool, cause: StaticString
+        _ service: PushService, isMisconfigured: Bool, cause: String
     ) -> [UInt8] {
         line { line in
             line.member("service", string: service.name)
@@ -63,85 +62,48 @@ package enum RelayLine: Sendable, Equatable {
     /// Parses a line without its end; nil for anything but one of the three. Unknown causes are
     /// accepted: a later relay may have more of them.
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count <= Self.maximumBytes, let line = try? RelayLineMembers(bytes).line else {
-            return nil
+        guard bytes.count <= Self.maximumBytes,
+            let line = try? JSONValue(parsing: bytes, depthLimit: 1),
+            case .object(let members) = line
+        else { return nil }
+        switch members.keys.sorted() {
+        case ["done"]:
+            guard let count = line["done"].integer, count >= 0 else { return nil }
+            self = .done(count)
+        case ["delivery", "wake"], ["cause", "delivery", "wake"]:
+            guard let wake = line["wake"].integer, wake >= 0,
+                let delivery = Self.delivery(line["delivery"].text, cause: members["cause"])
+            else { return nil }
+            self = .delivery(wake: wake, delivery)
+        case ["cause", "service", "stopped"]:
+            guard case .string(let name) = line["service"], case .string = line["cause"],
+                let service = PushService(name: name.span)
+            else { return nil }
+            switch (line["stopped"].text, line["cause"].text) {
+            case ("unavailable", _): self = .stopped(service, .unavailable)
+            case ("misconfigured", "service-off"): self = .stopped(service, .serviceOff)
+            case ("misconfigured", _): self = .stopped(service, .misconfigured)
+            default: return nil
+            }
+        default: return nil
         }
-        self = line
+    }
+
+    private static func delivery(_ name: String, cause: JSONValue?) -> Delivery? {
+        switch (name, cause) {
+        case ("accepted", nil): .accepted
+        case ("gone", nil): .gone
+        case ("retry", .string(let cause)):
+            .retry(RetryCause(rawValue: String(decoding: cause, as: UTF8.self)) ?? .unknownRefusal)
+        default: nil
+        }
     }
 }
 
-/// The reason why a gateway of a relay has stopped, as far as a client needs it.
-package enum RelayStop: Sendable, Hashable, CaseIterable {
+/// The reason why a gateway of a relay has stopped: the cause on the wire.
+package enum RelayStop: String, Sendable, CaseIterable {
     /// The relay has no such gateway.
-    case serviceOff
+    case serviceOff = "service-off"
     case misconfigured
     case unavailable
-
-    /// The cause on the wire.
-    package var name: StaticString {
-        switch self {
-        case .serviceOff: "service-off"
-        case .misconfigured: "misconfigured"
-        case .unavailable: "unavailable"
-        }
-    }
-}
-
-/// The members of one line while it is parsed.
-private struct RelayLineMembers {
-    private var wake: Int?
-    private var done: Int?
-    private var delivery: [UInt8]?
-    private var cause: [UInt8]?
-    private var service: [UInt8]?
-    private var stopped: [UInt8]?
-    private var count = 0
-
-    init(_ bytes: [UInt8]) throws(JSONError) {
-        try JSONScanner.readObject(bytes, depthLimit: 1) { scanner, name throws(JSONError) in
-            count += 1
-            if name.span.equals("wake") {
-                wake = try scanner.integer()
-            } else if name.span.equals("done") {
-                done = try scanner.integer()
-            } else if name.span.equals("delivery") {
-                delivery = try scanner.string()
-            } else if name.span.equals("cause") {
-                cause = try scanner.string()
-            } else if name.span.equals("service") {
-                service = try scanner.string()
-            } else if name.span.equals("stopped") {
-                stopped = try scanner.string()
-            } else {
-                throw .unknownMember
-            }
-        }
-    }
-
-    /// nil unless these are exactly the members of one kind of line.
-    var line: RelayLine? {
-        if let done { return count == 1 && done >= 0 ? .done(done) : nil }
-        if let wake, let delivery {
-            guard wake >= 0, let delivery = parsed(delivery) else { return nil }
-            return .delivery(wake: wake, delivery)
-        }
-        guard let service, let stopped, let cause, count == 3,
-            let service = PushService(name: service.span), let stop = Self.stop(stopped, cause)
-        else { return nil }
-        return .stopped(service, stop)
-    }
-
-    private func parsed(_ name: [UInt8]) -> Delivery? {
-        if name.span.equals("accepted") { return count == 2 ? .accepted : nil }
-        if name.span.equals("gone") { return count == 2 ? .gone : nil }
-        guard name.span.equals("retry"), let cause, count == 3 else { return nil }
-        let known = RetryCause(rawValue: String(decoding: cause, as: UTF8.self))
-        return .retry(known ?? .unknownRefusal)
-    }
-
-    private static func stop(_ name: [UInt8], _ cause: [UInt8]) -> RelayStop? {
-        if name.span.equals("unavailable") { return .unavailable }
-        guard name.span.equals("misconfigured") else { return nil }
-        return cause.span.equals("service-off") ? .serviceOff : .misconfigured
-    }
 }

@@ -13,10 +13,9 @@ package struct RelayRequest: Sendable, Equatable {
     package let contentDigest: ContentDigest
     package let signature: MessageSignature
 
-    /// Signs.
-    /// - Parameters:
-    ///   - authority: of the relay: host, and port unless it is the scheme's own; lower case.
-    ///   - created: seconds since 1970.
+    /// Signs. `created`: seconds since 1970.
+    /// - Parameter authority: of the relay: host, and port unless it is the scheme's own; lower
+    ///   case.
     package init(
         body: Span<UInt8>, authority: [UInt8], key: SigningKey, created: Int, nonce: SignatureNonce
     ) {
@@ -70,7 +69,6 @@ package struct ContentDigest: Sendable, Equatable {
     /// 32 bytes.
     package let sha256: [UInt8]
 
-    /// The digest of a body.
     package init(of body: Span<UInt8>) { sha256 = SHA256.hash(body) }
 
     /// Parses the value of the field; nil for anything but one SHA-256.
@@ -89,6 +87,5 @@ package struct ContentDigest: Sendable, Equatable {
         return difference == 0
     }
 
-    /// The value of the field.
     package var field: [UInt8] { [UInt8](text: "sha-256=") + StructuredBytes.encode(sha256) }
 }

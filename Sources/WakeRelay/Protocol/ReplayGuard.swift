@@ -21,8 +21,8 @@ package struct ReplayGuard: Sendable {
     private(set) var floor: Int
     private let capacity: Int
 
-    /// - Parameter start: seconds since 1970 when the program started: requests made before, or up
-    ///   to `ahead` seconds later, may have reached the former one.
+    /// - Parameter start: seconds since 1970 when the program started: requests made until `ahead`
+    ///   seconds later may have reached the former one.
     package init(start: Int, capacity: Int = 65_536) {
         precondition(capacity > 0)
         // One more: the former program may have run into the second in which this one started.
@@ -30,8 +30,7 @@ package struct ReplayGuard: Sendable {
         self.capacity = capacity
     }
 
-    /// Admits a request that is proven otherwise; the same request never passes again. Times are in
-    /// seconds since 1970.
+    /// Admits a request that is proven otherwise, once. Times are in seconds since 1970.
     /// - Throws: `stale` or `replayed`.
     package mutating func admit(
         created: Int, nonce: SignatureNonce, now: Int

@@ -26,9 +26,8 @@ struct StructuredFieldReader {
 
     mutating func expect(_ constant: StaticString) throws(Malformed) {
         let end = position + constant.utf8CodeUnitCount
-        guard end <= text.count, text.span.extracting(position..<end).equals(constant) else {
-            throw Malformed()
-        }
+        guard end <= text.count, text.span.extracting(position..<end).equals(constant)
+        else { throw Malformed() }
         position = end
     }
 
@@ -60,9 +59,8 @@ struct StructuredFieldReader {
             value = value * 10 + Int(text[position] - 0x30)
             position += 1
         }
-        guard position > start, text[start] != 0x30 || position == start + 1 && !isNegative else {
-            throw Malformed()
-        }
+        guard position > start, text[start] != 0x30 || position == start + 1 && !isNegative
+        else { throw Malformed() }
         return isNegative ? -value : value
     }
 

@@ -5,9 +5,8 @@ import WakePush
 import WakeSodium
 import WakeSystem
 
-/// The checks that a request passes in order: its form, the list of installations, the signature,
-/// whether it is new, and the limits of the installation. Memory holds of each the nonces of a
-/// minute, a budget, and the number of requests under way.
+/// The checks of a request, in order: form, installation, signature, age and nonce, limits. Memory
+/// holds of each installation the nonces of a minute, a budget, and the number of requests.
 final class RelayAuthenticator: Sendable {
     /// A request signed by an allowed installation; its body is not verified yet.
     struct AuthenticatedRequest: Sendable {
@@ -27,8 +26,7 @@ final class RelayAuthenticator: Sendable {
         var clients: [[UInt8]: ClientState] = [:]
         /// The number of large bodies by installation.
         var bodies: [[UInt8]: Int] = [:]
-        /// Seconds since 1970: requests signed before may have reached the former program, or a
-        /// client state that was dropped.
+        /// Seconds since 1970: earlier requests may have been seen before, and forgotten.
         var start: Int
     }
 
@@ -61,20 +59,16 @@ final class RelayAuthenticator: Sendable {
                 signature: Self.value("signature", of: request))
         }
         // RFC 9421 §2.2.3: the client signs the host it means; a proxy may have changed Host.
-        guard let host = request.onlyValue(of: "host"), settings.matches(host: host) else {
-            throw .signature(.wrong)
-        }
+        guard let host = request.onlyValue(of: "host"), settings.matches(host: host)
+        else { throw .signature(.wrong) }
         switch file.status(of: signed.key) {
         case .unknown: throw .installationUnknown
         case .unusable: throw .unavailable
         case .allowed(let key):
             let created = signed.signature.parameters.created
-            guard SignatureWindow.contains(created, now: Int(clock.wallSeconds())) else {
-                throw .signature(.stale)
-            }
-            try mapError(RelayProblem.signature) { () throws(SignatureError) in
-                try signed.verify(authority: authority, key: key)
-            }
+            guard SignatureWindow.contains(created, now: Int(clock.wallSeconds()))
+            else { throw .signature(.stale) }
+            try mapError(RelayProblem.signature, signed.verify(authority: authority, key: key))
             return AuthenticatedRequest(request: signed)
         }
     }
@@ -144,7 +138,6 @@ final class RelayAuthenticator: Sendable {
         if let wait { throw .busy(seconds: Int((wait + 999_999_999) / 1_000_000_000)) }
     }
 
-    /// Ends a request that was admitted.
     func end(_ request: AuthenticatedRequest) {
         state.withLock { $0.clients[request.key]?.requests -= 1 }
     }
@@ -157,10 +150,9 @@ final class RelayAuthenticator: Sendable {
         state.start = max(state.start, wall - memory)
     }
 
-    /// The value of a field; several are combined, and thereby malformed.
+    /// The value of a field; several are combined, and thereby malformed (RFC 9110 §5.3).
     private static func value(_ name: StaticString, of request: Request) -> [UInt8]? {
         let values = request.values(of: name)
-        // RFC 9110 §5.3: combined, the values are malformed here.
         return values.isEmpty ? nil : Array(values.joined(separator: [0x2C, 0x20]))
     }
 }

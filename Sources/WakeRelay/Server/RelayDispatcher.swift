@@ -51,9 +51,7 @@ struct RelayDispatcher {
                 do throws(RelayProblem) {
                     guard !isLast else { throw .unavailable }
                     try begin(job)
-                } catch {
-                    service.refuse(job.responder, error)
-                }
+                } catch { service.refuse(job.responder, error) }
             case .report(let session, let report): handle(report, of: session)
             case .disconnected(let request): forget(request)
             }
@@ -70,17 +68,13 @@ struct RelayDispatcher {
         let authenticated = job.authenticated
         var body = Array(job.request.body)
         defer { body.wipe() }
-        try mapError(RelayProblem.signature) { () throws(SignatureError) in
-            try authenticated.request.verify(body: body.span)
-        }
+        try mapError(RelayProblem.signature, authenticated.request.verify(body: body.span))
         try authenticator.begin(authenticated)
         do throws(RelayProblem) {
             guard clients.count < Limits.relayRequests else { throw .busy(seconds: 1) }
             // A client that disconnects frees its request, but not the sessions of its wake-ups.
             guard sessions.unsettled < Limits.relayWakeUps else { throw .busy(seconds: 5) }
-            let batch = try mapError(RelayProblem.batch) { () throws(RelayBatchError) in
-                try RelayBatch(body: body)
-            }
+            let batch = try mapError(RelayProblem.batch, RelayBatch(body: body))
             try authenticator.charge(batch.tokens.count, to: authenticated)
             start(batch, job)
         } catch {

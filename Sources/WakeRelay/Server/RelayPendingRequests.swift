@@ -1,15 +1,14 @@
 import WakeModel
 import WakePush
 
-/// The requests under way, as a value: the session of each wake-up, what is left of each request,
-/// and the lines to write. It holds no push token.
+/// The requests under way: the session of each wake-up, what is left of each request, and the lines
+/// to write. It holds no push token.
 struct RelayPendingRequests {
     struct Entry {
         /// By position in the request: the session with the wake-up; 0 without one.
         fileprivate var sessions: [Int]
         fileprivate var left: Int
         fileprivate let due: UInt64
-        /// Lines to write.
         fileprivate var lines: [UInt8] = []
         fileprivate var counts = RelayCounts()
         fileprivate var stopped: Set<PushService> = []
@@ -26,7 +25,6 @@ struct RelayPendingRequests {
 
     private var entries: [Int: Entry] = [:]
     private var last = 0
-    /// Requests with lines to write.
     private var ready: Set<Int> = []
 
     /// Bits of a reference that are the position in the request.
@@ -42,8 +40,7 @@ struct RelayPendingRequests {
         return last
     }
 
-    /// Assigns a wake-up to a session, by its number.
-    /// - Returns: the reference by which the session reports it.
+    /// Assigns a wake-up to a session; returns the reference by which the session reports it.
     mutating func assign(_ position: Int, of request: Int, to session: Int) -> Int {
         precondition(session > 0)
         entries[request]?.sessions[position] = session
@@ -101,7 +98,6 @@ struct RelayPendingRequests {
         ready.remove(request)
     }
 
-    /// Takes everything that is ready to be written.
     mutating func takeOutput() -> [Output] {
         defer { ready = [] }
         return ready.sorted().compactMap { request in

@@ -3,8 +3,7 @@ package import WakeModel
 package import WakePush
 package import WakeSystem
 
-/// `POST /v1/relay/wakes`: self-hosted installations ask for wake-ups of push tokens that only this
-/// service can wake.
+/// `POST /v1/relay/wakes`: wake-ups of push tokens that only this service can wake.
 package struct RelayRoute: Sendable {
     package let service: RelayService
     private let authenticator: RelayAuthenticator
@@ -20,18 +19,15 @@ package struct RelayRoute: Sendable {
 
     /// Authenticates the head of a request, on the event loop's thread. The service reads the body.
     package func handle(_ request: Request, _ responder: Responder) {
-        guard request.method == .post else {
-            return responder.respond(.methodNotAllowed(allow: "POST"))
-        }
+        guard request.method == .post
+        else { return responder.respond(.methodNotAllowed(allow: "POST")) }
         do throws(RelayProblem) {
             service.accept(request, responder, try authenticator.authenticate(request))
-        } catch {
-            service.refuse(responder, error)
-        }
+        } catch { service.refuse(responder, error) }
     }
 
-    /// The rule for large bodies of allowed installations: strangers are refused before the first
-    /// byte of a body is read, and no installation takes all the memory.
+    /// The rule for large bodies: strangers are refused before the first byte of a body is read,
+    /// and no installation takes all the memory.
     package var largeBodies: BodyMemoryBudget {
         BodyMemoryBudget(
             path: RelayRequest.path, bytes: RelayRequest.maximumBytes,
@@ -40,9 +36,7 @@ package struct RelayRoute: Sendable {
             do throws(RelayProblem) {
                 let authenticated = try authenticator.authenticate(request)
                 return .admitted(holding: try authenticator.reserveBody(authenticated))
-            } catch {
-                return .rejected(service.response(to: error))
-            }
+            } catch { return .rejected(service.response(to: error)) }
         }
     }
 }
@@ -51,7 +45,6 @@ package struct RelayRoute: Sendable {
 package enum RelayEvent: Sendable {
     package typealias Handler = @Sendable (RelayEvent) -> Void
 
-    /// A request is over.
     case batch(RelayCounts)
     case refused(Problem)
     case gatewayStopped(PushService, GatewayFailure)

@@ -4,15 +4,14 @@ package import WakeModel
 import WakePush
 import WakeSystem
 
-/// The service that forwards wake-ups of self-hosted installations: accepts their requests, hands
-/// the push tokens to sessions that all requests share, and reports each delivery as it is known.
+/// The service that forwards wake-ups of self-hosted installations through sessions that all
+/// requests share, and reports each delivery as it is known.
 ///
-/// Nothing of a request outlives it, and nothing of it is ever written. The limit of three wake-ups
-/// an hour is kept by the installation, which has the tokens in its store: a memory of push tokens,
-/// even of hashes and for an hour, would be a list of who is woken by which installations.
-/// The budget of an installation bounds what it can do, and revoking it ends that.
+/// Nothing of a request outlives it. The limit of three wake-ups an hour is kept by the
+/// installation, which has the tokens in its store: a memory of push tokens here, even of hashes,
+/// would be a list of who is woken by which installations. The budget of an installation bounds
+/// what it can do.
 package final class RelayService: Sendable {
-    /// A message to the task that runs the service.
     enum Message: Sendable {
         /// A request whose head is authenticated and whose body is not read yet.
         case request(RelayJob)
@@ -55,7 +54,6 @@ package final class RelayService: Sendable {
         if mailbox.post(message) != .posted { refuse(responder, .busy(seconds: 1)) }
     }
 
-    /// Responds to a request that is not served.
     func refuse(_ responder: Responder, _ problem: RelayProblem) {
         responder.respond(response(to: problem))
     }
@@ -130,8 +128,6 @@ package final class RelayCounters: Sendable {
 
     func refuse(_ problem: Problem) { state.withLock { $0.refusals[problem, default: 0] += 1 } }
 
-    /// Wake-ups by their outcome.
     package var counts: RelayCounts { state.withLock { $0.counts } }
-    /// Refused requests by reason.
     package var refusals: [Problem: Int] { state.withLock { $0.refusals } }
 }

@@ -2,8 +2,8 @@ import WakeModel
 import WakePush
 import WakeSystem
 
-/// The gateway sessions that requests share, as a value: one for each push service and lifetime,
-/// opened at first use and kept while used. Apple treats rapid reconnects as an attack.
+/// The gateway sessions that requests share: one for each push service and lifetime, opened at
+/// first use and kept while used, as Apple treats rapid reconnects as an attack.
 struct RelaySessionPool {
     enum Choice {
         case session(Int)
@@ -44,8 +44,8 @@ struct RelaySessionPool {
     private static let age: UInt64 = 1_800_000
     /// Milliseconds without use after which a session is closed.
     private static let idle: UInt64 = 600_000
-    /// Lifetimes of sessions in seconds: requests for any share sessions of a few steps.
-    /// A wake-up kept longer is harmless: it has no content, and the next one replaces it.
+    /// Lifetimes of sessions in seconds. A wake-up kept longer than asked is harmless: it has no
+    /// content, and the next one replaces it.
     private static let lifetimes = [7_200, 28_800, 86_400, 604_800]
 
     /// - Parameter report: called from any thread, with the session's number.
@@ -63,8 +63,7 @@ struct RelaySessionPool {
         lifetimes.first { $0 >= seconds } ?? lifetimes[lifetimes.count - 1]
     }
 
-    /// The session for wake-ups of a push service.
-    /// - Parameter lifetime: the requested seconds.
+    /// The session for wake-ups of a push service, for a lifetime in seconds.
     mutating func choose(_ service: PushService, lifetime: Int, now: UInt64) -> Choice {
         guard let gateway = gateways[service] else { return .off }
         let key = Key(service: service, lifetime: Self.sessionLifetime(for: lifetime))

@@ -5,7 +5,6 @@ import WakeSystem
 package struct RelaySettings: Sendable, Equatable {
     /// Host, and port unless it is 443, in lower case: installations sign for it (RFC 9421 §2.2.3).
     package let authority: String
-    /// The path of the file of installations.
     package let installations: String
     /// Wake-ups of one installation that are forwarded in a minute.
     package let wakesPerMinute: Int

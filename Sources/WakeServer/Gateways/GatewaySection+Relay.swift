@@ -54,13 +54,16 @@ package struct RelaySummary: Sendable, Equatable {
             return
         }
         let allowed: String
-        do throws(InstallationFileError) {
-            let count = try InstallationList(path: settings.installations).entries.count
+        do throws(StateFileError) {
+            let file = StateFile.installations(settings.installations)
+            let count = try file.installations().entries.count
             allowed = "\(count == 0 ? "no" : "\(count)") installation\(count > 1 ? "s" : "")"
             problem = nil
         } catch {
             allowed = "nobody is allowed"
-            problem = "\(settings.installations): \(error.summary)"
+            problem =
+                error.isNotPermitted
+                ? "\(error.path): cannot be read, or others can write it" : error.message
         }
         description =
             "on, as \(settings.authority), \(allowed), \(settings.wakesPerMinute) wake-ups a "
@@ -75,16 +78,5 @@ package struct RelaySummary: Sendable, Equatable {
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
             .map(\.service).filter { !relayed.contains($0) }.map(\.name.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")
-    }
-}
-
-extension InstallationFileError {
-    fileprivate var summary: String {
-        switch self {
-        case .file(let error) where error.isNotPermitted: "cannot be read, or others can write it"
-        case .file(let error): error.reason
-        case .list(let error): error.message
-        case .busy, .change: "it is being changed"
-        }
     }
 }

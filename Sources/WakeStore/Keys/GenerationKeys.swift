@@ -2,8 +2,7 @@ package import WakeModel
 package import WakeSodium
 import WakeSystem
 
-/// The keys that one generation hashes and seals with. Destroying the master destroys every remnant
-/// of the generation, in all copies of its rows.
+/// The keys of one generation. Destroying the master destroys every remnant of its rows.
 package struct GenerationKeys: Sendable {
     private let pepper: KeyMemory
     private let sealing: KeyMemory
@@ -14,16 +13,14 @@ package struct GenerationKeys: Sendable {
         sealing = master.derive(2, context: "rvllseal")
     }
 
-    /// The id column: BLAKE2b-256 of the instance token, keyed. Not slow on purpose: there is
-    /// nothing to guess in 256 random bits.
+    /// The id column: BLAKE2b-256 of the instance token, keyed; not slow, as the token is random.
     package func id(of token: InstanceToken) -> [UInt8] {
         token.bytes.withSpan { token in
             pepper.withSpan { pepper in Blake2b.hash(token, count: Limits.idBytes, key: pepper) }
         }
     }
 
-    /// The sealed column: the push token padded to one size, under a random nonce and bound to its
-    /// row, so that no row can be moved to another id.
+    /// The sealed column: the push token padded to one size, under a random nonce, bound to its id.
     package func seal(_ address: PushToken, id: [UInt8]) -> [UInt8] {
         var plaintext = [UInt8](repeating: 0, count: Limits.plaintextBytes)
         defer { plaintext.wipe() }

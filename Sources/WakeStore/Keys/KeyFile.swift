@@ -43,16 +43,11 @@ package struct KeyFile: Sendable {
             previous: current)
     }
 
-    init(
-        generation: UInt64, currentTable: StoreSchema.TableName, current: KeyMemory,
-        previous: KeyMemory
-    ) {
-        self.generation = generation
-        self.currentTable = currentTable
-        self.current = current
-        self.previous = previous
-    }
+}
 
+// MARK: Bytes
+
+extension KeyFile {
     init(decoding bytes: [UInt8]) throws(StoreOpenError) {
         guard bytes.count == Self.byteCount, bytes.starts(with: Self.mark),
             bytes[8] == 1, bytes[9] <= 1, bytes[10..<16].allSatisfy({ $0 == 0 })
@@ -85,16 +80,12 @@ package struct KeyFile: Sendable {
 
 extension KeyFile {
     static func read(_ configuration: StoreConfiguration) throws(StoreOpenError) -> KeyFile {
-        // A number that no other start uses: records about a generation of an earlier start must
-        // not be applied to one of this.
-        guard let path = configuration.keyFile else {
-            return random(generation: .random(in: 1 << 32..<1 << 53))
-        }
-        try Part.keyFile.checkPrivate(at: path)
+        // A number of this start alone: records about an earlier generation must not apply to it.
+        guard let path = configuration.keyFile
+        else { return random(generation: .random(in: 1 << 32..<1 << 53)) }
+        try StoreOpenError.Part.keyFile.checkPrivate(at: path)
         try checkDirectory(configuration)
-        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.read(path, limit: 4096)
-        }
+        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }, Files.read(path, limit: 4096))
         defer { bytes.wipe() }
         return try KeyFile(decoding: bytes)
     }
@@ -104,26 +95,20 @@ extension KeyFile {
         guard let path = configuration.keyFile else { return }
         var bytes = encode()
         defer { bytes.wipe() }
-        try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
-            try Files.create(path, with: bytes.span)
-        }
+        try mapError({ StoreOpenError(.keyFile, $0) }, Files.create(path, with: bytes.span))
     }
 
     /// A copy of the data directory must not carry the keys with it.
     static func checkDirectory(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         guard let path = configuration.keyFile else { return }
-        let directory = try mapError({ StoreOpenError(.dataDirectory, $0) }) {
-            () throws(FileError) in try Files.resolve(configuration.dataDirectory)
-        }
-        let keyDirectory = try mapError({ StoreOpenError(.keyFile, $0) }) {
-            () throws(FileError) in try Files.resolve(Files.parent(of: path) ?? ".")
-        }
-        guard keyDirectory != directory, !keyDirectory.hasPrefix(directory + "/") else {
-            throw .keyFileInsideData
-        }
+        let directory = try mapError(
+            { StoreOpenError(.dataDirectory, $0) }, Files.resolve(configuration.dataDirectory))
+        let keyDirectory = try mapError(
+            { StoreOpenError(.keyFile, $0) }, Files.resolve(Files.parent(of: path) ?? "."))
+        guard keyDirectory != directory, !keyDirectory.hasPrefix(directory + "/")
+        else { throw .keyFileInsideData }
     }
 
-    /// The outcome of a replacement.
     enum Replacement: Equatable {
         /// The new keys are on the disk, the old ones nowhere.
         case done
@@ -152,9 +137,8 @@ extension KeyFile {
 
     /// Removes what a crash left of a replacement: a file with keys that were never used.
     static func removeRemnant(_ configuration: StoreConfiguration) throws(StoreOpenError) {
-        guard let path = configuration.keyFile.map({ $0 + ".tmp" }), Files.exists(path) else {
-            return
-        }
+        guard let path = configuration.keyFile.map({ $0 + ".tmp" }), Files.exists(path)
+        else { return }
         try mapError({ StoreOpenError(.keyFile, $0) }) { () throws(FileError) in
             destroy(try OpenFile(path, flags: O_WRONLY))
             try Files.remove(path)
@@ -174,6 +158,4 @@ extension KeyFile {
         defer { found.wipe() }
         return found == bytes
     }
-
-    private typealias Part = StoreOpenError.Part
 }

@@ -60,8 +60,7 @@ final class GenerationTable {
         return database.changes > 0
     }
 
-    /// Removes the row only while it is still the one that was read: a row renewed since has
-    /// another nonce, so other bytes, and stays.
+    /// Removes the row unless it was renewed since it was read: then it has another nonce.
     func remove(_ id: [UInt8], ifStill sealed: [UInt8]) throws(SQLiteError) -> Bool {
         try deleteIfUnchanged.bind(1, blob: id.span)
         try deleteIfUnchanged.bind(2, blob: sealed.span)
@@ -78,7 +77,7 @@ final class GenerationTable {
     }
 
     /// The number of rows, exact below `limit`. Ids are uniform: the distance of the first gives
-    /// the number of all, to 100 / sqrt(limit) per cent, without reading the rest.
+    /// the number of all, to 100 / sqrt(limit) per cent.
     func estimate(_ limit: Int) throws(SQLiteError) -> Int {
         try idAt.bind(1, integer: Int64(limit - 1))
         defer { idAt.reset() }
@@ -113,7 +112,7 @@ final class GenerationTable {
     }
 }
 
-/// A connection with everything that was compiled for it: closed as a whole when it is released.
+/// A connection with its compiled statements: closed as a whole when it is released.
 final class StoreConnection {
     let database: Database
     private(set) var current: GenerationTable
@@ -144,7 +143,6 @@ final class StoreConnection {
         try pageCount.singleInteger() - freePages.singleInteger()
     }
 
-    /// Exchanges the roles of the tables and their keys.
     func switchKeys(to keys: KeyFile) throws(SQLiteError) {
         (current, previous) = try Self.tables(keys, in: database)
     }

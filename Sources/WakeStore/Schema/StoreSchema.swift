@@ -1,8 +1,7 @@
 package import WakeSQLite
 import WakeSystem
 
-/// The two tables, to the letter: two opaque columns of fixed size each; no other table, column,
-/// index, trigger or view.
+/// The two tables, to the letter: two opaque columns of fixed size each, and nothing else.
 package enum StoreSchema {
     /// "RVLL": marks the file as ours at byte 68 (sqlite.org/fileformat2.html §1.2.15).
     package static let applicationID: Int64 = 0x5256_4C4C
@@ -22,15 +21,6 @@ package enum StoreSchema {
         }
     }
 
-    /// Makes the tables and marks in an empty database, in one transaction.
-    private static func create(in database: Database) throws(SQLiteError) {
-        try database.execute("BEGIN IMMEDIATE")
-        try database.execute("PRAGMA application_id=\(applicationID)")
-        try database.execute("PRAGMA user_version=\(version)")
-        for table in TableName.allCases { try database.execute(table.definition) }
-        try database.execute("COMMIT")
-    }
-
     /// Makes an empty database, mode 0600, at a path where nothing is.
     static func createDatabase(at path: String) throws(StoreOpenError) {
         try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
@@ -40,22 +30,23 @@ package enum StoreSchema {
         }
         let database = try openDatabase(at: path)
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try create(in: database)
+            try database.execute("BEGIN IMMEDIATE")
+            try database.execute("PRAGMA application_id=\(applicationID)")
+            try database.execute("PRAGMA user_version=\(version)")
+            for table in TableName.allCases { try database.execute(table.definition) }
+            try database.execute("COMMIT")
             try database.checkpointTruncate()
         }
         try verify(database)
     }
 
-    /// Opens a database file with every setting in force.
     static func openDatabase(at path: String) throws(StoreOpenError) -> Database {
-        let database = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try Database(path: path, access: .readWrite)
-        }
+        let database = try mapError(StoreOpenError.init, Database(path: path, access: .readWrite))
         try StoreSetting.apply(to: database)
         return database
     }
 
-    /// Compares marks and tables with what `create` makes.
+    /// Compares marks and tables with those of a new database.
     static func verify(_ database: Database) throws(StoreOpenError) {
         let (application, version, definitions) = try mapError(StoreOpenError.init) {
             () throws(SQLiteError) in
@@ -89,8 +80,7 @@ package enum StoreSchema {
 
 /// Every setting of the connection, set and then read back: SQLite ignores unknown ones.
 package enum StoreSetting: String, CaseIterable, Sendable {
-    // First: with it before any read, the log's index lives in memory and no `-shm` file is made
-    // (sqlite.org/wal.html §8).
+    // First: set before any read, it makes no `-shm` (sqlite.org/wal.html §8).
     case lockingMode = "locking_mode"
     case pageSize = "page_size"
     case autoVacuum = "auto_vacuum"
@@ -132,9 +122,8 @@ package enum StoreSetting: String, CaseIterable, Sendable {
     /// - Throws: `.settingRefused` with the first setting that is not in force.
     package static func verify(_ database: Database) throws(StoreOpenError) {
         for setting in allCases {
-            let value = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-                try database.text("PRAGMA \(setting.rawValue)")
-            }
+            let value = try mapError(
+                StoreOpenError.init, database.text("PRAGMA \(setting.rawValue)"))
             guard value == setting.values.read else { throw .settingRefused(setting) }
         }
     }

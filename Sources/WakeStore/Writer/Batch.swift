@@ -24,8 +24,8 @@ struct Batch {
         writes = operations.contains { if case .operation(.read, _) = $0 { false } else { true } }
     }
 
-    /// Whether the log must be empty before anything is answered: it may hold bytes that a caller
-    /// is told are gone, or leaving it would reveal that it does not.
+    /// Whether the log must be empty before the answers: it may hold bytes that a caller is told
+    /// are gone, or leaving it would reveal that it does not.
     var mustTruncate: Bool { hasDeletes || report.erased > 0 || isCalm }
 
     /// Upper bound of the pages that the log needs for all operations.
@@ -46,7 +46,6 @@ struct Batch {
 
     mutating func append(_ answer: StoreAnswer) { answers.append(answer) }
 
-    /// Counts one statement.
     mutating func count(erased: Bool) {
         report.statements += 1
         if erased { report.erased += 1 }
@@ -72,25 +71,6 @@ struct Batch {
         report.truncated = report.truncated || single.report.truncated
     }
 
-    /// Every answer becomes `unavailable`.
     mutating func fail() { answers = Array(repeating: .unavailable, count: operations.count) }
-
-    func deliver() {
-        for (message, answer) in zip(operations, answers) { message.answer(answer) }
-    }
-}
-
-/// Counts of one batch.
-package struct BatchReport: Sendable, Equatable {
-    package var operations = 0
-    package var registers = 0
-    package var deletes = 0
-    /// Statements run between BEGIN and COMMIT.
-    package var statements = 0
-    /// Rows deleted or overwritten.
-    package var erased = 0
-    /// Pages written to the log.
-    package var pages = 0
-    /// Whether the log was emptied before the answers.
-    package var truncated = false
+    func deliver() { for (message, answer) in zip(operations, answers) { message.answer(answer) } }
 }

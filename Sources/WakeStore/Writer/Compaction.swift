@@ -5,15 +5,12 @@ import WakeSQLite
 import WakeSystem
 
 /// Writes the rows in the order of their ids into a new file that takes the place of the old one:
-/// its bytes then depend on the rows alone, not on their history. Nothing else is done meanwhile.
-///
-/// `VACUUM` in place would hold a copy of everything in memory, write it twice, and count in the
-/// header how often. `VACUUM INTO` writes once; what a crash leaves is removed at the next start.
+/// its bytes depend on the rows alone, not on their history. `VACUUM` in place would hold
+/// everything in memory, write it twice, and count in the header how often.
 struct Compaction {
     let database: OpenDatabase
 
-    /// `PRAGMA schema_version` of every file, however it was made: otherwise it would count the
-    /// rotations.
+    /// `PRAGMA schema_version` of every file: otherwise it would count the rotations.
     private static let schemaCookie = 2
 
     private var configuration: StoreConfiguration { database.configuration }
@@ -131,13 +128,10 @@ struct Compaction {
 
 /// The outcome of a compaction.
 package enum CompactionOutcome: Sendable, Equatable {
-    /// - Parameters:
-    ///   - bytes: size of the new file.
-    ///   - milliseconds: in which nothing else was done.
+    /// `bytes`: size of the new file. `milliseconds`: the time in which nothing else was done.
     case done(bytes: Int, milliseconds: Int)
     /// Not enough room for a second file, in bytes.
     case noRoom(needed: Int, free: Int)
-    /// The file is unchanged.
     case failed
 }
 

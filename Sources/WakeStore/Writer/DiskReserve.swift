@@ -1,10 +1,8 @@
 private import Glibc
 import WakeSystem
 
-/// Room on the disk that is released, part by part, when deletes need it.
-///
-/// On a full disk the log cannot grow, so without a reserve no registration could be deleted. While
-/// it is incomplete nothing may be registered; a part is enough for single deletes.
+/// Room on the disk that is released, part by part, when deletes need it: on a full disk the log
+/// cannot grow. While it is incomplete nothing may be registered.
 final class DiskReserve {
     private let path: String
     private let count: Int
@@ -18,8 +16,7 @@ final class DiskReserve {
         self.count = count
     }
 
-    /// Allocates what is missing, or as much of it as the disk has.
-    /// - Returns: whether the reserve is complete.
+    /// Allocates what is missing, or what the disk has; returns whether the reserve is complete.
     func fill() -> Bool {
         guard held < count else { return true }
         var wanted = count
@@ -30,7 +27,6 @@ final class DiskReserve {
         return held == count
     }
 
-    /// Returns bytes to the file system.
     func release(_ bytes: Int) {
         guard held > 0 else { return }
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)

@@ -4,8 +4,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The open files of a store: the connection, the write-ahead log behind it, the keys in force and
-/// the reserve. Lives on the writer's thread.
+/// The open files of a store, its keys in force and its reserve; on the writer's thread.
 final class OpenDatabase {
     let configuration: StoreConfiguration
     let counters: StoreCounters
@@ -25,9 +24,8 @@ final class OpenDatabase {
         return openConnection
     }
 
-    /// Everything that can be refused is refused before anything is touched. The caller holds the
-    /// `StoreLock`: closing a second descriptor of the database would drop SQLite's own locks on
-    /// it in this process (sqlite.org/howtocorrupt.html §2.2).
+    /// Refuses before it touches anything. The caller holds the `StoreLock`: closing a second
+    /// descriptor would drop SQLite's own locks (sqlite.org/howtocorrupt.html §2.2).
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
         let keys = try KeyFile.read(configuration)
         let database = try Self.open(configuration)
@@ -35,9 +33,7 @@ final class OpenDatabase {
         self.counters = counters
         self.keys = keys
         reserve = DiskReserve(path: configuration.reserveFile, count: configuration.reserveBytes)
-        openConnection = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try StoreConnection(database, keys: keys)
-        }
+        openConnection = try mapError(StoreOpenError.init, StoreConnection(database, keys: keys))
         try verifyKeys()
         try removeRemnants()
         counters.generation.store(keys.generation, ordering: .relaxed)
@@ -61,8 +57,7 @@ final class OpenDatabase {
         try StoreOpenError.Part.database.checkPrivate(at: path)
         let header: [UInt8]
         do throws(FileError) {
-            // For writing, though nothing is written: SQLite would fall back to reading only and
-            // fail later, with a number that says less.
+            // For writing: SQLite would fall back to reading only and fail later.
             header = try OpenFile(path, flags: O_RDWR).read(at: 0, count: 100)
         } catch {
             if error.number == EROFS { throw .readOnly }
@@ -84,13 +79,11 @@ final class OpenDatabase {
         guard let pages, limit == max(pages, cap) else { throw .pageLimitRefused }
     }
 
-    /// One row of each table must open: with other keys the service would look empty to everyone.
+    /// One row of each table must open: other keys would make the service look empty to everyone.
     private func verifyKeys() throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
-            let rows = try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-                try table.rows(after: [], limit: 1)
-            }
+            let rows = try mapError(StoreOpenError.init, table.rows(after: [], limit: 1))
             for row in rows where table.keys.open(row.sealed, id: row.id) == nil {
                 throw .foreignKeys
             }
@@ -100,9 +93,7 @@ final class OpenDatabase {
     /// Removes what a killed process may have left: a log with erased rows, its index, a half-done
     /// compaction, keys not yet in force. Fills up the reserve.
     private func removeRemnants() throws(StoreOpenError) {
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try connection.database.checkpointTruncate()
-        }
+        try mapError(StoreOpenError.init, connection.database.checkpointTruncate())
         try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             try Files.remove(configuration.indexFile)
             for file in configuration.compactedRemnants { try Files.remove(file) }
@@ -113,15 +104,13 @@ final class OpenDatabase {
 
     // MARK: The log
 
-    /// Counts the pages of a commit.
-    /// - Returns: their number.
+    /// Counts the pages of a commit; returns their number.
     func countLoggedPages() -> Int {
         let pages = connection.database.takePagesWritten()
         loggedPages += pages
         return pages
     }
 
-    /// Rolls back an attempt that failed.
     func undo() {
         // Frames of the attempt may lie in the log behind its valid end.
         owesTruncation = true
@@ -132,7 +121,6 @@ final class OpenDatabase {
         _ = connection.database.takePagesWritten()
     }
 
-    /// Copies the log into the database and empties it.
     func truncateLog() throws(SQLiteError) {
         owesTruncation = true
         do throws(SQLiteError) {
@@ -165,8 +153,7 @@ final class OpenDatabase {
         }
     }
 
-    /// Half of the reserve must be enough for a copy of all pages, the other half for the log of
-    /// the deletes.
+    /// Half of the reserve is for a copy of all pages, the other half for the log of the deletes.
     var isLogLong: Bool {
         var limit = Limits.logPages
         if configuration.reserveBytes > 0 {
@@ -175,7 +162,6 @@ final class OpenDatabase {
         return loggedPages >= limit
     }
 
-    /// Empties the log for the last time.
     func close() {
         guard !isDead else { return }
         do throws(SQLiteError) {
@@ -210,9 +196,7 @@ final class OpenDatabase {
     // MARK: Failure
 
     /// A flush that failed is the end: never acknowledged, never retried.
-    func fail(_ error: SQLiteError) {
-        if error.isFlushFailure { die() }
-    }
+    func fail(_ error: SQLiteError) { if error.isFlushFailure { die() } }
 
     /// The state on the disk is unknown: the process must end and be started again.
     func die() {

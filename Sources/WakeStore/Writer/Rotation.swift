@@ -3,8 +3,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// A rotation: erases the previous generation slice by slice, then makes the current generation
-/// previous and begins a new one.
+/// A rotation: erases the previous generation slice by slice, then exchanges keys and roles.
 struct Rotation {
     /// Fewer rows than this in one transaction would never end.
     private static let leastSlice = 32
@@ -74,23 +73,19 @@ struct Rotation {
     }
 }
 
-/// The outcome of a rotation.
 package enum RotationOutcome: Sendable, Equatable {
     case rotated(RotationReport)
     /// Nothing has changed except that rows which would have been dropped may be gone already.
     case failed(RotationFailure)
 }
 
-/// The figures of a completed rotation.
 package struct RotationReport: Sendable, Equatable {
     /// Number of the generation that is current now.
     package let generation: UInt64
-    /// Rows that were dropped.
     package let dropped: Int
     package let compaction: CompactionOutcome
 }
 
-/// The reason why the generations were not rotated.
 package enum RotationFailure: Sendable, Equatable {
     /// Another rotation is running.
     case running

@@ -42,8 +42,7 @@ struct Transaction {
         }
     }
 
-    /// The same statements for a registration that is new, changed, repeated or moved over from
-    /// the previous generation.
+    /// The same statements for new, changed and repeated registrations, and for those moved over.
     private func register(
         _ token: InstanceToken, _ address: PushToken, isRoomy: Bool, _ batch: inout Batch
     ) throws(SQLiteError) -> StoreAnswer {

@@ -3,12 +3,10 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The loop of the writer's thread: whatever arrives while a batch is being flushed makes up the
-/// next one. No timer, no tuning.
+/// The writer's loop: whatever arrives while a batch is flushed makes up the next one.
 final class Writer {
     private let database: OpenDatabase
     private var rotation: RunningRotation?
-    /// Operations in the batch before.
     private var lastSize = 0
 
     private struct RunningRotation {
@@ -21,8 +19,7 @@ final class Writer {
         self.database = database
         if configuration.keyFile == nil { try Compaction(database: database).replaceByEmpty() }
         // Counts pages, for estimates of the rows.
-        _ = try mapError(StoreOpenError.init) { () throws(SQLiteError) in try database.roomyPages()
-        }
+        _ = try mapError(StoreOpenError.init, database.roomyPages())
     }
 
     /// Serves the mailbox until it is closed and empty, then leaves the files at rest.
@@ -66,8 +63,7 @@ final class Writer {
 
     // MARK: A batch
 
-    /// One attempt for all; when it fails, the attempts that keep one operation's failure from
-    /// affecting another.
+    /// One attempt for all; when it fails, one for each, so that no failure affects another.
     private func commit(_ batch: inout Batch) {
         let reserve = database.reserve
         // A long log at this point could not be copied for lack of room; it must not grow.
@@ -95,7 +91,6 @@ final class Writer {
         }
     }
 
-    /// Every operation in a transaction of its own.
     private func retrySeparately(_ batch: inout Batch) {
         for index in batch.operations.indices {
             var single = batch.single(index)
@@ -117,7 +112,6 @@ final class Writer {
     private enum Attempt {
         /// Flushed, and what was erased is in no file: the answers may be delivered.
         case durable
-        /// Nothing happened.
         case undone(SQLiteError)
         /// Committed but perhaps not flushed or not erased: nothing may be acknowledged.
         case unknown
@@ -135,8 +129,8 @@ final class Writer {
             }
             try connection.begin.run()
             try transaction.perform(&batch)
-            // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the
-            // schema version dirties page 1, so that known and unknown take the same way.
+            // A delete of nothing changes nothing, and SQLite would not flush. Rewriting the schema
+            // version dirties page 1, so that known and unknown take the same way.
             if batch.hasDeletes { try connection.mark.run() }
             try connection.commit.run()
         } catch {
@@ -172,13 +166,11 @@ final class Writer {
         }
     }
 
-    /// A page of a broadcast: a short read between two commits, so that it never holds back the
-    /// log.
+    /// A page of a broadcast: a short read between two commits that never holds back the log.
     private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
         let table = database.connection.table(generation)
-        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows)) else {
-            return nil
-        }
+        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows))
+        else { return nil }
         return RawPage(rows: rows, keys: table.keys)
     }
 

@@ -1,6 +1,5 @@
 /// Numbers at fixed offsets, and comparisons with constants, without a `String` in between.
 extension Span where Element == UInt8 {
-    /// A copy of the bytes.
     package var array: [UInt8] {
         // Without a check of the capacity for each byte, so that several are copied at once.
         [UInt8](capacity: count) { bytes in
@@ -30,7 +29,6 @@ extension Span where Element == UInt8 {
             bigEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
     }
 
-    /// Whether every byte of a range is zero.
     package func isZero(_ range: Range<Int>) -> Bool {
         for index in range where self[index] != 0 { return false }
         return true
@@ -46,7 +44,6 @@ extension Span where Element == UInt8 {
 
     package func equals(_ other: [UInt8]) -> Bool { equals(other.span) }
 
-    /// Whether these bytes are exactly `text`.
     @inlinable package func equals(_ text: StaticString) -> Bool {
         guard count == text.count else { return false }
         for index in 0..<count where self[index] != text[index] { return false }
@@ -75,7 +72,6 @@ extension Span where Element == UInt8 {
 /// A constant's UTF-8 bytes, bounds-checked, in the program's read-only memory.
 extension StaticString {
     @inlinable package var count: Int { utf8CodeUnitCount }
-
     package var bytes: [UInt8] { [UInt8](text: self) }
 
     @inlinable package subscript(index: Int) -> UInt8 {
@@ -88,11 +84,8 @@ extension StaticString {
 extension UInt8 {
     /// The byte, an ASCII capital made small.
     @inlinable package var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
-
     @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
-
     package var isCapital: Bool { self >= 0x41 && self <= 0x5A }
-
     package var isAlphanumeric: Bool { isDigit || (lowercased >= 0x61 && lowercased <= 0x7A) }
 
     /// RFC 3986 §2.1: HEXDIG of either case.

@@ -1,6 +1,5 @@
 /// Bytes built from constants, numbers and spans, without a `String` in between.
 extension Array where Element == UInt8 {
-    /// An array of exactly these bytes.
     package init(copying span: Span<UInt8>) {
         self.init()
         reserveCapacity(span.count)
@@ -61,12 +60,10 @@ extension Array where Element == UInt8 {
         }
     }
 
-    /// Overwrites the bytes at an offset.
     package mutating func put(_ bytes: [UInt8], at offset: Int) {
         for index in bytes.indices { self[offset + index] = bytes[index] }
     }
 
-    /// Overwrites the bytes at an offset with a constant.
     package mutating func put(_ text: StaticString, at offset: Int) {
         for index in 0..<text.count { self[offset + index] = text[index] }
     }

@@ -1,11 +1,10 @@
 import CLinux
 
-/// Overwriting of bytes that must not outlive their use, in a way no optimiser removes (bzero(3)).
+/// Overwriting of bytes in a way that no optimiser removes (bzero(3)).
 extension Array where Element == UInt8 {
     /// Overwrites all bytes with zeros; the count stays.
     package mutating func wipe() { wipe(0..<count) }
 
-    /// Overwrites a range with zeros.
     package mutating func wipe(_ range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= count)
         guard !range.isEmpty else { return }
@@ -29,8 +28,7 @@ extension Array where Element == UInt8 {
     }
 }
 
-/// A value that must not reach a log, an error message or a debugger's dump: it prints as the name
-/// of its type and reflects as empty.
+/// A value that must not reach a log, message or dump: it prints as its type's name.
 public protocol Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
 }
 

@@ -1,5 +1,4 @@
-/// A first-in, first-out queue with constant cost at both ends. An element is released when it is
-/// removed; memory follows the contents.
+/// A queue with constant cost at both ends; elements are released when they are removed.
 @usableFromInline
 package struct Deque<Element> {
     /// Nil where an element was removed.
@@ -12,15 +11,12 @@ package struct Deque<Element> {
     @inlinable package var isEmpty: Bool { start == elements.count }
     @inlinable package var count: Int { elements.count - start }
     @inlinable package var first: Element? { isEmpty ? nil : elements[start] }
-
-    /// The elements in order.
     @inlinable package var contents: [Element] { elements[start...].compactMap { $0 } }
 
     /// - Parameter position: 0 for the first element.
     @inlinable package subscript(position: Int) -> Element {
-        guard let element = elements[start + position] else {
-            preconditionFailure("an element that was removed")
-        }
+        guard let element = elements[start + position]
+        else { preconditionFailure("an element that was removed") }
         return element
     }
 
@@ -30,7 +26,6 @@ package struct Deque<Element> {
         for element in more { elements.append(element) }
     }
 
-    /// Adds an element at the front.
     @inlinable package mutating func prepend(_ element: Element) {
         if start > 0 {
             start -= 1

@@ -1,5 +1,5 @@
-/// Values under keys that are never valid again once their value was removed: a slot number and
-/// the generation of the slot. Insertion, removal and look-up take constant time.
+/// Values under keys that are never valid again once their value was removed: a slot number and the
+/// slot's generation. Every operation takes constant time.
 @usableFromInline
 package struct SlotMap<Value> {
     /// A slot number and the slot's generation, in 8 bytes.
@@ -13,14 +13,12 @@ package struct SlotMap<Value> {
             self.generation = generation
         }
 
-        /// The key with this raw value.
         @inlinable package init(rawValue: UInt64) {
             slotNumber = UInt32(truncatingIfNeeded: rawValue)
             generation = UInt32(truncatingIfNeeded: rawValue >> 32)
         }
 
         @inlinable package var slot: Int { Int(slotNumber) }
-
         /// The slot in the low 32 bits, the generation above; the highest bit is 0.
         @inlinable package var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(slotNumber) }
     }
@@ -35,9 +33,8 @@ package struct SlotMap<Value> {
 
     @inlinable package subscript(key: Key) -> Value? {
         get {
-            guard key.slot < values.count, generations[key.slot] == key.generation else {
-                return nil
-            }
+            guard key.slot < values.count, generations[key.slot] == key.generation
+            else { return nil }
             return values[key.slot]
         }
         set {
@@ -55,7 +52,6 @@ package struct SlotMap<Value> {
         return Key(slot: slot, generation: generations[slot])
     }
 
-    /// All keys, by slot.
     @inlinable package var keys: [Key] { values.indices.compactMap(key(inSlot:)) }
 
     /// The key that the next insertion gives.

@@ -1,7 +1,7 @@
 package import CLinux
 private import Glibc
 
-/// An epoll instance and the eventfd that interrupts its wait (epoll(7), eventfd(2)). One thread
+/// An epoll instance and an eventfd that interrupts its wait (epoll(7), eventfd(2)). One thread
 /// waits; every thread may call the rest.
 package final class Poller: Sendable {
     /// The token of the eventfd: no descriptor that callers add may have it.
@@ -33,9 +33,8 @@ package final class Poller: Sendable {
     /// A descriptor that is not there is no error.
     package func remove(_ descriptor: Int32) { _ = linux_epoll_remove(epoll.number, descriptor) }
 
-    /// Waits until an event or `wake`, and writes the events to the front of `events`.
-    /// - Parameter milliseconds: the longest wait; -1 has no end.
-    /// - Returns: the number of events.
+    /// Waits until an event or `wake`; writes the events to the front of `events`.
+    /// - Parameter milliseconds: the longest wait; -1 has no end. Returns the number of events.
     package func wait(into events: inout [linux_event], milliseconds: Int32) -> Int {
         let count = unsafe events.withUnsafeMutableBufferPointer { buffer -> Int32 in
             guard let base = buffer.baseAddress else { return 0 }
@@ -52,9 +51,7 @@ package struct PollEvents: OptionSet, Sendable {
     package let rawValue: UInt32
 
     package init(rawValue: UInt32) { self.rawValue = rawValue }
-
-    /// Whether any bit of `other` is set. Unlike the generic set algebra of the standard library
-    /// it costs no look-up of type metadata in other modules.
+    /// Whether any bit of `other` is set, without the type metadata look-ups of the set algebra.
     package func intersects(_ other: PollEvents) -> Bool { rawValue & other.rawValue != 0 }
 
     package static let readable = PollEvents(rawValue: linux_in.rawValue)
@@ -72,7 +69,6 @@ package struct PollEvents: OptionSet, Sendable {
 package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
-    /// Takes over an open descriptor.
     package init(owning number: Int32) {
         precondition(number >= 0, "a descriptor is never negative")
         self.number = number

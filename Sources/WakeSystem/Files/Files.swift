@@ -1,9 +1,8 @@
 package import Glibc
 
-/// File operations that survive a power cut.
 package enum Files {
     /// Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory. A crash
-    /// at any point leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.
+    /// leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.
     package static func replace(
         _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
     ) throws(FileError) {
@@ -48,7 +47,7 @@ package enum Files {
     }
 
     /// Reads a secret: a regular file that nobody but this process's user can read or write.
-    /// - Returns: nil when others can, or when the path is a symbolic link.
+    /// - Returns: nil when others can, or for a link.
     /// - Throws: `EFBIG` when it is larger than `limit` bytes.
     package static func readPrivate(_ path: String, limit: Int) throws(FileError) -> [UInt8]? {
         let file: OpenFile

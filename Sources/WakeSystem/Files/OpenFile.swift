@@ -1,17 +1,13 @@
 package import Glibc
 
-/// An open file descriptor that closes itself.
 package final class OpenFile: Sendable {
     package let descriptor: Int32
 
-    /// - Parameters:
-    ///   - flags: of open(2); `O_CLOEXEC` is added.
-    ///   - followsLink: whether the last part of the path may be a symbolic link.
+    /// - Parameter flags: of open(2); `O_CLOEXEC` is added. A link is only followed on request.
     package init(
         _ path: String, flags: Int32, mode: mode_t = 0o600, followsLink: Bool = false
     ) throws(FileError) {
-        // A FIFO in a file's place would wait for its other end; regular files know no waiting
-        // (open(2)).
+        // A FIFO in a file's place would wait for its other end (open(2)).
         let link = followsLink ? 0 : O_NOFOLLOW | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags | O_CLOEXEC | link, mode)
         guard descriptor >= 0 else { throw FileError(.open) }
@@ -43,8 +39,7 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Reads from the file's position to its end, or until `limit` bytes are exceeded; works on
-    /// pipes.
+    /// Reads to the end, or until `limit` bytes are exceeded; works on pipes.
     package func readToEnd(limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -61,7 +56,7 @@ package final class OpenFile: Sendable {
     }
 
     /// Writes all bytes at `offset`, or at the file's position, which then moves on (write(2),
-    /// pwrite(2)). They then outlive the process, not the machine: that takes `synchronize()`.
+    /// pwrite(2)). Durable only after `synchronize()`.
     package func write(_ bytes: Span<UInt8>, at offset: Int? = nil) throws(FileError) {
         let failure: FileError? = unsafe bytes.withUnsafeBytes { buffer in
             var written = 0
@@ -87,8 +82,7 @@ package final class OpenFile: Sendable {
         guard ftruncate(descriptor, count) == 0 else { throw FileError(.truncate) }
     }
 
-    /// Makes sure that writes to the first `count` bytes need no further room
-    /// (posix_fallocate(3)); a shorter file grows with zeros.
+    /// Makes sure that writes to the first `count` bytes need no further room (posix_fallocate(3)).
     package func allocate(_ count: Int) throws(FileError) {
         let number = posix_fallocate(descriptor, 0, count)
         guard number == 0 else { throw FileError(.write, number) }

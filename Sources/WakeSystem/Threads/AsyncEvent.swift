@@ -1,7 +1,6 @@
 private import Synchronization
 
-/// An event that one task waits for and any thread signals. Signals before the wait are kept, as
-/// one.
+/// An event that one task waits for and any thread signals; earlier signals are kept, as one.
 package final class AsyncEvent: Sendable {
     private struct State {
         var isSignalled = false
@@ -45,8 +44,7 @@ package final class AsyncEvent: Sendable {
         }
     }
 
-    /// Returns when the event is signalled, when `sleep` returns, or when the task is cancelled.
-    /// - Parameter sleep: returns early when its task is cancelled.
+    /// Returns when the event is signalled, `sleep` returns, or the task is cancelled.
     package func wait(orUntil sleep: @escaping @Sendable () async -> Void) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.wait() }

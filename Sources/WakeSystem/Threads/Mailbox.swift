@@ -1,8 +1,7 @@
 private import Synchronization
 
 /// A bounded queue between threads. Many post, one takes; the taker is notified once per change
-/// from empty to not empty: with `Semaphore.post` when it is a thread that blocks, `Poller.wake`
-/// when it waits in epoll, `AsyncEvent.signal` when it is a task.
+/// from empty to not empty: by `Semaphore.post`, `Poller.wake` or `AsyncEvent.signal`.
 package final class Mailbox<Message: Sendable>: Sendable {
     package enum PostResult: Sendable, Equatable {
         case posted
@@ -31,9 +30,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     private let capacity: Int
     private let notify: @Sendable () -> Void
 
-    /// - Parameters:
-    ///   - capacity: the most that the weights of messages may add up to.
-    ///   - notify: called outside the lock, on the posting thread.
+    /// - Parameter notify: called outside the lock, on the posting thread.
     package init(capacity: Int = .max, notify: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.notify = notify
@@ -54,9 +51,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     /// Takes messages in the order they were posted; their weight stays until `release`.
     /// - Parameter limit: how many at most.
-    package func take(limit: Int = .max) -> [Message] {
-        state.withLock { $0.removeFirst(limit) }
-    }
+    package func take(limit: Int = .max) -> [Message] { state.withLock { $0.removeFirst(limit) } }
 
     /// Takes messages that were posted with a weight of 1, and gives their capacity back at once.
     /// - Returns: nil once the mailbox is closed and empty.
@@ -70,12 +65,9 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Gives back capacity.
     package func release(_ weight: Int) { state.withLock { $0.weight -= weight } }
 
-    /// The weight that counts against the capacity.
     package var weight: Int { state.withLock { $0.weight } }
-
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Nothing more is taken in; what was posted can still be taken.

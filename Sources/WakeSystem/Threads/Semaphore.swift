@@ -26,9 +26,8 @@ package final class Semaphore: Sendable {
     }
 
     private var semaphore: UnsafeMutablePointer<sem_t> {
-        guard let semaphore = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address) else {
-            preconditionFailure("memory is never at address 0")
-        }
+        guard let semaphore = unsafe UnsafeMutablePointer<sem_t>(bitPattern: address)
+        else { preconditionFailure("memory is never at address 0") }
         return unsafe semaphore
     }
 }

@@ -2,7 +2,7 @@ private import Glibc
 
 /// Detached POSIX threads for loops that block: none of them may run on the cooperative pool.
 package enum SystemThread {
-    /// Runs `body` on a new thread with every signal blocked. Signals are for the main thread, and
+    /// Runs `body` on a new thread with every signal blocked: signals are for the main thread, and
     /// a write to a closed socket must not raise SIGPIPE (pthread_sigmask(3)).
     /// - Throws: the error number when the kernel has no thread left (pthread_create(3)).
     package static func start(_ body: @escaping @Sendable () -> Void) throws(SystemError) {

@@ -1,5 +1,5 @@
-/// Exponential back-off: a bound that doubles with every failure in a row, and a random part of it
-/// to wait (aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter).
+/// Exponential back-off: a bound that doubles with every failure, and a random part of it to wait
+/// (aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter).
 package struct Backoff: Sendable, Equatable {
     package enum Jitter: Sendable, Equatable {
         /// A random time from 0 to the bound.
@@ -10,7 +10,6 @@ package struct Backoff: Sendable, Equatable {
 
     /// The bound after the first failure.
     package let base: Duration
-    /// The largest bound.
     package let ceiling: Duration
     package let jitter: Jitter
     /// Failures since the last success.
@@ -24,10 +23,8 @@ package struct Backoff: Sendable, Equatable {
         self.failures = failures
     }
 
-    /// Counts a failure.
-    /// - Parameters:
-    ///   - random: in [0, 1).
-    ///   - floor: the shortest wait, such as a server's Retry-After (RFC 9110 §10.2.3).
+    /// Counts a failure; `random` is in [0, 1).
+    /// - Parameter floor: the shortest wait, such as a server's Retry-After (RFC 9110 §10.2.3).
     /// - Returns: the time to wait before the next attempt.
     package mutating func fail(random: Double, floor: Duration = .zero) -> Duration {
         failures += 1

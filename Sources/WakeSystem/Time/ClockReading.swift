@@ -1,5 +1,4 @@
-/// A moment as two clocks see it. The wall clock may be set; uptime never goes back but starts at
-/// zero with the machine.
+/// A moment by two clocks: the wall clock may be set; uptime never goes back but starts at zero.
 package struct ClockReading: Sendable, Equatable {
     /// Seconds since 1970, CLOCK_REALTIME.
     package let wall: Int
@@ -14,7 +13,6 @@ package struct ClockReading: Sendable, Equatable {
         self.boot = boot
     }
 
-    /// The clocks of this machine, now.
     package static func system() -> ClockReading {
         ClockReading(
             wall: SystemClock.wallSeconds,
@@ -30,13 +28,11 @@ package struct ClockReading: Sendable, Equatable {
         return difference >= uptime ? difference : nil
     }
 
-    /// A lower bound of the seconds since an earlier moment.
     package func atLeast(since earlier: ClockReading) -> Int {
         seconds(since: earlier) ?? max(0, uptime)
     }
 
-    /// Without /proc all zeros: the clocks of two starts are then compared as if they were one,
-    /// which uptime going back still shows.
+    /// Without /proc all zeros: two starts then differ by uptime going back alone.
     private static let systemBoot: [UInt8] = {
         let none = [UInt8](repeating: 0, count: 16)
         let path = "/proc/sys/kernel/random/boot_id"

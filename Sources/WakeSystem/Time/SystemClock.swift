@@ -3,8 +3,7 @@ private import Glibc
 
 /// Readings of the system's clocks (clock_gettime(2)).
 package enum SystemClock {
-    /// Nanoseconds of CLOCK_MONOTONIC: never goes back, stands still while the machine is
-    /// suspended.
+    /// Nanoseconds of CLOCK_MONOTONIC: never goes back, stands still while suspended.
     package static var monotonicNanoseconds: UInt64 {
         let time = read(CLOCK_MONOTONIC)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
@@ -63,7 +62,6 @@ package struct TimeSource: Sendable {
         self.wallSeconds = wallSeconds
     }
 
-    /// The system's clocks and its random generator.
     package static let system = TimeSource(
         milliseconds: { SystemClock.monotonicMilliseconds }, random: { SystemRandom.unit() })
 }

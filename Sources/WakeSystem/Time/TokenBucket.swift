@@ -1,8 +1,5 @@
 /// A token bucket: `tokens` every `period`, of which `burst` may be saved up. Exact: credit is
-/// counted in tokens times nanoseconds, so no rate drifts.
-///
-/// A value that takes the time. A clock that goes back gives nothing, one that leaps ahead gives
-/// one full bucket at most.
+/// counted in tokens times nanoseconds. A clock that goes back gives nothing.
 package struct TokenBucket: Sendable, Equatable {
     private let tokens: Int
     private let period: Int
@@ -12,11 +9,8 @@ package struct TokenBucket: Sendable, Equatable {
     private var last: UInt64?
 
     /// - Parameters:
-    ///   - tokens: 1 to 10⁹, earned evenly over
-    ///   - period: 1 ns to 10⁶ s.
-    ///   - burst: tokens that can be saved up, at least 1; `burst` × `period` in nanoseconds must
-    ///     fit an `Int`.
-    ///   - isFull: whether the bucket starts full or empty.
+    ///   - tokens: 1 to 10⁹, earned evenly over `period`, 1 ns to 10⁶ s.
+    ///   - burst: at least 1; `burst` × `period` in nanoseconds must fit an `Int`.
     package init(tokens: Int, per period: Duration, burst: Int, isFull: Bool) {
         let nanoseconds = Int(period / .nanoseconds(1))
         precondition((1...1_000_000_000).contains(tokens), "tokens")
@@ -28,9 +22,7 @@ package struct TokenBucket: Sendable, Equatable {
         credit = isFull ? capacity : 0
     }
 
-    /// Takes up to `wanted` tokens.
-    /// - Parameter now: nanoseconds of a clock that does not go back.
-    /// - Returns: the number taken.
+    /// Takes up to `wanted` tokens; returns their number. `now`: nanoseconds of a steady clock.
     package mutating func take(upTo wanted: Int, now: UInt64) -> Int {
         fill(now)
         let taken = max(0, min(credit / period, wanted))

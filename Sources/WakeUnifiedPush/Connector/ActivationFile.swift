@@ -1,11 +1,9 @@
 private import Glibc
 package import WakeSystem
 
-/// The file by which the bus activates a program for a message to its name: "The application must
-/// provide a DBus service file" (UnifiedPush D-Bus 0.3.0, "D-Bus Service"; D-Bus Specification,
-/// "Message Bus Starting Services"). Some distributors forget a program that has none.
+/// The file by which the bus activates a program for a message to its name (UnifiedPush D-Bus
+/// 0.3.0, "D-Bus Service"; D-Bus Specification, "Message Bus Starting Services").
 package struct ActivationFile: Sendable, Equatable {
-    /// The bus name of the program.
     package let name: String
     /// The program and its arguments, the program by its absolute path.
     package let command: [String]
@@ -33,8 +31,8 @@ package struct ActivationFile: Sendable, Equatable {
             argument.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         }
         guard isPlain, !command.isEmpty else { return nil }
-        // Twice: the line is split as a shell does (dbus-shell.c), after its backslashes were
-        // resolved as in any desktop entry (dbus/desktop-file.c, `unescape_string`).
+        // Twice: the line is split as by a shell (dbus-shell.c), after its backslashes were
+        // resolved (dbus/desktop-file.c, `unescape_string`).
         let exec = command.map(Self.quoted).joined(separator: " ")
             .flatMap { $0 == "\\" ? "\\\\" : String($0) }
         var text = Self.mark + "[D-BUS Service]\nName=\(name)\nExec=\(String(exec))\n"
@@ -44,13 +42,10 @@ package struct ActivationFile: Sendable, Equatable {
 
     /// Single quotes: only the quote itself needs escaping.
     private static func quoted(_ word: String) -> String {
-        "'"
-            + word.split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''") + "'"
+        "'\(word.replacing("'", with: "'\\''"))'"
     }
 
-    /// Writes the file.
-    /// - Throws: `EEXIST` when another program's file is there.
+    /// Writes the file; throws `EEXIST` when another program's file is there.
     package func write(to path: String) throws(FileError) {
         guard let text else { throw FileError(.write, EINVAL) }
         guard Self.isOwn(path) ?? true else { throw FileError(.open, EEXIST) }

@@ -13,7 +13,6 @@ struct EndpointLimiter: Sendable {
     /// - Parameter current: the endpoint that the service has.
     init(_ current: EndpointToken?) { self.current = current }
 
-    /// The time at which `take` may have an endpoint.
     var next: Duration? {
         guard waiting != nil else { return nil }
         return last + .nanoseconds(Int64(clamping: bucket.wait(now: Self.nanoseconds(last))))
@@ -26,9 +25,8 @@ struct EndpointLimiter: Sendable {
     /// The endpoint to register now, if any.
     mutating func take(at now: Duration) -> EndpointToken? {
         last = now
-        guard let endpoint = waiting, bucket.take(1, now: Self.nanoseconds(now)) == nil else {
-            return nil
-        }
+        guard let endpoint = waiting, bucket.take(1, now: Self.nanoseconds(now)) == nil
+        else { return nil }
         current = endpoint
         waiting = nil
         return endpoint
@@ -48,10 +46,7 @@ struct EndpointLimiter: Sendable {
         return current
     }
 
-    private static func nanoseconds(_ time: Duration) -> UInt64 {
-        let (seconds, attoseconds) = time.components
-        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
-    }
+    private static func nanoseconds(_ time: Duration) -> UInt64 { UInt64(time / .nanoseconds(1)) }
 }
 
 /// A limit for wakes: one at once, and all of the next second as one more.
@@ -59,7 +54,6 @@ struct WakeLimiter: Sendable {
     private var isRequested = false
     private var last: Duration?
 
-    /// The time at which `take` succeeds.
     var next: Duration? {
         guard isRequested else { return nil }
         return last.map { $0 + UnifiedPush.wakeSpacing } ?? .zero

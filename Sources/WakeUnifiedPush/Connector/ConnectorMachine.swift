@@ -1,36 +1,28 @@
 import WakeClient
 import WakeSystem
 
-/// The state machine of a connector. A value that takes the time and randomness.
-///
-/// It registers with one distributor under one token, passes each endpoint on once, and trusts only
-/// the owner of the distributor's name. One that goes away changes nothing at the service.
+/// The state machine of a connector. It registers with one distributor under one token, passes each
+/// endpoint on once, and trusts only the owner of the distributor's name.
 package struct ConnectorMachine: Sendable, Redacted {
-    /// An event.
     package enum Input: Sendable {
         /// This process owns its name; `owner` is the distributor's unique name, if it runs.
         case connected(owner: [UInt8]?)
         case disconnected
-        /// The new owner of the distributor's name.
         case ownerChanged([UInt8]?)
-        /// `Register` ended.
         case answered(RegisterResponse)
         case called(ConnectorCall, by: [UInt8]?)
         /// The endpoint could not be stored now.
         case notAdopted(EndpointToken)
-        /// `next` may have passed.
         case timePassed
     }
 
     /// An action; several are performed in order.
     package enum Output: Sendable, Equatable {
-        /// Call `Register` with the token.
         case register
         /// Register this endpoint at the service.
         case adopt(EndpointToken)
         /// Withdraw an endpoint that is dead for good.
         case withdraw(EndpointToken)
-        /// Acknowledge the message to the distributor.
         case acknowledge
         /// Start a cycle of the client.
         case wake
@@ -39,7 +31,6 @@ package struct ConnectorMachine: Sendable, Redacted {
     }
 
     package enum Phase: Sendable, Equatable {
-        /// No bus connection.
         case offline
         /// `Register` is called at this time.
         case due(Duration)
@@ -57,7 +48,6 @@ package struct ConnectorMachine: Sendable, Redacted {
     private let token: [UInt8]
     private var owner: [UInt8]?
     private var wasConnected = false
-    /// Registrations in a row that failed.
     private var failures = 0
     /// Endings within a day, the last one at `ended`.
     private var endings = 0
@@ -232,13 +222,11 @@ package struct ConnectorMachine: Sendable, Redacted {
             hasEndpoint = false
             isReplaced = false
             outputs.append(.register)
-        case .awaiting(let time) where time <= now:
-            outputs += fail(.unanswered, at: now, random)
+        case .awaiting(let time) where time <= now: outputs += fail(.unanswered, at: now, random)
         case .offline, .due, .calling, .awaiting, .registered: break
         }
         return outputs
     }
 
-    /// The phase alone.
     package var description: String { "(connector, \(phase))" }
 }

@@ -2,7 +2,7 @@ import WakeClient
 private import WakeModel
 import WakeSystem
 
-/// The names and bounds of the UnifiedPush D-Bus specification, version DBUS_0.3.0
+/// The names and bounds of UnifiedPush for D-Bus, version DBUS_0.3.0
 /// (unifiedpush.org/developers/spec/dbus/), and the intervals of this client.
 enum UnifiedPush {
     static let distributorPrefix = "org.unifiedpush.Distributor."
@@ -10,7 +10,6 @@ enum UnifiedPush {
     static let distributorInterface = "org.unifiedpush.Distributor2"
     static let connectorPath = "/org/unifiedpush/Connector"
     static let connectorInterface = "org.unifiedpush.Connector2"
-
     /// The most bytes of a connection token ("Resources").
     static let tokenBytes = 100
     /// The most bytes of a registration's description ("Resources").
@@ -19,7 +18,6 @@ enum UnifiedPush {
     static let vapidCharacters = 87
     /// The most bytes of a message's id that is sent back; the specification has no bound.
     static let messageIDBytes = 256
-
     /// The timeout of a distributor's answer: it asks its push server first.
     static let answerTime = Duration.seconds(60)
     /// The timeout of the endpoint after the answer; it is sent at once or not at all.
@@ -58,8 +56,7 @@ package enum ConnectorCall: Sendable, Equatable, Redacted {
         let arguments = Self.arguments(message.body)
         let token = Self.text(arguments, "token", UnifiedPush.tokenBytes)
         switch (String(decoding: member, as: UTF8.self), token) {
-        // `message` is 1 to 4096 bytes by the specification, a string in its text and `ay` from
-        // every distributor: neither matters for a wake-up.
+        // The message's content does not matter for a wake-up; distributors send `ay` for a string.
         case ("Message", let token?) where arguments?[option: "message"] != nil:
             let id = Self.text(arguments, "id", UnifiedPush.messageIDBytes)
             self = .message(token: token, id: id)
@@ -81,9 +78,8 @@ package enum ConnectorCall: Sendable, Equatable, Redacted {
 
     /// One `a{sv}` and nothing else.
     private static func arguments(_ body: [BusValue]) -> BusValue? {
-        guard body.count == 1, case .dictionary(key: "s", value: "v", _) = body[0] else {
-            return nil
-        }
+        guard body.count == 1, case .dictionary(key: "s", value: "v", _) = body[0]
+        else { return nil }
         return body[0]
     }
 
@@ -130,8 +126,7 @@ package enum RegisterResponse: Sendable, Equatable {
     package init(_ error: BusError) {
         self =
             switch error {
-            case .failed(.serviceUnknown), .failed(.nameHasNoOwner), .failed(.notStarted):
-                .absent
+            case .failed(.serviceUnknown), .failed(.nameHasNoOwner), .failed(.notStarted): .absent
             case .failed(.unknownMethod), .failed(.unknownInterface), .failed(.unknownObject),
                 .failed(.invalidArguments):
                 .unsupported
@@ -157,12 +152,11 @@ package enum RegisterResponse: Sendable, Equatable {
     }
 }
 
-/// The service's public VAPID key: an uncompressed point on P-256 as 87 characters of base64url
-/// (UnifiedPush D-Bus 0.3.0, "VAPID public key"; RFC 8292 §3.2).
+/// The service's public VAPID key: a point on P-256 as 87 characters of base64url (UnifiedPush
+/// D-Bus 0.3.0, "VAPID public key"; RFC 8292 §3.2).
 package struct VAPIDKeyText: Sendable, Equatable {
     package let text: [UInt8]
 
-    /// - Returns: nil for anything else.
     package init?(_ text: [UInt8]) {
         // SEC 1 §2.3.3: an uncompressed point begins with 4.
         guard text.count == UnifiedPush.vapidCharacters,

@@ -48,9 +48,7 @@ enum FeedCommands {
         options: options, examples: ["reveille feed prune"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let count = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                try feed.publisher().prune(now: now)
-            }
+            let count = try mapError(CommandFailure.init, try feed.publisher().prune(now: now))
             Console().out("removed \(count) files")
             return .success
         })
@@ -85,7 +83,7 @@ enum FeedCommands {
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             let text = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                try FeedDirectory(feed.directory).fingerprint([feed.publicKey()]).text
+                FeedFingerprint(try FeedDirectory(feed.directory).head([feed.publicKey()])).text
             }
             Console().out(text)
             return .success

@@ -1,4 +1,5 @@
 import WakeCommand
+import WakeModel
 import WakeRelay
 import WakeServer
 import WakeSodium
@@ -48,9 +49,10 @@ enum RelayCommand {
         examples: ["reveille relay list"],
         run: { (invocation) async throws(CommandFailure) in
             let path = try path(invocation)
-            try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
-                _ = Console().out(bytes: try InstallationList(path: path).text)
-            }
+            let list = try mapError(
+                { failure(.file($0), path) }, StateFile.installations(path).installations())
+            let lines = list.entries.map { "\($0.name) \($0.keyText)\n" }
+            _ = Console().out(bytes: Array(lines.joined().utf8))
             return .success
         })
 
@@ -76,9 +78,7 @@ enum RelayCommand {
         _ body: (inout InstallationList) throws(InstallationChangeError) -> Void
     ) throws(CommandFailure) {
         let path = try path(invocation)
-        try mapError({ failure($0, path) }) { () throws(InstallationFileError) in
-            try InstallationList.change(path: path, body)
-        }
+        try mapError({ failure($0, path) }, StateFile.installations(path).change(body))
     }
 
     private static func failure(_ error: InstallationFileError, _ path: String) -> CommandFailure {
@@ -88,12 +88,15 @@ enum RelayCommand {
                 "\(path): not this user's to change, or others can write it",
                 hint: "run this as the user that runs the service; the file has mode 0640",
                 status: .ioError)
-        case .file(let error): CommandFailure("\(path): \(error.reason)", status: .ioError)
+        case .file(let error):
+            switch error.fault {
+            case .file, .missing: CommandFailure(error.message, status: .ioError)
+            case .damaged, .newerVersion, .tooLarge:
+                CommandFailure(
+                    error.message, hint: "until it is right, nobody is let through",
+                    status: .badData)
+            }
         case .busy: CommandFailure("\(path): another command changes it", status: .transient)
-        case .list(let error):
-            CommandFailure(
-                "\(path): " + (error.message.split(separator: "\n").first ?? ""),
-                hint: "until it is right, nobody is let through", status: .badData)
         case .change(.tooMany): CommandFailure("the list of installations is full")
         case .change(.nameTaken):
             CommandFailure(

@@ -57,7 +57,7 @@ struct CallTableTests {
 
 struct DispatcherTests {
     private static let dispatcher = BusDispatcher(
-        serving: [
+        objects: [
             BusObject(
                 path: "/org/example/Ours", interface: "org.example.Ours",
                 methods: [.init("Take", "ay", results: "u"), .init("Options", "a{sv}")])

@@ -8,9 +8,9 @@ struct HandshakeTests {
 
     private static func step(
         _ pieces: [String], guid: String? = nil
-    ) throws -> BusAuthentication.Step {
+    ) throws -> [UInt8]? {
         var handshake = BusAuthentication(guid: guid.map { Array($0.utf8) })
-        var step = BusAuthentication.Step.needMore
+        var step: [UInt8]?
         for piece in pieces { step = try handshake.feed(Array(piece.utf8)) }
         return step
     }
@@ -29,10 +29,10 @@ struct HandshakeTests {
         for split in 0..<line.utf8.count {
             let index = line.utf8.index(line.startIndex, offsetBy: split)
             let pieces = [String(line[..<index]), String(line[index...])]
-            #expect(try Self.step(pieces) == .done(send: Array("BEGIN\r\n".utf8)))
+            #expect(try Self.step(pieces) == Array("BEGIN\r\n".utf8))
         }
-        #expect(try Self.step(["OK \(Self.guid)"]) == .needMore)
-        #expect(try Self.step([line], guid: Self.guid.lowercased()) != .needMore)
+        #expect(try Self.step(["OK \(Self.guid)"]) == nil)
+        #expect(try Self.step([line], guid: Self.guid.lowercased()) != nil)
     }
 
     @Test(

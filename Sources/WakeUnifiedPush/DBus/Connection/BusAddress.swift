@@ -9,12 +9,11 @@ package struct BusAddress: Sendable, Equatable, Redacted {
     /// 32 hexadecimal digits, if the address has them: another bus is refused.
     let guid: [UInt8]?
 
-    /// The addresses of a list with a supported transport, in the order to try them.
+    /// The supported addresses of a list, in the order to try them.
     /// - Parameters:
     ///   - text: addresses with `;` between them, such as `unix:path=/run/user/1000/bus`.
     ///   - runtimeDirectory: for `unix:runtime=yes`.
-    /// - Throws: `.badAddress` for a malformed list; `.unsupportedAddress` without a supported
-    ///   transport.
+    /// - Throws: `.badAddress`; `.unsupportedAddress` without a supported transport.
     package static func list(
         _ text: [UInt8], runtimeDirectory: [UInt8]? = nil
     ) throws(BusError) -> [BusAddress] {
@@ -28,21 +27,12 @@ package struct BusAddress: Sendable, Equatable, Redacted {
         return addresses
     }
 
-    /// The first address of a list.
-    package init(_ text: String) throws(BusError) { self = try Self.list(Array(text.utf8))[0] }
-
-    private init(socketName: [UInt8], guid: [UInt8]?) {
-        self.socketName = socketName
-        self.guid = guid
-    }
-
     /// Nil for another transport than `unix`, or one of its forms that only a listener can use.
     private static func one(
         _ text: ArraySlice<UInt8>, _ runtimeDirectory: [UInt8]?
     ) throws(BusError) -> BusAddress? {
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex else {
-            throw .badAddress
-        }
+        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex
+        else { throw .badAddress }
         var keys: [String: [UInt8]] = [:]
         for pair in text[(colon + 1)...].split(separator: UInt8(ascii: ",")) {
             guard let equals = pair.firstIndex(of: UInt8(ascii: "=")), equals > pair.startIndex
@@ -99,6 +89,10 @@ package struct BusAddress: Sendable, Equatable, Redacted {
     }
 }
 
+extension BusAddress {
+    package init(_ text: String) throws(BusError) { self = try Self.list(Array(text.utf8))[0] }
+}
+
 /// The facts about the process that a connection needs.
 package struct BusEnvironment: Sendable {
     /// `DBUS_SESSION_BUS_ADDRESS`
@@ -119,7 +113,6 @@ package struct BusEnvironment: Sendable {
         self.machineID = machineID
     }
 
-    /// Reads the environment variables and the machine's id.
     package static func process() -> BusEnvironment {
         BusEnvironment(
             sessionAddress: variable("DBUS_SESSION_BUS_ADDRESS"),
@@ -144,9 +137,8 @@ package struct BusEnvironment: Sendable {
     }
 
     private static func machineID(_ path: String) -> [UInt8]? {
-        guard let bytes = try? Files.readGiven(path, limit: 64), bytes.count >= 32 else {
-            return nil
-        }
+        guard let bytes = try? Files.readGiven(path, limit: 64), bytes.count >= 32
+        else { return nil }
         let digits = Array(bytes.prefix(32))
         return digits.allSatisfy { $0.isHexDigit && $0.lowercased == $0 } ? digits : nil
     }

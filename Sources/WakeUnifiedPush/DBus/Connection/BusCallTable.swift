@@ -42,7 +42,7 @@ struct BusCallTable<Waiter> {
     }
 
     /// A unique name answers for itself, the bus for everybody. The owner of a well-known name is
-    /// known to the bus alone; it forwards replies only from connections that were asked.
+    /// known to the bus alone, which forwards replies only from connections that were asked.
     private static func mayAnswer(_ sender: [UInt8], _ destination: [UInt8]?) -> Bool {
         if sender == bus { return true }
         guard let destination, destination != bus else { return false }
@@ -54,7 +54,6 @@ struct BusCallTable<Waiter> {
         pending.removeValue(forKey: serial)?.waiter
     }
 
-    /// Removes the calls whose deadline has passed.
     mutating func expired(_ now: UInt64) -> [Waiter] {
         let over = pending.filter { $0.value.deadline <= now }
         for serial in over.keys { pending[serial] = nil }
@@ -66,6 +65,5 @@ struct BusCallTable<Waiter> {
         return pending.values.map(\.waiter)
     }
 
-    /// The earliest deadline.
     var firstDeadline: UInt64? { pending.values.map(\.deadline).min() }
 }

@@ -1,14 +1,14 @@
 import WakeSystem
 
-/// A connection to the user's message bus: calls with replies, and a stream of received messages.
-/// One thread serves it. A reply that is too late, or from a sender that was not asked, is dropped.
+/// A connection to the user's message bus: calls with replies, and a stream of received messages. A
+/// reply that is too late, or from a sender that was not asked, is dropped.
 package final class BusConnection: Sendable {
     /// The unique name that the bus has assigned, such as `:1.7`.
     package let uniqueName: [UInt8]
 
-    /// Calls of served methods, and signals, in order, for one reader. Beyond `BusLimits`
-    /// calls are answered `LimitsExceeded`, signals of other connections are lost, and a signal of
-    /// the bus itself ends the connection with `.overflow`: no reader relies on stale names.
+    /// Calls of served methods, and signals, in order, for one reader. Beyond `BusLimits` calls are
+    /// answered `LimitsExceeded`, signals of other connections are lost, and a signal of the bus
+    /// itself ends the connection with `.overflow`: no reader relies on stale names.
     package let messages: AsyncStream<BusMessage>
 
     private let session: BusSession
@@ -28,7 +28,7 @@ package final class BusConnection: Sendable {
     ) async throws(BusError) -> BusConnection {
         let addresses = if let address { [address] } else { try environment.sessionAddresses() }
         let session = try BusSession()
-        let dispatcher = BusDispatcher(serving: serving, machineID: environment.machineID)
+        let dispatcher = BusDispatcher(objects: serving, machineID: environment.machineID)
         let user = environment.user
         try mapError({ BusError.system($0.number) }) { () throws(SystemError) in
             try SystemThread.start { BusLoop.run(session, dispatcher, addresses, user: user) }
@@ -58,7 +58,6 @@ package final class BusConnection: Sendable {
 
     deinit { session.end(.closed) }
 
-    /// `.closed`, `.malformed` or `.overflow`; nil while the connection lives.
     package var ending: BusError? { session.ending }
 
     /// Sends a call and waits for its reply.
@@ -106,18 +105,14 @@ package final class BusConnection: Sendable {
             let answer = try await callBus("GetNameOwner", [.string(name)])
             guard case .string(let owner)? = answer.first else { throw .unexpectedAnswer }
             return owner
-        } catch .failed(.nameHasNoOwner) {
-            return nil
-        }
+        } catch .failed(.nameHasNoOwner) { return nil }
     }
 
-    /// - Returns: all names that are owned or can be activated.
     package func names() async throws(BusError) -> [[UInt8]] {
         var names: [[UInt8]] = []
         for method in ["ListNames", "ListActivatableNames"] {
-            guard case .array(_, let found)? = try await callBus(method, []).first else {
-                throw .unexpectedAnswer
-            }
+            guard case .array(_, let found)? = try await callBus(method, []).first
+            else { throw .unexpectedAnswer }
             for case .string(let name) in found where !names.contains(name) { names.append(name) }
         }
         return names

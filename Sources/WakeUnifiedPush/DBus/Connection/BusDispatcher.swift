@@ -1,13 +1,8 @@
 /// The calls that are answered at once: a pure function of the call and the served objects.
 struct BusDispatcher: Sendable {
-    private let objects: [BusObject]
-    private let machineID: [UInt8]?
-
-    /// - Parameter machineID: 32 hexadecimal digits; nil when the machine has none.
-    init(serving objects: [BusObject], machineID: [UInt8]?) {
-        self.objects = objects
-        self.machineID = machineID
-    }
+    let objects: [BusObject]
+    /// 32 hexadecimal digits; nil when the machine has none.
+    let machineID: [UInt8]?
 
     /// The answer to a call; nil when the reader of the messages gets it.
     func answer(to call: BusMessage) -> BusMessage? {

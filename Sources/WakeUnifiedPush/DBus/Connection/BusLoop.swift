@@ -18,7 +18,6 @@ struct BusLoop: ~Copyable {
     /// Edges tell of new bytes only: the socket may have bytes until a read finds none.
     private var mayHaveInput = true
 
-    /// Runs until the session ends, on the calling thread.
     static func run(
         _ session: BusSession, _ dispatcher: BusDispatcher, _ addresses: [BusAddress],
         user: UInt32
@@ -26,9 +25,7 @@ struct BusLoop: ~Copyable {
         do throws(BusError) {
             var loop = try BusLoop(session, dispatcher, addresses, user)
             try loop.run()
-        } catch {
-            session.end(error)
-        }
+        } catch { session.end(error) }
     }
 
     /// Connects to the first of the addresses where a socket listens.
@@ -105,13 +102,11 @@ struct BusLoop: ~Copyable {
     private mutating func read(_ bytes: [UInt8]) throws(BusError) {
         switch phase {
         case .authentication(var authentication):
-            switch try authentication.feed(bytes) {
-            case .needMore: phase = .authentication(authentication)
-            case .done(let last):
-                output += last
-                phase = .messages(BusMessageReader())
-                session.open()
-            }
+            guard let last = try authentication.feed(bytes)
+            else { return phase = .authentication(authentication) }
+            output += last
+            phase = .messages(BusMessageReader())
+            session.open()
         case .messages(var reader):
             // No second owner of the buffer while it grows.
             phase = .messages(BusMessageReader())
@@ -131,8 +126,7 @@ struct BusLoop: ~Copyable {
                 session.complete(message, .failure(.failed(failure)))
             case .signal:
                 if session.received.append(message, bytes: bytes) { return }
-                // Signals of other connections may be lost. The bus announces the owner of a name
-                // once, so that none of its own may be.
+                // Other signals may be lost; the bus announces an owner of a name only once.
                 if message.sender == BusCallTable<Int>.bus { throw .overflow }
             case .call: handle(call: message, bytes: bytes)
             }

@@ -20,9 +20,7 @@ final class BusSession: Sendable {
     private let state: Mutex<State>
 
     init() throws(BusError) {
-        poller = try mapError({ BusError.system($0.number) }) { () throws(SystemError) in
-            try Poller()
-        }
+        poller = try mapError({ (error: SystemError) in BusError.system(error.number) }, Poller())
         let calls = BusCallTable<Waiter>(firstSerial: .random(in: 1...UInt32.max))
         state = Mutex(State(calls: calls))
     }
@@ -72,9 +70,7 @@ final class BusSession: Sendable {
                 state.calls.add(serial, to: message.destination, deadline: deadline, waiter)
             }
             poller.wake()
-        } catch {
-            waiter.resume(returning: .failure(error))
-        }
+        } catch { waiter.resume(returning: .failure(error)) }
     }
 
     private static func enqueue(
@@ -82,9 +78,8 @@ final class BusSession: Sendable {
     ) throws(BusError) {
         if state.ending != nil { throw .closed }
         let bytes = try message.encoded(serial: serial)
-        guard state.output.count + state.inFlight + bytes.count <= BusLimits.outputBytes else {
-            throw .overflow
-        }
+        guard state.output.count + state.inFlight + bytes.count <= BusLimits.outputBytes
+        else { throw .overflow }
         state.output += bytes
     }
 
@@ -110,7 +105,6 @@ final class BusSession: Sendable {
 
     // MARK: For the thread
 
-    /// The bus has accepted this connection.
     func open() { opening.signal() }
 
     /// Takes the bytes to send; those taken before are sent.

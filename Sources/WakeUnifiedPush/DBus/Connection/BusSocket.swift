@@ -2,19 +2,16 @@ import CLinux
 private import Glibc
 import WakeSystem
 
-/// The connected socket, owned by the connection's thread.
 struct BusSocket: ~Copyable {
     enum Transfer {
         case moved(Int)
-        /// Nothing can be moved now.
         case blocked
         case ended
     }
 
     private let descriptor: Descriptor
 
-    /// Blocks for at most `milliseconds`.
-    /// - Parameter poller: reports every change of the socket.
+    /// Blocks for at most `milliseconds`; `poller` then reports every change.
     init(_ address: BusAddress, milliseconds: UInt32, poller: borrowing Poller) throws(BusError) {
         let name = address.socketName
         let result = unsafe linux_connect_unix(name, name.count, milliseconds)

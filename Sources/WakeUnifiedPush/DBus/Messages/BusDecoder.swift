@@ -27,7 +27,6 @@ package struct BusDecoder {
         return values
     }
 
-    /// The values of `signature`.
     package mutating func next(_ signature: BusSignature) throws(BusError) -> [BusValue] {
         var found: [BusValue] = []
         var typeIndex = 0
@@ -43,9 +42,8 @@ package struct BusDecoder {
     ) throws(BusError) -> BusValue {
         values += 1
         guard values <= BusLimits.values else { throw .tooLarge }
-        guard let type = BusType(rawValue: signature[typeIndex]) else {
-            throw .malformed(.signature)
-        }
+        guard let type = BusType(rawValue: signature[typeIndex])
+        else { throw .malformed(.signature) }
         switch type {
         case .variant, .array, .structureOpen:
             // Variants hide their types from the signature's own limits.

@@ -98,9 +98,8 @@ package struct BusEncoder {
             for value in values { try append(value, as: element, depth: depth) }
             endArray(start)
         case .dictionary(_, _, let entries):
-            guard signature[position + 1] == BusType.entryOpen.rawValue else {
-                throw .malformed(.type)
-            }
+            guard signature[position + 1] == BusType.entryOpen.rawValue
+            else { throw .malformed(.type) }
             let start = beginArray(of: BusType.entryOpen.rawValue)
             for entry in entries {
                 align(to: 8)
@@ -159,7 +158,6 @@ package struct BusEncoder {
         }
     }
 
-    /// Overwrites four bytes.
     mutating func put(_ number: UInt32, at position: Int) {
         switch order {
         case .little: bytes.put(littleEndian: number, at: position)

@@ -62,7 +62,6 @@ package struct BusMessage: Sendable, Equatable, Redacted {
             flags: flags)
     }
 
-    /// A signal for every subscriber.
     package static func signal(
         path: String, interface: String, member: String, _ body: [BusValue] = []
     ) -> BusMessage {
@@ -74,7 +73,6 @@ package struct BusMessage: Sendable, Equatable, Redacted {
         return message
     }
 
-    /// The reply to a received call.
     package static func reply(to call: BusMessage, _ body: [BusValue] = []) -> BusMessage {
         var message = BusMessage(.reply, to: call)
         message.body = body
@@ -95,7 +93,6 @@ package struct BusMessage: Sendable, Equatable, Redacted {
         flags = .noReplyExpected
     }
 
-    /// Whether it is this call or signal.
     package func `is`(_ interface: String, _ member: String) -> Bool {
         self.member?.elementsEqual(member.utf8) == true
             && self.interface?.elementsEqual(interface.utf8) == true

@@ -3,7 +3,6 @@ import WakeSystem
 /// Splits a stream of bytes into messages.
 package struct BusMessageReader {
     package enum Reading: Equatable {
-        /// A message and its length on the wire.
         case message(BusMessage, bytes: Int)
         /// A message beyond `BusLimits` without its body; nil when its header is too large.
         case tooLarge(BusMessage?)
@@ -64,9 +63,7 @@ package struct BusMessageReader {
     ) throws(BusError) -> BusMessage? {
         do throws(BusError) {
             return try BusHeader(preamble, kind, bytes).message
-        } catch .tooLarge {
-            return nil
-        }
+        } catch .tooLarge { return nil }
     }
 
     /// Drops `count` bytes from the front, also of those that have not come yet.
@@ -122,9 +119,8 @@ struct BusPreamble {
         // "This must not be zero."
         guard serial != 0 else { throw .malformed(.serial) }
         guard fieldBytes <= BusLimits.arrayBytes else { throw .malformed(.arrayLength) }
-        guard messageBytes <= BusLimits.protocolMessageBytes else {
-            throw .malformed(.messageLength)
-        }
+        guard messageBytes <= BusLimits.protocolMessageBytes
+        else { throw .malformed(.messageLength) }
     }
 }
 
@@ -178,9 +174,8 @@ struct BusHeader {
         switch (field, value) {
         case (.path, .objectPath(let path)):
             // "This path is reserved": a message with it never comes from a bus.
-            guard !path.elementsEqual("/org/freedesktop/DBus/Local".utf8) else {
-                throw .malformed(.header)
-            }
+            guard !path.elementsEqual("/org/freedesktop/DBus/Local".utf8)
+            else { throw .malformed(.header) }
             message.path = path
         case (_, .string(let name)): try set(field, name)
         case (.replySerial, .uint32(let serial)):

@@ -2,7 +2,6 @@
 package enum BusError: Error, Equatable {
     /// Neither `DBUS_SESSION_BUS_ADDRESS` nor `XDG_RUNTIME_DIR` is set.
     case noAddress
-    /// A malformed address.
     case badAddress
     /// Only addresses of unsupported transports: `tcp:`, `unixexec:` and so on.
     case unsupportedAddress
@@ -25,9 +24,7 @@ package enum BusError: Error, Equatable {
     /// The answer's values are not of the types that the method answers with.
     case unexpectedAnswer
     case timedOut
-    /// The calling task was cancelled.
     case cancelled
-    /// The connection has ended.
     case closed
 }
 
@@ -77,7 +74,6 @@ package enum BusFailure: Equatable, Sendable {
         self = isSpawn ? .notStarted : Self.names.first { $0.name == rest }?.failure ?? .other
     }
 
-    /// The name to answer with.
     var errorName: [UInt8] {
         let name = Self.names.first { $0.failure == self }?.name ?? "Failed"
         return Array((Self.prefix + name).utf8)
@@ -98,7 +94,6 @@ package enum BusLimits {
     package static let arrayBytes = 1 << 26
     /// Bytes of a message, by the protocol: a peer that announces more is out of step.
     package static let protocolMessageBytes = 1 << 27
-
     /// Bytes of a message that is kept. A push message is 4 KiB.
     package static let messageBytes = 1 << 20
     /// Bytes of the header fields that are kept: some names of 255 bytes, and a path.

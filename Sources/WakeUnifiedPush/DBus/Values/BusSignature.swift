@@ -10,9 +10,7 @@ package struct BusSignature: Sendable, Hashable {
     package init(_ bytes: [UInt8]) throws(BusError) {
         guard bytes.count <= BusLimits.signatureBytes else { throw .malformed(.signature) }
         var position = 0
-        while position < bytes.count {
-            position = try Self.end(of: bytes, at: position, Depth())
-        }
+        while position < bytes.count { position = try Self.end(of: bytes, at: position, Depth()) }
         self.bytes = bytes
     }
 
@@ -32,17 +30,15 @@ package struct BusSignature: Sendable, Hashable {
     private static func end(
         of bytes: [UInt8], at start: Int, _ depth: Depth
     ) throws(BusError) -> Int {
-        guard start < bytes.count, let container = BusType(rawValue: bytes[start]) else {
-            throw .malformed(.signature)
-        }
+        guard start < bytes.count, let container = BusType(rawValue: bytes[start])
+        else { throw .malformed(.signature) }
         var inner = depth
         inner.total += 1
         switch container {
         case .array:
             inner.arrays += 1
-            guard inner.arrays <= BusLimits.arrayDepth, inner.total <= BusLimits.totalDepth else {
-                throw .malformed(.depth)
-            }
+            guard inner.arrays <= BusLimits.arrayDepth, inner.total <= BusLimits.totalDepth
+            else { throw .malformed(.depth) }
             guard start + 1 < bytes.count else { throw .malformed(.signature) }
             if bytes[start + 1] == BusType.entryOpen.rawValue {
                 return try endOfEntry(bytes, at: start + 1, inner)
@@ -74,9 +70,8 @@ package struct BusSignature: Sendable, Hashable {
         guard start + 1 < bytes.count, let key = BusType(rawValue: bytes[start + 1]), key.isBasic
         else { throw .malformed(.signature) }
         let position = try end(of: bytes, at: start + 2, inner)
-        guard position < bytes.count, bytes[position] == BusType.entryClose.rawValue else {
-            throw .malformed(.signature)
-        }
+        guard position < bytes.count, bytes[position] == BusType.entryClose.rawValue
+        else { throw .malformed(.signature) }
         return position + 1
     }
 
@@ -100,14 +95,12 @@ package struct BusSignature: Sendable, Hashable {
 extension BusSignature: ExpressibleByStringLiteral {
     /// - Precondition: the literal is a valid signature.
     package init(stringLiteral text: String) {
-        guard let signature = try? BusSignature(Array(text.utf8)) else {
-            preconditionFailure("no signature")
-        }
+        guard let signature = try? BusSignature(Array(text.utf8))
+        else { preconditionFailure("no signature") }
         self = signature
     }
 }
 
-/// The type codes of a signature.
 enum BusType: UInt8 {
     case byte = 0x79
     case boolean = 0x62

@@ -50,7 +50,6 @@ package enum BusValue: Sendable, Equatable, Redacted {
     }
 }
 
-/// One entry of a dictionary.
 package struct BusEntry: Sendable, Equatable, Redacted {
     package let key: BusValue
     package let value: BusValue
