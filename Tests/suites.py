@@ -15,6 +15,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,7 @@ def jobs(tests, fast, wanted):
 
 
 def main():
+    start = time.monotonic()
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle")
     parser.add_argument("--jobs", type=int, default=max(4, 3 * (os.cpu_count() or 2)))
@@ -115,7 +117,9 @@ def main():
         print("\n".join(job.faults()))
     passed, bad, skipped = (
         sum(getattr(job, kind) for job in work) for kind in ("passed", "failed", "skipped"))
-    print("\n%d passed, %d failed, %d skipped" % (passed, bad, skipped))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print("\n%d passed, %d failed, %d skipped in %.0f s, %.0f s of processor time" % (
+        passed, bad, skipped, time.monotonic() - start, usage.ru_utime + usage.ru_stime))
     return 1 if bad or not passed else 0
 
 

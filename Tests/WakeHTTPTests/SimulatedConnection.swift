@@ -7,7 +7,7 @@ import WakeSystem
 /// much the socket takes.
 struct SimulatedConnection {
     var http: HTTPConnection
-    var context: ConnectionContext
+    let context: ConnectionContext
     /// Bytes that the client received.
     private(set) var sent: [UInt8] = []
     /// Bytes that wait for the client.
@@ -63,8 +63,8 @@ struct SimulatedConnection {
     mutating func endSending() {
         perform(http.peerEnded(isBroken: false))
         finish()
-        while !isClosed, http.wantsBytes, unread.isEmpty {
-            perform(http.receiveEnd(&context))
+        while !isClosed, http.readiness.canReceive, unread.isEmpty {
+            perform(http.receiveEnd(context))
             finish()
         }
     }
@@ -82,9 +82,9 @@ struct SimulatedConnection {
         sent += unsent.prefix(count)
         unsent.removeFirst(count)
         if unsent.isEmpty {
-            perform(http.written(hasUnread: !unread.isEmpty, &context))
+            perform(http.written(hasUnread: !unread.isEmpty, context))
         } else {
-            perform(http.blocked(after: count, &context))
+            perform(http.blocked(after: count, context))
         }
         finish()
     }
@@ -92,7 +92,7 @@ struct SimulatedConnection {
     mutating func advance(seconds: Double) {
         context.setTime(
             context.now + UInt64(seconds * 1_000_000_000), wallSeconds: 784_111_777)
-        if http.deadline <= context.now { perform(http.expire(&context)) }
+        if http.readiness.deadline <= context.now { perform(http.expire(context)) }
         finish()
     }
 
@@ -104,15 +104,17 @@ struct SimulatedConnection {
 
     /// Does everything that can be done now.
     mutating func finish() {
+        var readiness: HTTPConnection.Readiness
         repeat {
-            if !isClosed { perform(http.advance(&context)) }
-            if !isClosed, http.wantsBytes, !unread.isEmpty {
+            if !isClosed { perform(http.advance(context)) }
+            if !isClosed, http.readiness.canReceive, !unread.isEmpty {
                 let bytes = unread
                 unread = []
-                perform(http.receive(bytes.span, &context))
+                perform(http.receive(bytes.span, context))
             }
             flush()
-        } while !isClosed && (http.canAdvance || http.wantsBytes && !unread.isEmpty)
+            readiness = http.readiness
+        } while !isClosed && (readiness.canAdvance || readiness.canReceive && !unread.isEmpty)
     }
 
     private mutating func flush() {
@@ -125,8 +127,8 @@ struct SimulatedConnection {
         }
         perform(
             unsent.isEmpty
-                ? http.written(hasUnread: !unread.isEmpty, &context)
-                : http.blocked(after: 0, &context))
+                ? http.written(hasUnread: !unread.isEmpty, context)
+                : http.blocked(after: 0, context))
     }
 
     private mutating func perform(_ first: HTTPConnection.Action) {
@@ -138,11 +140,11 @@ struct SimulatedConnection {
             case .screen(let head):
                 screened += 1
                 if let response = screen(head) {
-                    action = http.reject(with: response, &context)
+                    action = http.reject(with: response, context)
                     continue
                 }
                 guard let permit = permits.acquire(holding: nil) else {
-                    action = http.reject(.overloaded, &context)
+                    action = http.reject(.overloaded, context)
                     continue
                 }
                 http.admitBody(permit)
@@ -154,7 +156,7 @@ struct SimulatedConnection {
                     waiting.append((request, sequence))
                 }
             case .subscribe(let hub, let head, let first):
-                http.subscribed(to: hub, head: head, first: first, &context)
+                http.subscribed(to: hub, head: head, first: first, context)
             case .sendFile: break
             case .endSending: hasEndedSending = true
             case .close(let isDropped, _):
@@ -163,7 +165,7 @@ struct SimulatedConnection {
                 context.clearOutput()
                 return
             }
-            action = http.advance(&context)
+            action = http.advance(context)
         }
     }
 }

@@ -2,7 +2,7 @@ import WakeSystem
 
 /// The surroundings of a call to an `HTTPConnection`: limits, the time, and the buffer to which the
 /// connection appends what it wants sent. One context serves all connections, one after the other.
-struct ConnectionContext {
+final class ConnectionContext {
     /// The delimiter of a response's content (RFC 9112 §6.3).
     enum ContentEnd {
         /// Nothing is said: 204 and 304.
@@ -36,12 +36,12 @@ struct ConnectionContext {
         output.reserveCapacity(ConnectionContext.outputCapacity)
     }
 
-    mutating func setTime(_ now: UInt64, wallSeconds: Int) {
+    func setTime(_ now: UInt64, wallSeconds: Int) {
         self.now = now
         date.update(to: wallSeconds)
     }
 
-    mutating func beginDraining() { isDraining = true }
+    func beginDraining() { isDraining = true }
 
     /// Whether the output should be sent before more is appended.
     var isOutputLarge: Bool { output.count >= ConnectionContext.outputCapacity / 2 }
@@ -54,11 +54,11 @@ struct ConnectionContext {
         return longest - min(longest, random() % (jitter + 1))
     }
 
-    mutating func append(_ bytes: [UInt8]) { output.append(contentsOf: bytes) }
+    func append(_ bytes: [UInt8]) { output.append(contentsOf: bytes) }
 
-    mutating func append(text: StaticString) { output.append(text: text) }
+    func append(text: StaticString) { output.append(text: text) }
 
-    mutating func appendHead(of response: Response, _ end: ContentEnd, closes: Bool) {
+    func appendHead(of response: Response, _ end: ContentEnd, closes: Bool) {
         output.append(contentsOf: response.head)
         output.append(contentsOf: date.line)
         switch end {
@@ -73,7 +73,7 @@ struct ConnectionContext {
     }
 
     /// RFC 9112 §7.1. A chunk of no bytes is the last one.
-    mutating func appendChunk(_ bytes: [UInt8]) {
+    func appendChunk(_ bytes: [UInt8]) {
         output.append(hexadecimal: bytes.count)
         output.append(text: "\r\n")
         output.append(contentsOf: bytes)
@@ -81,7 +81,7 @@ struct ConnectionContext {
     }
 
     /// Wipes the output: responses may repeat what a request carried.
-    mutating func clearOutput() {
+    func clearOutput() {
         guard !output.isEmpty else { return }
         output.wipe()
         if output.capacity > ConnectionContext.outputCapacity * 2 {

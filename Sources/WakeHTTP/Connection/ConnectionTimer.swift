@@ -14,7 +14,7 @@ struct ConnectionTimer {
     /// - Parameter bodyBytes: of the request that is awaited; a large body has more time, at the
     ///   rate that a client must keep.
     mutating func start(
-        _ purpose: Purpose, bodyBytes: Int = 0, _ context: borrowing ConnectionContext
+        _ purpose: Purpose, bodyBytes: Int = 0, _ context: ConnectionContext
     ) {
         guard self.purpose != purpose else { return }
         self.purpose = purpose
@@ -42,7 +42,7 @@ struct ConnectionTimer {
     }
 
     /// The socket took `count` of the bytes that wait.
-    mutating func wrote(_ count: Int, _ context: borrowing ConnectionContext) {
+    mutating func wrote(_ count: Int, _ context: ConnectionContext) {
         if purpose == .write { writtenBytes += count } else { start(.write, context) }
     }
 

@@ -82,45 +82,50 @@ struct HTTPConnection {
         reader = RequestReader(limits: limits, awaitsProxyHeader: awaitsProxyHeader)
     }
 
-    /// The time to call `expire`, in nanoseconds.
-    var deadline: UInt64 { timer.deadline }
-
-    var isClosed: Bool { if case .closed = phase { true } else { false } }
-
     /// Whether a request is awaited.
     var isReading: Bool { if case .reading = phase { true } else { false } }
 
     var isStreaming: Bool { if case .streaming = phase { true } else { false } }
 
-    /// Whether `receive` may be called.
-    var wantsBytes: Bool {
-        switch phase {
-        case .reading: !isBlocked && !reader.hasUnparsed
-        case .lingering: true
-        default: false
-        }
+    /// What the connection can do without an event, and until when it waits for one.
+    struct Readiness {
+        /// `receive` may be called.
+        let canReceive: Bool
+        /// `advance` has something to do.
+        let canAdvance: Bool
+        /// The time to call `expire`, in nanoseconds.
+        let deadline: UInt64
     }
 
-    /// Whether `advance` has something to do.
-    var canAdvance: Bool {
-        !isBlocked && (answer != nil || reader.hasUnparsed && isReading)
+    var readiness: Readiness {
+        var canReceive = false
+        var canAdvance = !isBlocked && answer != nil
+        switch phase {
+        case .reading:
+            canReceive = !isBlocked && !reader.hasUnparsed
+            canAdvance = canAdvance || !isBlocked && reader.hasUnparsed
+        case .lingering: canReceive = true
+        default: break
+        }
+        return Readiness(
+            canReceive: canReceive, canAdvance: canAdvance, deadline: timer.deadline)
     }
 
     // MARK: Input
 
-    /// Takes bytes that the client sent; only while `wantsBytes`.
-    mutating func receive(_ bytes: Span<UInt8>, _ context: inout ConnectionContext) -> Action {
+    /// Takes bytes that the client sent; only when `readiness` says so.
+    mutating func receive(_ bytes: Span<UInt8>, _ context: ConnectionContext) -> Action {
         if case .lingering = phase {
             discardedBytes += UInt32(bytes.count)
             return discardedBytes > HTTPConnection.discardLimit ? close() : .none
         }
-        return perform(reader.read(bytes), &context)
+        return perform(reader.read(bytes), context)
     }
 
     /// The client has ended its side and everything it sent was received. An unfinished request is
     /// nobody's loss but its sender's; the response to a finished one is still sent: RFC 9112 §9.6
     /// lets either side end its half first.
-    mutating func receiveEnd(_ context: inout ConnectionContext) -> Action {
+    mutating func receiveEnd(_ context: ConnectionContext) -> Action {
         guard !context.output.isEmpty else { return close() }
         reader.discard()
         phase = .ending
@@ -142,19 +147,19 @@ struct HTTPConnection {
     }
 
     /// Goes on with what waits here: an answer, chunks, pipelined requests.
-    mutating func advance(_ context: inout ConnectionContext) -> Action {
+    mutating func advance(_ context: ConnectionContext) -> Action {
         guard !isBlocked else { return .none }
         if case .answering = phase, let answer = answer.take() {
-            let action = write(answer, &context)
+            let action = write(answer, context)
             guard case .none = action else { return action }
         }
-        if case .chunked(let response) = phase { writeChunks(of: response, &context) }
+        if case .chunked(let response) = phase { writeChunks(of: response, context) }
         guard isReading, reader.hasUnparsed else { return .none }
-        return perform(reader.next(), &context)
+        return perform(reader.next(), context)
     }
 
     private mutating func perform(
-        _ step: RequestReader.Step, _ context: inout ConnectionContext
+        _ step: RequestReader.Step, _ context: ConnectionContext
     ) -> Action {
         switch step {
         case .needMore(let sendsContinue):
@@ -174,7 +179,7 @@ struct HTTPConnection {
             closesAfterAnswer = request.closes
             return .handle(request, sequence: sequence)
         case .invalid(let error):
-            return reject(error, &context)
+            return reject(error, context)
         case .invalidProxyHeader:
             // §2 of the specification: a receiver configured for the header must not go without
             // it. The bytes may be of any protocol, so there is no response either.
@@ -203,13 +208,13 @@ struct HTTPConnection {
         if case .chunked = phase { self.sequence == sequence } else { false }
     }
 
-    private mutating func write(_ answer: Answer, _ context: inout ConnectionContext) -> Action {
+    private mutating func write(_ answer: Answer, _ context: ConnectionContext) -> Action {
         switch answer {
         case .response(let response):
-            return write(response, &context)
+            return write(response, context)
         case .stream(let hub, let head, let first):
-            if context.isDraining { return reject(.overloaded, &context) }
-            if isHead { return write(head.closing(), &context) }
+            if context.isDraining { return reject(.overloaded, context) }
+            if isHead { return write(head.closing(), context) }
             return .subscribe(hub, head: head, first: first)
         case .chunks(let response, let head):
             // Nothing would show that such a client is gone; it may also have left already.
@@ -219,7 +224,7 @@ struct HTTPConnection {
             }
             if isHead {
                 response.abandon()
-                return write(head.closing(), &context)
+                return write(head.closing(), context)
             }
             closesAfterAnswer = head.closes || closesAfterAnswer || context.isDraining
             // RFC 9112 §6.1: a client of HTTP/1.0 knows no chunks; §6.3: its content ends with the
@@ -233,7 +238,7 @@ struct HTTPConnection {
     }
 
     private mutating func write(
-        _ response: Response, _ context: inout ConnectionContext
+        _ response: Response, _ context: ConnectionContext
     ) -> Action {
         let closes = response.closes || closesAfterAnswer || context.isDraining
         let end = response.contentLength.map { ConnectionContext.ContentEnd.length($0) } ?? .none
@@ -251,7 +256,7 @@ struct HTTPConnection {
 
     /// The hub has admitted the connection.
     mutating func subscribed(
-        to hub: StreamHub, head: Response, first: [UInt8], _ context: inout ConnectionContext
+        to hub: StreamHub, head: Response, first: [UInt8], _ context: ConnectionContext
     ) {
         // RFC 9112 §6.3: without a length the content ends with the connection.
         context.appendHead(of: head, .endOfConnection, closes: true)
@@ -263,7 +268,7 @@ struct HTTPConnection {
     /// Appends the waiting bytes as one chunk. While the socket takes nothing they stay in the
     /// response, whose capacity bounds them.
     private mutating func writeChunks(
-        of response: StreamedResponse, _ context: inout ConnectionContext
+        of response: StreamedResponse, _ context: ConnectionContext
     ) {
         let (bytes, end) = response.take()
         if !bytes.isEmpty {
@@ -287,27 +292,27 @@ struct HTTPConnection {
     }
 
     /// Answers with the server's own response and ends the connection.
-    mutating func reject(_ error: RequestError, _ context: inout ConnectionContext) -> Action {
+    mutating func reject(_ error: RequestError, _ context: ConnectionContext) -> Action {
         let seconds = context.limits.retryAfterSeconds
-        return reject(with: error.response(retryAfterSeconds: seconds), &context)
+        return reject(with: error.response(retryAfterSeconds: seconds), context)
     }
 
     mutating func reject(
-        with response: Response, _ context: inout ConnectionContext
+        with response: Response, _ context: ConnectionContext
     ) -> Action {
         context.counters.countRejection(status: response.status)
         // RFC 9110 §9.3.2, as far as the method is known.
         if isReading { isHead = reader.method == .head }
         answer.take()?.abandon()
         lingers = true
-        return write(response.closing(), &context)
+        return write(response.closing(), context)
     }
 
     // MARK: The socket and the time
 
     /// The socket has taken everything.
     /// - Parameter hasUnread: bytes that were not received yet may wait in the socket.
-    mutating func written(hasUnread: Bool, _ context: inout ConnectionContext) -> Action {
+    mutating func written(hasUnread: Bool, _ context: ConnectionContext) -> Action {
         isBlocked = false
         if timer.purpose == .write { timer.stop() }
         switch phase {
@@ -339,7 +344,7 @@ struct HTTPConnection {
     }
 
     /// The socket has taken only `count` bytes; nothing more is parsed until `written`.
-    mutating func blocked(after count: Int, _ context: inout ConnectionContext) -> Action {
+    mutating func blocked(after count: Int, _ context: ConnectionContext) -> Action {
         // Subscribers are never buffered.
         if case .streaming = phase { return close(isDropped: true) }
         isBlocked = true
@@ -348,7 +353,7 @@ struct HTTPConnection {
     }
 
     /// The deadline has come.
-    mutating func expire(_ context: inout ConnectionContext) -> Action {
+    mutating func expire(_ context: ConnectionContext) -> Action {
         let (expired, isFast) = (timer.purpose, timer.isWriteFast(context.limits))
         timer.stop()
         switch expired {
@@ -357,8 +362,8 @@ struct HTTPConnection {
         case .head, .body:
             // A proxy that named no client expects no HTTP either.
             if reader.awaitsProxyHeader { return close() }
-            return reject(.timeout, &context)  // RFC 9110 §15.5.9
-        case .answer: return reject(.answerOverdue, &context)
+            return reject(.timeout, context)  // RFC 9110 §15.5.9
+        case .answer: return reject(.answerOverdue, context)
         case .pause: return close(isDropped: true)
         case .write:
             guard isFast else {

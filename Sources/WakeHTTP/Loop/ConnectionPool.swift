@@ -6,7 +6,7 @@ import WakeSystem
 final class ConnectionPool {
     private let limits: HTTPLimits
     private let counters: HTTPCounters
-    private var context: ConnectionContext
+    private let context: ConnectionContext
     private var connections = SlotMap<ConnectionSocket>()
     private var sources = SourceCounts()
     private var hasher: PrefixHasher
@@ -110,7 +110,7 @@ final class ConnectionPool {
             guard let key = connections.key(inSlot: slot), let connection = connections[key] else {
                 continue
             }
-            perform(connection.http.expire(&context), on: connection)
+            perform(connection.http.expire(context), on: connection)
             finish(connection)
         }
     }
@@ -169,7 +169,7 @@ final class ConnectionPool {
         guard let (bytes, receivers) = publications.popFirst() else { return }
         for key in receivers {
             guard let connection = connections[key], connection.http.isStreaming else { continue }
-            report(connection.send(bytes.span), of: connection)
+            report(connection.send(bytes), of: connection)
         }
     }
 
@@ -181,11 +181,8 @@ final class ConnectionPool {
 
     /// Does what can be done for a connection now: a late answer, waiting requests, or one read.
     private func advance(_ connection: ConnectionSocket) {
-        var action = connection.http.advance(&context)
-        if case .none = action, connection.isReadable, connection.http.wantsBytes {
-            action = read(connection)
-        }
-        perform(action, on: connection)
+        let canRead = connection.isReadable && connection.http.readiness.canReceive
+        perform(canRead ? read(connection) : connection.http.advance(context), on: connection)
         finish(connection)
     }
 
@@ -193,9 +190,9 @@ final class ConnectionPool {
         switch connection.receive(into: &input) {
         case .wouldBlock: return .none
         case .failed: return connection.http.close()
-        case .count(0): return connection.http.receiveEnd(&context)
+        case .count(0): return connection.http.receiveEnd(context)
         case .count(let count):
-            let action = connection.http.receive(input.span.extracting(0..<count), &context)
+            let action = connection.http.receive(input.span.extracting(0..<count), context)
             input.wipe(0..<count)
             return action
         }
@@ -222,29 +219,30 @@ final class ConnectionPool {
             case .subscribe(let hub, let head, let first):
                 subscribe(connection, to: hub, head: head, first: first)
             case .sendFile(let body):
-                report(connection.send(context.output.span, body), of: connection)
+                report(connection.send(context.output, body), of: connection)
             case .endSending:
                 connection.endSending()
             case .close(let isDropped, let hub):
                 if isDropped { counters.dropped.increment() }
                 return remove(connection, from: hub)
             }
-            action = connection.http.advance(&context)
+            action = connection.http.advance(context)
         }
     }
 
     /// Sends the output, sets the deadline, and queues the connection when more can be done.
     private func finish(_ connection: ConnectionSocket) {
         flush(connection)
-        guard !connection.http.isClosed else { return }
-        deadlines.set(connection.key.slot, to: connection.http.deadline)
-        let canRead = connection.isReadable && connection.http.wantsBytes
-        if canRead || connection.http.canAdvance || connection.hasYielded { queue(connection) }
+        guard connection.isOpen else { return }
+        let readiness = connection.http.readiness
+        deadlines.set(connection.key.slot, to: readiness.deadline)
+        let canRead = connection.isReadable && readiness.canReceive
+        if canRead || readiness.canAdvance || connection.hasYielded { queue(connection) }
     }
 
     private func flush(_ connection: ConnectionSocket) {
-        guard !connection.http.isClosed else { return }
-        report(connection.send(context.output.span), of: connection)
+        guard connection.isOpen else { return }
+        report(connection.send(context.output), of: connection)
     }
 
     private func resumeSending(on connection: ConnectionSocket) {
@@ -256,8 +254,8 @@ final class ConnectionPool {
         let action =
             switch result {
             case .written:
-                connection.http.written(hasUnread: connection.isReadable, &context)
-            case .blocked(let count): connection.http.blocked(after: count, &context)
+                connection.http.written(hasUnread: connection.isReadable, context)
+            case .blocked(let count): connection.http.blocked(after: count, context)
             case .failed: connection.http.close()
             }
         perform(action, on: connection)
@@ -280,7 +278,7 @@ final class ConnectionPool {
         let listener = connection.listener
         switch listener.configuration.largeBodies?.screen(head) {
         case .rejected(let response):
-            perform(connection.http.reject(with: response, &context), on: connection)
+            perform(connection.http.reject(with: response, context), on: connection)
         case .admitted(let held):
             if let permit = listener.acquirePermit(holding: held) {
                 connection.http.admitBody(permit)
@@ -293,7 +291,7 @@ final class ConnectionPool {
     }
 
     private func reject(_ connection: ConnectionSocket, _ error: RequestError) {
-        perform(connection.http.reject(error, &context), on: connection)
+        perform(connection.http.reject(error, context), on: connection)
     }
 
     /// Hashes the address prefix and counts the connection against the prefix's cap.
@@ -311,7 +309,7 @@ final class ConnectionPool {
             counters.streams.decrement()
         }
         context.clearOutput()
-        connection.discardUnsent()
+        connection.close()
         if let source { sources.remove(source) }
         deadlines.clear(key.slot)
         connections.remove(key)
@@ -328,6 +326,6 @@ final class ConnectionPool {
         }
         guard isAdmitted else { return reject(connection, .overloaded) }
         counters.streams.increment()
-        connection.http.subscribed(to: hub, head: head, first: first, &context)
+        connection.http.subscribed(to: hub, head: head, first: first, context)
     }
 }

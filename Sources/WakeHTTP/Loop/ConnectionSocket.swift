@@ -19,6 +19,7 @@ final class ConnectionSocket {
     private(set) var source: PrefixHash?
     var http: HTTPConnection
     private let descriptor: Descriptor
+    private(set) var isOpen = true
     /// Edge-triggered epoll said so and no read has come back short since.
     private(set) var isReadable = false
     private var unsent: [UInt8] = []
@@ -79,20 +80,20 @@ final class ConnectionSocket {
     }
 
     /// Sends `output`, then the rest of a file; keeps what the kernel does not take.
-    func send(_ output: Span<UInt8>) -> WriteResult {
+    func send(_ output: [UInt8]) -> WriteResult {
         guard unsent.isEmpty, !hasYielded else {
-            if output.count > 0 { unsent.appendWiping(output) }
+            if !output.isEmpty { unsent.appendWiping(output.span) }
             return .blocked(after: 0)
         }
         var sent = 0
-        if output.count > 0 {
-            switch Socket.send(to: descriptor.number, output, more: file != nil) {
+        if !output.isEmpty {
+            switch Socket.send(to: descriptor.number, output.span, more: file != nil) {
             case .count(let count): sent = count
             case .wouldBlock: break
             case .failed: return .failed
             }
             if sent < output.count {
-                unsent.append(span: output.extracting(sent..<output.count))
+                unsent += output[sent...]
                 return .blocked(after: sent)
             }
         }
@@ -100,7 +101,7 @@ final class ConnectionSocket {
     }
 
     /// Sends a part of a file behind `output`.
-    func send(_ output: Span<UInt8>, _ body: FileBody) -> WriteResult {
+    func send(_ output: [UInt8], _ body: FileBody) -> WriteResult {
         file = FileTransfer(file: body.file, offset: body.offset, remaining: body.count)
         return send(output)
     }
@@ -162,7 +163,12 @@ final class ConnectionSocket {
     }
 
     /// Wipes what was not sent. The descriptor closes with the last reference to this object.
-    func discardUnsent() {
+    func close() {
+        isOpen = false
+        discardUnsent()
+    }
+
+    private func discardUnsent() {
         unsent.wipe()
         unsent = []
         unsentStart = 0
