@@ -58,8 +58,12 @@ public actor WakeClient {
             environment: environment
         ) { profile, registration, transport in
             FeedCycle(
-                configuration, addresses, secrets: secrets, profile: profile,
-                registration: registration, through: transport, in: environment)
+                addresses: addresses, dailyByteBudget: configuration.dailyByteBudget,
+                cache: FeedCache(
+                    configuration.cacheDirectory, feed: addresses.key.feedID,
+                    capacity: configuration.cacheCapacity),
+                secrets: secrets, profile: profile, registration: registration,
+                transport: transport, environment: environment)
         }
     }
 

@@ -151,7 +151,6 @@ extension LogEvent {
     }
 }
 
-/// The reason why the daemon could not start.
 package enum ServiceError: Error {
     case gateway(GatewayError)
     case watch(WatchError)

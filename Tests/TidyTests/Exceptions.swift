@@ -11,6 +11,7 @@ enum Exceptions {
         "Sources/WakeSystem/Threads/Semaphore.swift": "a name that readers look for",
         "Sources/WakeSystem/Threads/SystemThread.swift": "a name that readers look for",
         "Sources/reveille-client/Main.swift": "the entry point",
+        "Sources/reveille/Commands/KeygenCommand.swift": "one command a file",
         "Sources/reveille/Commands/PolicyCommand.swift": "one command a file",
         "Sources/reveille/Commands/StatusCommand.swift": "one command a file",
         "Sources/reveille/Main.swift": "the entry point",

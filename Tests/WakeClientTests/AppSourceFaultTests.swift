@@ -40,10 +40,10 @@ struct AppSourceFaultTests {
                 #expect(await client.sourceCursor == "5")
                 #expect(await client.status.matchesToDeliver == 0)
             }
-            let told = world.handler.matches
-            #expect(Set(told.map(\.secretID)) == ["red", "green", "blue"], "point \(point)")
-            #expect(Set(told.map(\.id)).count == 3)
-            #expect(told.count <= 4, "one match at most is told twice: point \(point)")
+            let delivered = world.handler.matches
+            #expect(Set(delivered.map(\.secretID)) == ["red", "green", "blue"], "point \(point)")
+            #expect(Set(delivered.map(\.id)).count == 3)
+            #expect(delivered.count <= 4, "one match at most is delivered twice: point \(point)")
             guard crash.hasCrashed else { break }
             point += 1
         }
@@ -240,20 +240,20 @@ struct AppSourceFaultTests {
             await world.time.sleep(.seconds(86_400))
             source.misbehave(.throwing(SimulatedSource.Failure()))
             let verified = try #require(await client.status.lastVerified)
-            var told: [Int64] = []
+            var delivered: [Int64] = []
             // Wakes keep coming: they prove nothing.
             for _ in 0..<(10 * 24) {
                 client.wake(.push)
                 world.network.broadcast(World.event(9))
                 await world.time.sleep(.seconds(3600))
-                if world.handler.warnings.count > told.count {
-                    told.append(world.time.wall - verified)
+                if world.handler.warnings.count > delivered.count {
+                    delivered.append(world.time.wall - verified)
                 }
             }
             #expect(world.handler.warnings == [.silence(days: 2), .silence(days: 7)])
-            try #require(told.count == 2)
-            #expect((2 * 86_400...2 * 86_400 + 4000).contains(told[0]))
-            #expect((7 * 86_400...7 * 86_400 + 4000).contains(told[1]))
+            try #require(delivered.count == 2)
+            #expect((2 * 86_400...2 * 86_400 + 4000).contains(delivered[0]))
+            #expect((7 * 86_400...7 * 86_400 + 4000).contains(delivered[1]))
             source.misbehave(nil)
             await world.time.sleep(.seconds(86_400))
             #expect(await client.status.failure == nil)

@@ -7,7 +7,7 @@ import WakeSystem
 
 @Suite("An app's own data goes through the same cycle as the feed")
 struct OwnSourceTests {
-    @Test("what the device looks for is delivered once, and the cursor goes on, across restarts")
+    @Test("what the device searches for is delivered once, and the cursor goes on, across restarts")
     func tellsOnce() throws {
         let world = try World()
         let source = SimulatedSource(world.time)
@@ -27,7 +27,7 @@ struct OwnSourceTests {
         }
         #expect(source.fetches.map(\.after) == [nil, "2", "3", "3"])
         #expect(world.handler.matches.map(\.secretID) == ["red"])
-        #expect(world.handler.matches.map(\.note) == [Array("told".utf8)])
+        #expect(world.handler.matches.map(\.note) == [Array("found".utf8)])
         #expect(world.handler.matches.map(\.sequence) == [0])
     }
 
@@ -60,7 +60,7 @@ struct OwnSourceTests {
         #expect(times.count > 250)
     }
 
-    @Test("no app can make it look more often than four times an hour or less than once a day")
+    @Test("no app can make it poll more often than four times an hour or less than once a day")
     func clamps() throws {
         for (asked, bounds) in [(0, 900...21_601), (1, 900...901), (900_000, 86_400...86_401)] {
             let world = try World()

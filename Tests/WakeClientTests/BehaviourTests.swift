@@ -139,7 +139,7 @@ struct BehaviourTests {
         }
     }
 
-    @Test("token change: the newest token takes the one row, whatever became of the others")
+    @Test("token change: the newest token gets the one row, whatever became of the others")
     func tokenChange() throws {
         let world = try World()
         try world.time.run {

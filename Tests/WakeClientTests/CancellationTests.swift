@@ -45,7 +45,7 @@ struct CancellationTests {
 
     private struct Endless: Error {}
 
-    @Test("a cycle, by hand or by push: the next one finds and tells what there is, once")
+    @Test("a cycle, by hand or by push: the next one finds and delivers what there is, once")
     func synchronize() throws {
         for reason in [SyncReason.manual, .push] {
             let count = try cancelEverywhere { _, client in

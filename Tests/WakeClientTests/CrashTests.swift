@@ -40,22 +40,22 @@ struct CrashTests {
             let world = try world()
             let crash = SimulatedCrash(of: world, at: point)
             try liveAndDie(world, crash)
-            let toldBefore = world.handler.matches
+            let deliveredBefore = world.handler.matches
             try world.time.run { [point] in
                 let client = try world.client()
                 // What the cursor has passed was delivered or waits in the outbox.
                 let sequence = await client.status.sequence
                 let waiting = await client.status.matchesToDeliver
-                let told = Set(toldBefore.map(\.id)).count
-                #expect(Int(sequence) <= told + waiting, "point \(point)")
+                let delivered = Set(deliveredBefore.map(\.id)).count
+                #expect(Int(sequence) <= delivered + waiting, "point \(point)")
                 try await client.synchronize()
                 #expect(await client.status.sequence == 3)
                 #expect(await client.status.matchesToDeliver == 0)
             }
-            let told = world.handler.matches
-            #expect(Set(told.map(\.secretID)).count == 3, "point \(point)")
-            #expect(told.count <= 4, "one match at most is told twice: point \(point)")
-            ids.insert(Set(told.map(\.id)).sorted { $0.text < $1.text })
+            let delivered = world.handler.matches
+            #expect(Set(delivered.map(\.secretID)).count == 3, "point \(point)")
+            #expect(delivered.count <= 4, "one match at most is delivered twice: point \(point)")
+            ids.insert(Set(delivered.map(\.id)).sorted { $0.text < $1.text })
             guard crash.hasCrashed else { break }
             point += 1
         }

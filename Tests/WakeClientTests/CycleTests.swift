@@ -5,13 +5,13 @@ import WakeFetch
 
 @testable import WakeClient
 
-@Suite("A cycle fetches what everybody fetches and tells only here")
+@Suite("A cycle fetches what everybody fetches and delivers only here")
 struct CycleTests {
     private static let secret = Array("only this device knows this".utf8)
     private static let later = Array("a secret that is added later".utf8)
 
     @Test("a published secret is delivered once, with its note, and the cursor moves")
-    func tells() throws {
+    func delivers() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
         try world.feed.publishCover()

@@ -55,7 +55,7 @@ struct DailyQuotaTests {
         #expect(blind.day == 20_365 && blind.bytes == 5)
     }
 
-    @Test("heads never take more than half a day from the batches")
+    @Test("heads never use more than half of a day of the batches")
     func heads() {
         var budget = budget(DailyQuota.least)
         for _ in 0..<1000 { budget.countHead(4096) }
@@ -75,7 +75,7 @@ struct DailyQuotaTests {
         #expect(budget(used: 2 << 20).share(isKept: true) == nil)
     }
 
-    @Test("what nothing is kept of is taken whole on a fresh day, and only then")
+    @Test("a batch of which nothing is kept is fetched whole on a fresh day, and only then")
     func whole() {
         #expect(budget().share(isKept: false)?.isWholeAllowed == true)
         #expect(budget(used: 600_000).share(isKept: false)?.isWholeAllowed == false)

@@ -69,7 +69,7 @@ private struct Life {
         // The process dies; what was sent was sent.
         case 7: flight = nil
         case 8...11: send(isFaulty: true)
-        default: land()
+        default: receiveAnswer()
         }
     }
 
@@ -126,7 +126,7 @@ private struct Life {
     }
 
     /// The answer arrives, or the wait for it ends.
-    private mutating func land() {
+    private mutating func receiveAnswer() {
         guard let flight else { return }
         self.flight = nil
         answers.insert(flight.status ?? 0)
@@ -156,7 +156,7 @@ private struct Life {
             case .wait(let time): now = time
             case .put, .delete:
                 send(isFaulty: false)
-                land()
+                receiveAnswer()
             }
         }
         throw Endless()
@@ -169,7 +169,7 @@ private struct Life {
         let end = now + seconds
         for _ in 0..<10 {
             send(isFaulty: false)
-            land()
+            receiveAnswer()
             guard case .wait(let time) = Reconciler.step(desired, now: now, mayRegister: true),
                 time <= end
             else { break }

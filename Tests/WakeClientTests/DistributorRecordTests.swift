@@ -4,7 +4,7 @@ import WakeModel
 
 @testable import WakeClient
 
-@Suite("Endpoints that a distributor tells", .timeLimit(.minutes(1)))
+@Suite("Endpoints that a distributor gives", .timeLimit(.minutes(1)))
 struct DistributorRecordTests {
     private static let name = "org.unifiedpush.Distributor.one"
 
@@ -112,9 +112,9 @@ struct DistributorRecordTests {
     }
 
     @Test("trouble is a warning once, across restarts, and again when it comes back")
-    func told() throws {
+    func warnsOnce() throws {
         let world = try World()
-        func note(_ trouble: Warning.DistributorTrouble?) throws {
+        func warn(_ trouble: Warning.DistributorTrouble?) throws {
             try world.time.run {
                 let client = try world.client()
                 try await world.live(client, for: .seconds(60)) {
@@ -123,11 +123,11 @@ struct DistributorRecordTests {
                 }
             }
         }
-        try note(.actionRequired)
-        try note(.actionRequired)
+        try warn(.actionRequired)
+        try warn(.actionRequired)
         #expect(world.handler.warnings == [.distributorFails(.actionRequired)])
-        try note(nil)
-        try note(.absent)
+        try warn(nil)
+        try warn(.absent)
         #expect(
             world.handler.warnings
                 == [.distributorFails(.actionRequired), .distributorFails(.absent)])

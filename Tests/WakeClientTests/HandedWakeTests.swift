@@ -19,7 +19,7 @@ struct HandedWakeTests {
         world.network.traces.filter { $0.path.hasSuffix("/head") }.map(\.time)
     }
 
-    @Test("a wake makes a running client look at once, and any number of them one or two times")
+    @Test("a wake makes a running client fetch at once, and any number of them one or two times")
     func coalesces() throws {
         let world = try world()
         try world.time.run {
@@ -112,7 +112,7 @@ struct HandedWakeTests {
     }
 
     @Test("wakes that follow one another share the first one's jittered start")
-    func sharesPlace() throws {
+    func sharesStart() throws {
         var sum = Duration.zero
         for seed in 1...40 as ClosedRange<UInt64> {
             var schedule = CycleSchedule()

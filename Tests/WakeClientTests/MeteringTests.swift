@@ -192,7 +192,7 @@ struct MeteringTests {
         }
     }
 
-    @Test("without a cache a batch of many budgets is taken whole, once a day, on a fresh day")
+    @Test("without a cache a batch of many budgets is fetched whole, once a day, on a fresh day")
     func uncached() throws {
         let world = try world()
         for _ in 0..<2 { try world.feed.publish([Self.secret], digests: 32_768, again: true) }

@@ -64,7 +64,7 @@ struct RecheckTests {
             world.secrets.add("late", Self.late)
             #expect(try await client.recheckRetained() == 2)
             #expect(try kept(world) == [files[0], files[2]])
-            // The next cycle looks at the head as always, and does not fetch what is checked.
+            // The next cycle fetches the head as always, and does not fetch what is checked.
             try await client.synchronize()
             #expect(world.network.traces.count == requests + 1)
         }

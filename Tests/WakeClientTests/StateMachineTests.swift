@@ -129,14 +129,14 @@ struct StateMachineTests {
 
     @Test("silence is a warning at two and at seven days, each once, and a head ends it")
     func silence() {
-        var watch = FeedHealth(verified: 0)
+        var health = FeedHealth(verified: 0)
         let day: Int64 = 86_400
-        #expect(watch.silence(now: 2 * day - 1) == nil)
-        #expect(watch.silence(now: 2 * day) == .silence(days: 2))
-        #expect(watch.silence(now: 6 * day) == nil)
-        #expect(watch.silence(now: 8 * day) == .silence(days: 7))
-        #expect(watch.silence(now: 99 * day) == nil)
-        watch.headVerified(now: 100 * day)
-        #expect(watch.silence(now: 102 * day) == .silence(days: 2))
+        #expect(health.silence(now: 2 * day - 1) == nil)
+        #expect(health.silence(now: 2 * day) == .silence(days: 2))
+        #expect(health.silence(now: 6 * day) == nil)
+        #expect(health.silence(now: 8 * day) == .silence(days: 7))
+        #expect(health.silence(now: 99 * day) == nil)
+        health.headVerified(now: 100 * day)
+        #expect(health.silence(now: 102 * day) == .silence(days: 2))
     }
 }

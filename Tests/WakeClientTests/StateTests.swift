@@ -140,7 +140,7 @@ struct StateTests {
     }
 
     @Test("another process changes the desired registration, and the running one brings it about")
-    func visit() throws {
+    func access() throws {
         let world = try World()
         let token = Array("a-token-that-nobody-else-has-0123456789".utf8)
         try world.time.run {
@@ -152,7 +152,7 @@ struct StateTests {
                 #expect(try access.registration() == .none)
                 try access.setDesired(try .init(.fcm, text: token))
                 #expect(try access.registration() == .registering(failure: nil))
-                // The bell rings outside of simulated time; what it does is done here.
+                // The notification comes outside of simulated time; its effect is made here.
                 try await client.reconcile()
                 #expect(try access.registration() == .registered)
                 #expect(try await access.storedRegistration().row?.token.text() == token)

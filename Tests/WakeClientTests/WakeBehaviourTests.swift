@@ -74,9 +74,9 @@ extension BehaviourTests {
             }
             // One after the other, all the time, and none cut short.
             #expect((13...16).contains(world.headFetches.count - before))
-            let told = try #require(world.handler.times.first)
+            let delivered = try #require(world.handler.times.first)
             // What runs does not know it yet; the next one does: two heads and the batch.
-            #expect(told - published <= .seconds(12) + .milliseconds(200))
+            #expect(delivered - published <= .seconds(12) + .milliseconds(200))
             #expect(await client.status.failure == nil)
         }
         #expect(world.handler.matches.count == 1)
@@ -136,7 +136,7 @@ extension BehaviourTests {
             await world.time.sleep(.seconds(1000))
             #expect(world.headFetches.count == start)
             world.time.suspend(for: .seconds(3 * 3600))
-            // Noticed when the nap is over that the machine fell asleep in.
+            // Noticed when the sleep is over during which the machine was suspended.
             await world.time.sleep(.seconds(301))
             #expect(world.headFetches.count == start + 1)
             await world.time.sleep(.seconds(1000))

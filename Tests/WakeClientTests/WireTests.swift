@@ -108,13 +108,13 @@ struct WireTests {
         let before = try #require(ProcessMemory.peakBytes(of: getpid()))
         for (index, form) in forms.enumerated() {
             // Once instead of the head, once instead of a batch.
-            for place in ["/feed/head", "/feed/b/"] {
+            for path in ["/feed/head", "/feed/b/"] {
                 let wire = try Wire { line, _ in
-                    line.range(of: place) == nil ? nil : form()
+                    line.range(of: path) == nil ? nil : form()
                 }
                 try wire.feed.publish([Self.secret])
                 let client = try wire.client("client")
-                await #expect(throws: ClientError.self, "form \(index) \(place)") {
+                await #expect(throws: ClientError.self, "form \(index) \(path)") {
                     try await client.synchronize()
                 }
                 #expect(await client.status.sequence == 0)

@@ -52,13 +52,7 @@ struct BatchChecker {
         guard let file = cache.open(name) else { return nil }
         var reader = search.begin()
         do {
-            var offset = 0
-            while true {
-                let bytes = try file.read(at: offset, count: BatchDownload.markBytes)
-                if bytes.isEmpty { break }
-                try reader.feed(bytes.span)
-                offset += bytes.count
-            }
+            _ = try reader.feed(file, upTo: BatchDownload.mostBytes + 1)
             return try reader.finish()
         } catch {
             cache.drop(name)

@@ -185,7 +185,7 @@ private enum PartFile {
             var mark = size / BatchDownload.markBytes * BatchDownload.markBytes
             // Bytes that end a batch are of no use to a Range request: there must be a rest.
             if mark > BatchDownload.mostBytes { mark = 0 }
-            if try !feed(file, upTo: mark, to: &reader) { mark = 0 }
+            if (try? reader.feed(file, upTo: mark)) != mark { mark = 0 }
             if let rest = reader.remainingBytes, rest == 0 { mark = 0 }
             try file.truncate(to: mark)
             return (file, mark, false)
@@ -193,22 +193,20 @@ private enum PartFile {
             return (nil, 0, error.isFull)
         }
     }
+}
 
-    /// - Returns: false when the reader refused the bytes.
-    private static func feed(
-        _ file: OpenFile, upTo mark: Int, to reader: inout BatchReader
-    ) throws(FileError) -> Bool {
+extension BatchReader {
+    /// Reads a file from its start to `end` or its own end.
+    /// - Returns: the number of bytes read.
+    mutating func feed(_ file: OpenFile, upTo end: Int) throws -> Int {
         var offset = 0
-        while offset < mark {
-            let bytes = try file.read(at: offset, count: BatchDownload.markBytes)
-            guard bytes.count == BatchDownload.markBytes else { return false }
-            do {
-                try reader.feed(bytes.span)
-            } catch {
-                return false
-            }
+        while offset < end {
+            let bytes = try file.read(
+                at: offset, count: min(BatchDownload.markBytes, end - offset))
+            if bytes.isEmpty { break }
+            try feed(bytes.span)
             offset += bytes.count
         }
-        return true
+        return offset
     }
 }

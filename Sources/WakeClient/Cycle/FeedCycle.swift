@@ -3,37 +3,20 @@ import WakeFetch
 import WakeSystem
 
 /// A cycle over the signed feed: head, missing batches in order, local check.
-final class FeedCycle: CycleSource {
-    private let addresses: FeedAddresses
-    private let secrets: any LocalSecrets
-    private let profile: ProfileState
-    private let registration: RegistrationKeeper
-    private let transport: any ClientTransport
-    private let environment: ClientEnvironment
-    private let cache: FeedCache
-    private let meter: TrafficMeter?
-    private let batches: BatchChecker
+struct FeedCycle: CycleSource {
+    let addresses: FeedAddresses
+    let dailyByteBudget: Int?
+    let cache: FeedCache
+    let secrets: any LocalSecrets
+    let profile: ProfileState
+    let registration: RegistrationKeeper
+    let transport: any ClientTransport
+    let environment: ClientEnvironment
 
-    init(
-        _ configuration: ClientConfiguration, _ addresses: FeedAddresses,
-        secrets: any LocalSecrets, profile: ProfileState, registration: RegistrationKeeper,
-        through transport: any ClientTransport, in environment: ClientEnvironment
-    ) {
-        self.addresses = addresses
-        self.secrets = secrets
-        self.profile = profile
-        self.registration = registration
-        self.transport = transport
-        self.environment = environment
-        cache = FeedCache(
-            configuration.cacheDirectory, feed: addresses.key.feedID,
-            capacity: configuration.cacheCapacity)
-        meter = configuration.dailyByteBudget.map {
+    private var meter: TrafficMeter? {
+        dailyByteBudget.map {
             TrafficMeter(limit: $0, profile: profile, environment: environment)
         }
-        batches = BatchChecker(
-            addresses: addresses, cache: cache, meter: meter, profile: profile,
-            transport: transport, environment: environment)
     }
 
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
@@ -59,6 +42,9 @@ final class FeedCycle: CycleSource {
     private func checkBatches(
         of verified: VerifiedHead
     ) async throws(ClientError) -> (checked: Int, matches: Int) {
+        let batches = BatchChecker(
+            addresses: addresses, cache: cache, meter: meter, profile: profile,
+            transport: transport, environment: environment)
         let secrets = LocalSecretSet(try await lentSecrets())
         var (checked, matches) = (0, 0)
         for planned in verified.plan {

@@ -33,7 +33,7 @@ public struct ClientEnvironment: Sendable {
         sleep: { duration in try? await Task.sleep(for: duration, clock: .continuous) },
         randomUnit: { SystemRandom.unit() },
         randomBytes: { Sodium.random($0) },
-        executor: { QueueExecutor(label: "reveille.client") })
+        executor: { QueueExecutor() })
 
     /// - Throws: `configuration(.libraryMissing)` or `configuration(.proxy)`.
     func makeTransport(
@@ -122,9 +122,7 @@ private final class BoundedBody: Sendable {
 }
 
 private final class QueueExecutor: SerialExecutor {
-    private let queue: DispatchQueue
-
-    init(label: String) { queue = DispatchQueue(label: label) }
+    private let queue = DispatchQueue(label: "reveille.client")
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)

@@ -115,7 +115,7 @@ struct FeedHealth: Sendable, Equatable {
     /// Days without a verified head, each warned of once.
     static let silenceDays = [2, 7]
     /// Seconds of nothing but trouble before a warning.
-    static let patience: Int64 = 24 * 3600
+    static let lastingTrouble: Int64 = 24 * 3600
 
     /// A refusal of heads that lasts.
     enum Trouble: Int64, Sendable, Equatable {
@@ -140,7 +140,7 @@ struct FeedHealth: Sendable, Equatable {
         // A clock that was set back restarts the day; it would last for as long as it was set.
         if trouble == nil || now < troubleSince { troubleSince = now }
         trouble = kind
-        guard !hasWarnedOfTrouble, now - troubleSince >= Self.patience else { return nil }
+        guard !hasWarnedOfTrouble, now - troubleSince >= Self.lastingTrouble else { return nil }
         hasWarnedOfTrouble = true
         return kind == .badFeed ? .badFeed : .rollback
     }

@@ -169,11 +169,11 @@ final class CycleScheduler {
                 let before = environment.uptime()
                 let rest = start + interval - before
                 if rest <= .zero { break }
-                let nap = min(rest, .seconds(300))
-                await environment.sleep(nap)
+                let pause = min(rest, .seconds(300))
+                await environment.sleep(pause)
                 await outbox.warnOfSilence()
                 // More time went by than was slept: the machine was suspended.
-                if environment.uptime() - before > nap + .seconds(60) { break }
+                if environment.uptime() - before > pause + .seconds(60) { break }
             }
         }
     }

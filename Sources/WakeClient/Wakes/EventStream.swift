@@ -88,13 +88,9 @@ final class StreamInbox: Sendable {
     }
 
     private let state = Mutex(State())
-    private let events: AsyncStream<WakeEvent>
-    private let sender: AsyncStream<WakeEvent>.Continuation
-
-    init() {
-        // A newer wake carries a newer hint: older ones may be dropped.
-        (events, sender) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-    }
+    /// A newer wake carries a newer hint: older ones may be dropped.
+    private let queue = AsyncStream.makeStream(
+        of: WakeEvent.self, bufferingPolicy: .bufferingNewest(1))
 
     func begin(_ response: FetchResponse) -> FetchVerdict {
         state.withLock { state in
@@ -112,15 +108,15 @@ final class StreamInbox: Sendable {
             return events
         }
         guard let events else { return .stop }
-        for event in events { sender.yield(event) }
+        for event in events { queue.continuation.yield(event) }
         return .proceed
     }
 
-    func close() { sender.finish() }
+    func close() { queue.continuation.finish() }
 
     /// The next event; nil at the end of the connection.
     func next() async -> WakeEvent? {
-        for await event in events { return event }
+        for await event in queue.stream { return event }
         return nil
     }
 

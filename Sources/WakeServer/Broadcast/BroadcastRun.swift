@@ -75,13 +75,12 @@ final class BroadcastRun {
         return report
     }
 
-    // MARK: Sending
-
     private func sendAll() async {
         while scan.isInRange || !inbox.isStopping {
             switch await scan.next() {
             case .rows(let rows, let generation):
-                let isWhole = await send(rows, generation)
+                var isWhole = true
+                for row in rows where isWhole { isWhole = await send(row, generation) }
                 sessions.flush()
                 await handleReports()
                 guard isWhole else { return scan.abandon() }
@@ -96,13 +95,6 @@ final class BroadcastRun {
                 return
             }
         }
-    }
-
-    private func send(_ rows: [StoreRow], _ generation: Generation) async -> Bool {
-        for row in rows {
-            guard await send(row, generation) else { return false }
-        }
-        return true
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async -> Bool {
@@ -168,8 +160,6 @@ final class BroadcastRun {
         await handleReports()
     }
 
-    // MARK: Outcomes
-
     private func waitForReports() async {
         await inbox.wait()
         await handleReports()
@@ -224,8 +214,6 @@ final class BroadcastRun {
     private func deleteGone(isLast: Bool) async {
         report.counters.deleted += UInt64(await goneRegistrations.delete(isLast: isLast))
     }
-
-    // MARK: Progress
 
     /// As saved: what a stop leaves in flight is read, and counted, again.
     private var savedCounters: RunCounters {

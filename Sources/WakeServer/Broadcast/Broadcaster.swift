@@ -23,7 +23,6 @@ final class Broadcaster: Sendable {
     private struct State {
         var report = BroadcastReport()
         var ended = RunCounters()
-        /// The last head that the schedule was given.
         var scheduled: UInt64?
     }
 
@@ -113,8 +112,6 @@ final class Broadcaster: Sendable {
         await rotator.stop()
     }
 
-    // MARK: Reasons
-
     private func checkFeed() async {
         guard let sequence = feed.newSequence(), state.withLock({ $0.scheduled != sequence })
         else { return }
@@ -141,8 +138,6 @@ final class Broadcaster: Sendable {
     private func wakeStreamsUnlessAsked(_ sequence: UInt64, _ reasons: BroadcastReasons) {
         if reasons != .asked { wakeStreams(sequence, reasons) }
     }
-
-    // MARK: Runs
 
     private func resume() async {
         // A heartbeat is drawn only once, and a crash counts as one more run.
@@ -180,9 +175,8 @@ final class Broadcaster: Sendable {
     }
 
     private func startWithoutPushes(_ sequence: UInt64, _ reasons: BroadcastReasons) async -> Bool {
-        guard await schedule.change({ $0.streamsWoken(sequence: sequence, now: $1) }) != nil else {
-            return await delayRetry()
-        }
+        guard await schedule.change({ $0.streamsWoken(sequence: sequence, now: $1) }) != nil
+        else { return await delayRetry() }
         wakeStreamsUnlessAsked(sequence, reasons)
         didEnd(self)
         return true
@@ -210,12 +204,9 @@ final class Broadcaster: Sendable {
         } onCancel: {
             inbox.stop()
         }
-        if last.isComplete {
-            await changeSchedule { $0.ended(now: $1) }
-            await checkpoints.remove()
-        } else {
-            await changeSchedule { $0.stopping(now: $1) }
-        }
+        let isComplete = last.isComplete
+        await changeSchedule { isComplete ? $0.ended(now: $1) : $0.stopping(now: $1) }
+        if isComplete { await checkpoints.remove() }
         state.withLock { state in
             state.report = last
             state.report.isRunning = false

@@ -66,14 +66,14 @@ struct DeletionBreaker<Item> {
     /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
     private(set) var isTripped: Bool
 
-    /// Answers in the open window, and those of them that said "gone".
-    private var answers = 0
-    private var goneAnswers = 0
-    private var closedAnswers = 0
-    private var closedGone = 0
-    /// Waiting since the open window, since the one before, and no longer.
-    private var open: [Item] = []
-    private var closed: [Item] = []
+    /// Answers, those of them that said "gone", and what waits for the window after it.
+    private struct Window {
+        var answers = 0
+        var gone = 0
+        var items: [Item] = []
+    }
+    private var open = Window()
+    private var closed = Window()
     private var released: [Item] = []
 
     /// - Parameter perMille: 0 to 1,000; with 1,000 the breaker never trips.
@@ -85,49 +85,48 @@ struct DeletionBreaker<Item> {
 
     /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
     mutating func accepted() {
-        answers += 1
+        open.answers += 1
         closeWhenFull()
     }
 
     /// Counts a "gone". Answers of other kinds are not counted.
     /// - Returns: what may be deleted now; rarely `item` itself.
     mutating func gone(_ item: Item) -> [Item] {
-        answers += 1
-        goneAnswers += 1
+        open.answers += 1
+        open.gone += 1
         guard !isTripped else { return [] }
-        open.append(item)
+        open.items.append(item)
         // No need to wait for the end of a window that is lost already.
-        if isWithin(goneAnswers, of: window) { closeWhenFull() } else { trip() }
+        if isWithin(open.gone, of: window) { closeWhenFull() } else { trip() }
         return takeReleased()
     }
 
     /// Ends the run and returns what may be deleted of the rest; the breaker trips over the share.
     mutating func finish() -> [Item] {
         guard !isTripped else { return [] }
-        let gone = closedGone + goneAnswers
-        let all = closedAnswers + answers
-        let areFew = closedAnswers == 0 && isWithin(gone, of: window) && gone * 2 <= all
+        let gone = closed.gone + open.gone
+        let all = closed.answers + open.answers
+        let areFew = closed.answers == 0 && isWithin(gone, of: window) && gone * 2 <= all
         if gone == 0 || isWithin(gone, of: all) || areFew {
-            released += closed + open
+            released += closed.items + open.items
         } else if all >= 20 {
             // Fewer prove nothing.
-            trip()
+            isTripped = true
         }
-        (open, closed) = ([], [])
+        (open.items, closed.items) = ([], [])
         return takeReleased()
     }
 
     private mutating func closeWhenFull() {
-        guard answers == window, !isTripped else { return }
-        released += closed
-        (closed, open) = (open, [])
-        (closedAnswers, answers) = (answers, 0)
-        (closedGone, goneAnswers) = (goneAnswers, 0)
+        guard open.answers == window, !isTripped else { return }
+        released += closed.items
+        closed = open
+        open = Window()
     }
 
     private mutating func trip() {
         isTripped = true
-        (open, closed) = ([], [])
+        (open.items, closed.items) = ([], [])
     }
 
     private mutating func takeReleased() -> [Item] {

@@ -64,7 +64,6 @@ struct RunSessions {
 
     func service(_ index: Int) -> PushService { gateways[index].service }
 
-    /// Lets time pass in the sessions, some times a second.
     mutating func tick() {
         let now = ContinuousClock.now
         guard now >= nextTick else { return }

@@ -39,7 +39,6 @@ package struct Configuration: Sendable, Equatable {
     package var keysInMemory = false
     /// Days between two rotations: a registration lives for one to two of them.
     package var rotationDays = 7
-    /// Upper bound of the database, MiB.
     package var storeMegabytes = 4096
 
     // [feed]
@@ -156,9 +155,7 @@ extension Configuration {
 
             """
     }
-}
 
-extension Configuration {
     package var store: StoreConfiguration {
         var store = StoreConfiguration(dataDirectory: data, keyFile: keysInMemory ? nil : keys)
         store.maxPages = storeMegabytes * 256  // pages of 4 KiB
@@ -180,7 +177,6 @@ extension Configuration {
         return try RemoteFeedHead(watchedFeed, key: watchKey)
     }
 
-    /// The fault that keeps a feed elsewhere from being watched; nil without one.
     package var watchProblem: WatchError? {
         do throws(WatchError) {
             _ = try remoteHead()

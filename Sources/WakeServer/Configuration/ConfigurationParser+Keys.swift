@@ -73,7 +73,6 @@ extension ConfigurationParser {
         return keys
     }()
 
-    /// The keys of these sections that take a path, relative to the file.
     private static let paths: Set<String> = ["key", "ca", "via-key", "installations"]
 
     private typealias Setting<Value> = any WritableKeyPath<Configuration, Value> & Sendable

@@ -24,15 +24,15 @@ package enum GatewayKey: String, Sendable, CaseIterable {
 
     private static func message(_ error: VAPIDKeyError) -> String {
         guard case .file(let fault) = error, fault.isMissing else { return error.message }
-        return unwritable(fault)
+        return message(fault)
     }
 
-    private static let exists =
-        "the file exists; nothing is overwritten\n"
-        + "hint: a relay that allowed the key that is there knows no other"
-
-    private static func unwritable(_ error: FileError) -> String {
-        "cannot write the file: \(error.reason)\nhint: name a file in a directory of this user's"
+    private static func message(_ error: FileError) -> String {
+        error.exists
+            ? "the file exists; nothing is overwritten\n"
+                + "hint: a relay that allowed the key that is there knows no other"
+            : "cannot write the file: \(error.reason)\n"
+                + "hint: name a file in a directory of this user's"
     }
 
     private static func createSeed(_ path: String) throws(GatewayError) -> String {
@@ -41,8 +41,8 @@ package enum GatewayKey: String, Sendable, CaseIterable {
         var line = Base64URL.encode(seed.span) + [UInt8(ascii: "\n")]
         defer { line.wipe() }
         let text = line
-        try mapError({ GatewayError(message: $0.exists ? exists : unwritable($0)) }) {
-            () throws(FileError) in try Files.create(path, with: text.span, mode: 0o600)
+        try mapError({ GatewayError(message: message($0)) }) { () throws(FileError) in
+            try Files.create(path, with: text.span, mode: 0o600)
         }
         return SigningKey(seed: seed.span).verifyingKey.text
     }

@@ -41,40 +41,31 @@ extension RelayConfiguration {
     }
 }
 
-/// The summary of the section `[relay]` that `check` prints.
-package struct RelaySummary: Sendable, Equatable {
-    /// One line, without secrets.
-    package let description: String
-    /// The reason why the relay refuses every installation.
-    package let problem: String?
-
-    package init(_ configuration: Configuration) {
-        guard let settings = configuration.relay else {
-            (description, problem) = ("off", nil)
-            return
-        }
-        let allowed: String
+extension Configuration {
+    /// A line about the section `[relay]`, and the reason why the relay refuses everyone, if any.
+    package var relaySummary: (line: String, problem: String?) {
+        guard let relay else { return ("off", nil) }
+        var allowed = "nobody is allowed"
+        var problem: String?
         do throws(StateFileError) {
-            let file = StateFile.installations(settings.installations)
+            let file = StateFile.installations(relay.installations)
             let count = try file.installations().entries.count
             allowed = "\(count == 0 ? "no" : "\(count)") installation\(count > 1 ? "s" : "")"
-            problem = nil
         } catch {
-            allowed = "nobody is allowed"
             problem =
                 error.isNotPermitted
                 ? "\(error.path): cannot be read, or others can write it" : error.message
         }
-        description =
-            "on, as \(settings.authority), \(allowed), \(settings.wakesPerMinute) wake-ups a "
-            + "minute each, for \(Self.services(configuration))"
+        let line =
+            "on, as \(relay.authority), \(allowed), \(relay.wakesPerMinute) wake-ups a minute each,"
+            + " for \(relayedServices)"
+        return (line, problem)
     }
 
-    private static func services(_ configuration: Configuration) -> String {
-        let relayed = GatewaySection.all
-            .filter { configuration.sections[$0.name]?["via"] != nil }
+    private var relayedServices: String {
+        let relayed = GatewaySection.all.filter { sections[$0.name]?["via"] != nil }
             .flatMap(\.services)
-        let names = Gateways.states(configuration)
+        let names = Gateways.states(self)
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
             .map(\.service).filter { !relayed.contains($0) }.map(\.name.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")

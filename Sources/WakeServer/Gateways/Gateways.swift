@@ -6,23 +6,17 @@ package enum Gateways {
     package struct State: Sendable, Equatable {
         package let service: PushService
         package let isOn: Bool
-        /// One line, without secrets.
         package let summary: String
     }
 
     package static func states(_ configuration: Configuration) -> [State] {
-        PushService.allCases.map { service in
-            let section = GatewaySection.all.first { $0.services.contains(service) }
-            if let summary = section?.summary(configuration) {
-                return State(service: service, isOn: true, summary: "on, \(summary)")
-            }
-            var reason = "no gateway in this version"
-            if let name = section?.name {
-                let isThere = configuration.sections[name] != nil
-                reason = isThere ? "section [\(name)] is empty" : "no section [\(name)]"
-            }
-            let summary = "off: \(reason); its push tokens are refused"
-            return State(service: service, isOn: false, summary: summary)
+        GatewaySection.all.flatMap { section in
+            let name = section.name
+            let isThere = configuration.sections[name] != nil
+            let reason = isThere ? "section [\(name)] is empty" : "no section [\(name)]"
+            let on = section.summary(configuration).map { "on, \($0)" }
+            let summary = on ?? "off: \(reason); its push tokens are refused"
+            return section.services.map { State(service: $0, isOn: on != nil, summary: summary) }
         }
     }
 

@@ -46,7 +46,6 @@ package struct RotationStatus {
     package private(set) var isRotating = false
     /// Whether a broadcast run goes on, for which it waits.
     package fileprivate(set) var isRunGoingOn = false
-    /// Whether the last rotation had no room to rewrite the database.
     package private(set) var owesCompaction = false
     private var rotations = 0
     package private(set) var failures = 0
@@ -108,7 +107,6 @@ package struct RotationStatus {
 }
 
 extension RotationFailure {
-    /// On the wire; never 0.
     var number: Int {
         switch self {
         case .running: 1

@@ -29,7 +29,6 @@ package struct RotationSchedule: Sendable, Equatable {
         advance(to: now)
     }
 
-    /// Counts the time that has passed.
     package mutating func advance(to now: ClockReading) {
         let isSameStart = now.boot == record.boot && now.uptime >= record.uptime
         // Another start of the machine: it has been on for its own uptime since.

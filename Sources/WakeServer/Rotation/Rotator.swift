@@ -177,7 +177,6 @@ package struct OfflineRotation: Sendable {
     private let file: StateFile<RotationRecord>
     private var schedule: RotationSchedule
 
-    /// Opens the store; blocks for some milliseconds.
     package init(_ configuration: Configuration, log: Log) throws(StoreOpenError) {
         self.configuration = configuration
         store = try Store(opening: configuration.store)

@@ -36,9 +36,9 @@ struct FeedRoute: Sendable {
             let body = FileBody(file, offset: Int64(first), count: Int64(count))
             return Response(206, fields: fields, body: .file(body))
         case .unsatisfiable:
+            let problem = Problem.rangeNotSatisfiable
             return .problem(
-                416, title: Problem.rangeNotSatisfiable.title,
-                code: Problem.rangeNotSatisfiable.code,
+                416, title: problem.title, code: problem.code,
                 fields: [("Content-Range", "bytes */\(size)")])
         }
     }

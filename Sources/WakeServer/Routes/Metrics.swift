@@ -16,14 +16,12 @@ struct Metrics: Sendable {
 
     private struct Sample {
         let name: StaticString
-        /// Name and value.
         var label: (StaticString, StaticString)?
         let isCounter: Bool
         let help: StaticString
         let value: Int
     }
 
-    /// OpenMetrics 1.0 text.
     func response() -> Response {
         var text = ""
         var last = ""
@@ -113,7 +111,7 @@ struct Metrics: Sendable {
 
     private func pushes(_ totals: RunCounters) -> [Sample] {
         let report = broadcaster.report
-        let next = broadcaster.schedule.nextStart?.seconds ?? -1
+        let next = broadcaster.schedule.secondsToNextStart ?? -1
         let duplicates: StaticString = "registrations whose push token had its wake-up already"
         let unserved: StaticString = "registrations of a push service without a gateway"
         return [

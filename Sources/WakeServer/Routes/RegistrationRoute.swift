@@ -3,7 +3,8 @@ import WakeModel
 import WakeStore
 import WakeSystem
 
-/// `/v1/registration`: register, read, delete. Who knows the instance token may do all three.
+/// `/v1/registration`: register, read, delete. Who knows the instance token may do all three: it is
+/// the additional information of a subject access request (GDPR Art. 15 with Art. 11(2)).
 struct RegistrationRoute: Sendable {
     let store: Store
     let health: StoreHealthLog
@@ -11,15 +12,18 @@ struct RegistrationRoute: Sendable {
 
     func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
-        case .put: register(request, responder)
-        case .get: read(request, responder)
-        case .delete: delete(request, responder)
-        default: responder.respond(.methodNotAllowed(allow: "PUT, GET, DELETE"))
+        case .put, .get, .delete: break
+        default: return responder.respond(.methodNotAllowed(allow: "PUT, GET, DELETE"))
+        }
+        guard let token = token(of: request, responder) else { return }
+        switch request.method {
+        case .put: register(token, request, responder)
+        case .get: submit(.read(token), responder)
+        default: submit(.delete(token), responder)
         }
     }
 
-    private func register(_ request: Request, _ responder: Responder) {
-        guard let token = token(of: request, responder) else { return }
+    private func register(_ token: InstanceToken, _ request: Request, _ responder: Responder) {
         var body = Array(request.body)
         defer { body.wipe() }
         do throws(RegistrationBodyError) {
@@ -27,34 +31,19 @@ struct RegistrationRoute: Sendable {
             if let problem = admission.problem(with: pushToken) {
                 return responder.respond(.problem(problem))
             }
-            submit(.register(token, pushToken), responder) { _ in .done }
+            submit(.register(token, pushToken), responder)
         } catch { responder.respond(.problem(Problem(error))) }
     }
 
-    private func delete(_ request: Request, _ responder: Responder) {
-        guard let token = token(of: request, responder) else { return }
-        submit(.delete(token), responder) { _ in .done }
-    }
-
-    /// Subject access (GDPR Art. 15 with Art. 11(2)): the token is the additional information.
-    private func read(_ request: Request, _ responder: Responder) {
-        guard let token = token(of: request, responder) else { return }
-        submit(.read(token), responder) { stored in
-            let answer = RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash)
-            return .json(answer.encode())
-        }
-    }
-
     /// Answers when the store has: on its thread, after the flush.
-    private func submit(
-        _ operation: StoreOperation, _ responder: Responder,
-        _ success: @escaping @Sendable (StoredRegistration?) -> Response
-    ) {
+    private func submit(_ operation: StoreOperation, _ responder: Responder) {
         store.submit(operation) { [health] answer in
             health.check()
             switch answer {
-            case .done: responder.respond(success(nil))
-            case .stored(let registration): responder.respond(success(registration))
+            case .done: responder.respond(.done)
+            case .stored(let stored):
+                let answer = RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash)
+                responder.respond(.json(answer.encode()))
             case .full: responder.respond(.problem(.storeFull))
             case .unavailable: responder.respond(.problem(.storeUnavailable))
             case .overloaded: responder.respond(.problem(.overloaded))

@@ -90,22 +90,14 @@ package enum PolicyTable {
 /// The entries that an app which registers with this service adds to its own privacy manifest
 /// (developer.apple.com, "Privacy manifest files" and "Describing data use in privacy manifests").
 package enum AppleManifest {
-    package enum Failure: Error, Equatable, Sendable {
-        /// A category of the policy without a known type of Apple's.
-        case unknownCategory(String)
-    }
-
     /// Push tokens and random numbers made for one installation: "other device-level IDs".
     private static let deviceIDs = ["user.device.device_id", "user.unique_id.pseudonymous"]
 
-    /// A property list with the type of data that all of the policy's columns come under.
-    package static func propertyList(
-        _ policy: PolicyDocument = .inForce
-    ) throws(Failure) -> String {
+    /// A property list with the type of data that all of the policy's columns come under; nil when
+    /// a category has no known type of Apple's.
+    package static func propertyList(_ policy: PolicyDocument = .inForce) -> String? {
         let categories = policy.columns.flatMap(\.categories)
-        if let other = categories.first(where: { !deviceIDs.contains($0) }) {
-            throw .unknownCategory(other)
-        }
+        guard categories.allSatisfy(deviceIDs.contains) else { return nil }
         return """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" \

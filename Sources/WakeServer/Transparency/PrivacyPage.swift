@@ -10,7 +10,6 @@ import WakeSystem
 package struct PrivacyPage: Sendable {
     private let policy: PolicyDocument
     private let hash: String
-    /// nil: no expiry.
     private let retentionDays: Int?
 
     /// - Parameter retentionDays: where the operator has chosen another than the policy's.
@@ -23,7 +22,6 @@ package struct PrivacyPage: Sendable {
         self.retentionDays = retentionDays ?? policy.retentionDays
     }
 
-    /// The page of a service that has just started.
     package static func text() -> String { PrivacyPage().html(PublicCounters(), audit: nil) }
 
     func response(_ counters: PublicCounters, audit: AuditVerdict?) -> Response {

@@ -9,7 +9,6 @@ import WakeSystem
 /// person does. An unchanged count is not drawn again: many draws would give it away.
 struct PublicCounters {
     private var published: [PublicCounter: (exact: Int, count: RoundedCount)] = [:]
-    /// nil: no broadcast has counted it yet.
     subscript(counter: PublicCounter) -> RoundedCount? { published[counter]?.count }
 
     mutating func update(_ counts: ExactCounts, using random: inout some RandomNumberGenerator) {
@@ -39,7 +38,6 @@ struct PublicCounters {
     }
 }
 
-/// The counts that are public, in this order.
 enum PublicCounter: Int, CaseIterable, Sendable {
     case currentRegistrations, previousRegistrations
     case broadcasts, accepted, gone, abandoned, unsent, deletes, expiries

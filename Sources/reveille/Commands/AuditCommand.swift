@@ -91,9 +91,7 @@ enum AuditCommand {
                 hint: failure.hint, status: failure.status)
         }
         let body = String(decoding: verdict.encode(), as: UTF8.self)
-        let answer = try mapError(unreported) { () throws(CommandFailure) in
-            try service.send("PUT", "/v1/audit", body: body)
-        }
+        let answer = try mapError(unreported, try service.send("PUT", "/v1/audit", body: body))
         guard answer.status == 204 else {
             throw CommandFailure(
                 "the audit is done, but the service refused the report: status \(answer.status)",
@@ -106,9 +104,7 @@ enum AuditCommand {
         let document = try invocation.value("--policy").map { path throws(CommandFailure) in
             try Console().contents(of: path, limit: 1 << 20, status: .notAudited)
         }
-        return try mapError(failure) { () throws(AuditFailure) in
-            try AuditPolicy(document ?? PrivacyPolicy.document)
-        }
+        return try mapError(failure, try AuditPolicy(document ?? PrivacyPolicy.document))
     }
 
     private static func log(_ invocation: Invocation) throws(CommandFailure) -> [UInt8]? {

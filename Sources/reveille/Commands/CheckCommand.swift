@@ -57,8 +57,8 @@ enum CheckCommand {
                 row(name, state.summary, fault: fault.map { line($0.message) })
             }
         }
-        let relay = RelaySummary(configuration)
-        row("relay", relay.description, fault: relay.problem.map(line))
+        let relay = configuration.relaySummary
+        row("relay", relay.line, fault: relay.problem.map(line))
         row("log", configuration.logLevel.rawValue)
         row("policy", PrivacyPolicy.hash)
         return faults == 0 ? .success : .configuration

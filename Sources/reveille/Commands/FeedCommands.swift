@@ -48,9 +48,7 @@ enum FeedCommands {
         options: options, examples: ["reveille feed prune"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let count = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                try feed.publisher().prune(now: now)
-            }
+            let count = try mapError(CommandFailure.init, try feed.publisher().prune(now: now))
             Console().out("removed \(count) files")
             return .success
         })

@@ -28,9 +28,7 @@ enum FeedDirectivesCommand {
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            var settings = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                try feed.presentSettings()
-            }
+            var settings = try mapError(CommandFailure.init, try feed.presentSettings())
             if try change(&settings, invocation) {
                 try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)

@@ -52,7 +52,7 @@ enum FeedVerifyCommand {
     /// Fetches and verifies batch by batch; wrong bytes and a failing network end differently.
     private static func verify(url text: String, _ key: FeedKey) async throws(CommandFailure) {
         let console = Console()
-        let server = try mapError(failure) { () throws(FetchError) in try RemoteFeed(text) }
+        let server = try mapError(failure, try RemoteFeed(text))
         let head = try await fetch("head", limit: FeedLimits.headBytes, from: server)
         var feed = try mapError({ failure("the head", $0) }) { () throws(FeedError) in
             try FeedVerification(head: head.span, keys: [key], now: FeedCommands.now)
@@ -61,9 +61,7 @@ enum FeedVerifyCommand {
             console.progress("verifying batch \(index + 1) of \(feed.plan.count)")
             let limit = FeedLimits.headerBytes + FeedLimits.payloadBytes
             let bytes = try await fetch("b/" + batch.name, limit: limit, from: server)
-            try mapError({ failure("batch \(batch.sequence)", $0) }) { () throws(FeedError) in
-                try feed.verify(bytes)
-            }
+            try mapError({ failure("batch \(batch.sequence)", $0) }, try feed.verify(bytes))
         }
         console.endProgress()
         show(feed)

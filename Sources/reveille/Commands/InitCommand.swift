@@ -56,8 +56,6 @@ enum InitCommand {
     }
 
     private static func make(_ directory: String) throws(CommandFailure) {
-        try mapError({ CommandFailure(directory, $0) }) { () throws(FileError) in
-            try Files.makeDirectory(directory)
-        }
+        try mapError({ CommandFailure(directory, $0) }, try Files.makeDirectory(directory))
     }
 }

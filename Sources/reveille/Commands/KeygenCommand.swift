@@ -25,9 +25,7 @@ enum KeygenCommand {
             throw .usage("--kind takes \(kinds)")
         }
         let path = try Environment.absolute(invocation.operands[0])
-        let publicKey = try mapError({ failure($0, path) }) { () throws(GatewayError) in
-            try kind.create(path)
-        }
+        let publicKey = try mapError({ failure($0, path) }, try kind.create(path))
         Console().out(publicKey)
         return .success
     }

@@ -22,7 +22,7 @@ enum PolicyCommand {
         case "table": console.out(PolicyTable.markdown(), terminator: "")
         case "page": console.out(PrivacyPage.text(), terminator: "")
         case "apple":
-            guard let list = try? AppleManifest.propertyList() else {
+            guard let list = AppleManifest.propertyList() else {
                 throw CommandFailure("the policy has a category Apple's manifest has no type for")
             }
             console.out(list, terminator: "")

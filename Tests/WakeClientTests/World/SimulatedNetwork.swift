@@ -95,7 +95,7 @@ final class SimulatedNetwork: ClientTransport {
         onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict,
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async throws(FetchError) -> FetchResponse {
-        note(request)
+        record(request)
         if let fault = state.withLock({ $0.faults[request.purpose] }) {
             await time.sleep(.milliseconds(10))
             throw fault
@@ -112,7 +112,7 @@ final class SimulatedNetwork: ClientTransport {
         return try deliver(answer, for: request, onHead: onHead, sink: sink)
     }
 
-    private func note(_ request: FetchRequest) {
+    private func record(_ request: FetchRequest) {
         let text = String(decoding: request.url.bytes, as: UTF8.self)
         let path = text.split(separator: "/", maxSplits: 2).last.map { "/" + $0 } ?? "/"
         let trace = Trace(
@@ -148,14 +148,14 @@ final class SimulatedNetwork: ClientTransport {
         guard onHead(response) == .proceed else { throw .stopped }
         guard response.isSuccess else { return response }
         guard body.count <= request.limit || answer.isUnannounced else { throw .tooLarge }
-        var taken = 0
+        var received = 0
         let sent = body.prefix(answer.cutAfter ?? body.count)
         var offset = sent.startIndex
         while offset < sent.endIndex {
             let piece = Array(sent[offset..<min(offset + 16_384, sent.endIndex)])
             state.withLock { $0.bytesDelivered += piece.count }
-            taken += piece.count
-            guard taken <= request.limit else { throw .tooLarge }
+            received += piece.count
+            guard received <= request.limit else { throw .tooLarge }
             guard sink(piece.span) == .proceed else { throw .stopped }
             offset += piece.count
         }

@@ -51,7 +51,7 @@ final class SimulatedSource: DataSource {
 
     func unpublishAll() { state.withLock { $0.words = [] } }
 
-    /// The device looks for a word from now on.
+    /// The device searches for a word from now on.
     func want(_ word: String) {
         state.withLock { state in
             state.wanted.insert(word)
@@ -116,7 +116,7 @@ final class SimulatedSource: DataSource {
             if case .throwingAtCheck = state.fault { throw Failure() }
             state.kept.append(word)
             guard state.wanted.contains(word) else { return [] }
-            return [Match(item: Array(word.utf8), secretID: word, note: Array("told".utf8))]
+            return [Match(item: Array(word.utf8), secretID: word, note: Array("found".utf8))]
         }
     }
 
@@ -133,7 +133,7 @@ final class SimulatedSource: DataSource {
 }
 
 extension World {
-    /// A client of a source of the app's own; it looks every hour, without spread.
+    /// A client of a source of the app's own; it polls every hour, without spread.
     func client(
         of source: some DataSource, _ channel: ClientConfiguration.Channel = .poll,
         change: (inout SourceConfiguration) -> Void = { _ in }

@@ -55,7 +55,7 @@ final class SimulatedTime: Sendable {
 
     func setWall(by seconds: Int64) { state.withLock { $0.wallOffset += seconds } }
 
-    /// The machine sleeps: clocks go on, and whoever sleeps on it sleeps on for as long as before.
+    /// The machine sleeps: clocks go on, and a task that sleeps on it sleeps for as long as before.
     func suspend(for duration: Duration) {
         state.withLock { state in
             state.now += duration
@@ -190,7 +190,7 @@ private final class Outcome<Value: Sendable>: Sendable {
 
 /// A struct: a bare closure in a `Mutex` is wrapped once more by every `withLock`.
 private struct JobSink {
-    var take: @Sendable (UnownedJob) -> Void = { _ in }
+    var run: @Sendable (UnownedJob) -> Void = { _ in }
 }
 
 /// Hands jobs of actors on.
@@ -198,12 +198,12 @@ private final class SimulatedSerialExecutor: SerialExecutor {
     private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {
-        self.sink.withLock { $0.take = sink }
+        self.sink.withLock { $0.run = sink }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        sink.withLock { $0.take }(job)
+        sink.withLock { $0.run }(job)
     }
 }
 
@@ -212,11 +212,11 @@ final class SimulatedTaskExecutor: TaskExecutor {
     private let sink = Mutex(JobSink())
 
     func connect(_ sink: @escaping @Sendable (UnownedJob) -> Void) {
-        self.sink.withLock { $0.take = sink }
+        self.sink.withLock { $0.run = sink }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        sink.withLock { $0.take }(job)
+        sink.withLock { $0.run }(job)
     }
 }

@@ -56,7 +56,7 @@ struct BroadcastScheduleTests {
         let isNew = schedule.headSeen(sequence: 5, now: at(12_021))
         #expect(isNew)
         #expect(schedule.decide(at(13_600), using: &random) == .wait(seconds: 1))
-        #expect(schedule.nextStart(at(13_600)) == .init(seconds: 1, reasons: [.asked, .watched]))
+        #expect(schedule.secondsToNextStart(at(13_600)) == 1)
         #expect(schedule.decide(at(13_601), using: &random) == .start([.asked, .watched]))
         schedule.started(sequence: 5, now: at(13_601))
         schedule.ended(now: at(13_602))
@@ -71,7 +71,7 @@ struct BroadcastScheduleTests {
         schedule.started(sequence: 1, now: at(0))
         #expect(schedule.ask(sequence: 2, force: false, now: at(5)) == .waits(seconds: nil))
         #expect(schedule.decide(at(5000), using: &random) == .wait(seconds: nil))
-        #expect(schedule.nextStart(at(5000)) == nil)
+        #expect(schedule.secondsToNextStart(at(5000)) == nil)
         schedule.ended(now: at(5000))
         for sequence in 2...3 as ClosedRange<UInt64> {
             schedule.started(sequence: sequence, now: at(5000 + Int(sequence) - 2))
@@ -210,7 +210,7 @@ struct BroadcastScheduleTests {
         #expect((60..<1260).contains(other.due))
         schedule = try restarted(schedule, at: at(61))
         #expect(schedule.decide(at(1_000_000), using: &random) == .wait(seconds: nil))
-        #expect(schedule.nextStart(at(61)) == nil)
+        #expect(schedule.secondsToNextStart(at(61)) == nil)
     }
 
     @Test("changes of the settings do not forget what was sent")
@@ -224,6 +224,6 @@ struct BroadcastScheduleTests {
                 Issue.record("a fourth broadcast")
             }
         }
-        #expect(schedule.nextStart(at(10_130))?.seconds == 13_601 - 10_130)
+        #expect(schedule.secondsToNextStart(at(10_130)) == 13_601 - 10_130)
     }
 }

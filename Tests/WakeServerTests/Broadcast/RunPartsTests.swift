@@ -235,7 +235,7 @@ struct BroadcastReportTests {
         #expect(
             object["stopped"] as? [String: String]
                 == report.stopped.reduce(into: [:]) {
-                    $0["\($1.key.word)"] = $1.value
+                    $0["\($1.key.name)"] = $1.value
                 })
     }
 }

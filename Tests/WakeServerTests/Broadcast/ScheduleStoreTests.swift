@@ -69,7 +69,7 @@ struct ScheduleStoreTests {
         #expect(isAnHour(left))
         // What was asked for is not forgotten.
         let fourth = store()
-        #expect(fourth.nextStart?.reasons == .asked)
+        #expect(fourth.history.pending == .asked && fourth.secondsToNextStart.map(isAnHour) == true)
         guard case .wait(let wait?) = fourth.decide() else {
             Issue.record("a fourth run")
             return

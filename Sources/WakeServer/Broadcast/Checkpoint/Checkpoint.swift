@@ -185,7 +185,6 @@ package struct RunCounters: Sendable, Equatable {
     /// Push tokens that had their push, each counted once.
     package var sent: UInt64 { accepted &+ gone &+ abandoned }
 
-    /// The counts of rows and pushes by name, for logs and scripts.
     var named: [(StaticString, UInt64)] {
         [
             ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),

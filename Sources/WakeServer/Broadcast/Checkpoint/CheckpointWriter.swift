@@ -48,14 +48,12 @@ final class CheckpointWriter {
         return completion.didRead(bucket)
     }
 
-    /// Whether the last row that was read is of the same bucket.
     func isInBegunBucket(_ id: [UInt8]) -> Bool {
         BucketRange.bucket(of: id).map(completion.isBegun) ?? false
     }
 
     func complete(_ segment: Int) { completion.complete(segment) }
     func endRange() { completion.endRange() }
-    /// The range could not be read to its end: what is left of it is not done.
     func abandonRange() { completion.abandonRange() }
 
     /// Goes back to what is not done, after an abandoned range. Rows that are not complete are read

@@ -71,7 +71,6 @@ extension Gateway {
 /// The pace of a run: pushes leave at an even rate, or as fast as the gateways take them.
 struct RunPace {
     private var bucket: TokenBucket?
-    /// Pushes that may leave at once.
     private var allowed = 0
     /// Between two checks of what may leave.
     let interval: Duration
@@ -96,7 +95,6 @@ struct RunPace {
         return allowed > 0
     }
 
-    /// Lets one push leave whatever the rate.
     mutating func allowOne() { allowed = max(allowed, 1) }
     mutating func spend() { allowed -= 1 }
 }

@@ -43,7 +43,6 @@ package struct BroadcastSimulation {
     var mean: Double { Double(clients) / Double(seconds) }
     var fullestSecond: Int { fetches.max() ?? 0 }
 
-    /// Fetches a second in the fullest span of the plan's `spanSeconds`.
     var fullestSpan: Double {
         let length = min(plan.spanSeconds, seconds)
         var sum = fetches[..<length].reduce(0, +)
@@ -55,7 +54,6 @@ package struct BroadcastSimulation {
         return Double(most) / Double(length)
     }
 
-    /// Lines of the table at most, without its title.
     static let tableRows = 24
 
     /// The load as a table, 69 columns wide.
@@ -155,14 +153,12 @@ package struct ScheduleSimulation {
         ClockReading(wall: second, uptime: second, boot: [UInt8](repeating: 0, count: 16))
     }
 
-    /// The most broadcasts that one push token can be in within any 60 minutes.
     var mostPerHour: Int {
         starts.indices.map { first in
             starts[first...].prefix { $0.second - (starts[first].second + duration) <= 3600 }.count
         }.max() ?? 0
     }
 
-    /// At most 4 lines of 80 columns.
     package var summary: [String] {
         let gaps = zip(starts, starts.dropFirst()).map { $1.second - $0.second }
         let beats = starts.count { $0.reasons.contains(.heartbeat) }

@@ -8,7 +8,6 @@ package struct PlanInput: Equatable {
     var streams = 0
     /// Without any, only event streams are woken.
     var gateways: [GatewayThroughput]
-    /// Fetches a second that the feed's origin may get; 0: no limit.
     var fetchesPerSecond = 0
     /// Seconds over which woken clients spread their fetches, by the head they have now.
     var spreadSeconds: Int
@@ -40,7 +39,6 @@ package struct PlanInput: Equatable {
         return max(budget / 2, root * root)
     }
 
-    /// The budget with this usable part.
     static func budget(usable: Double) -> Int {
         let budget = min(2 * usable, usable + 4 * usable.squareRoot())
         return budget < 1e15 ? Int(budget.rounded(.up)) : Int.max
@@ -62,7 +60,7 @@ package struct GatewayThroughput: Sendable, Equatable {
         latencyMilliseconds: Int = 50, quotaPerMinute: Int? = nil
     ) {
         precondition(connections > 0 && streams > 0 && latencyMilliseconds > 0)
-        precondition(quotaPerMinute.map { $0 > 0 } ?? true)
+        precondition(quotaPerMinute ?? 1 > 0)
         self.service = service
         self.connections = connections
         self.streams = streams

@@ -68,7 +68,6 @@ struct BucketBitmap: Sendable, Equatable {
     }
 }
 
-/// The buckets of both generations whose rows have had their push.
 struct CompletedBuckets: Sendable, Equatable {
     var previous = BucketBitmap()
     var current = BucketBitmap()

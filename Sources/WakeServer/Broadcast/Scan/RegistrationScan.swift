@@ -14,7 +14,6 @@ struct RegistrationScan {
     private let store: Store
     private let checkpoint: CheckpointWriter
     private var range: BucketRange?
-    /// The last id that was read of the range; nil after its last page.
     private var last: [UInt8]?
 
     init(_ store: Store, _ checkpoint: CheckpointWriter) {

@@ -20,7 +20,6 @@ struct ScanOrder: Equatable {
     }
 
     private let start: UInt32
-    /// The order of the blocks, all of the same size.
     private let blocks: [UInt32]
     private let bucketsPerBlock: UInt32
     private var generation = Generation.previous

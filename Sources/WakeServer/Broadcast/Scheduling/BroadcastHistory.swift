@@ -10,7 +10,6 @@ import WakeSystem
 /// 3. at a restart a checkpoint goes on when `isRunning` and its run is `run`, any other is
 ///    removed. When it `isRunning` and there is no such checkpoint, the schedule gets `lost`.
 struct BroadcastHistory: Equatable {
-    /// One random moment in each interval.
     struct Heartbeat: Equatable {
         /// Seconds; as configured when this was drawn.
         let interval: Int

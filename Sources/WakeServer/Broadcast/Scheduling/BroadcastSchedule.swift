@@ -26,11 +26,6 @@ struct BroadcastSchedule: Equatable {
         case waits(seconds: Int?)
     }
 
-    struct NextStart: Equatable {
-        let seconds: Int
-        let reasons: BroadcastReasons
-    }
-
     /// Apple advises two or three background pushes an hour, and throttles more.
     static let broadcastsPerHour = 3
     /// Seconds of an interval: three an hour at the least, a week at most.
@@ -125,18 +120,14 @@ struct BroadcastSchedule: Equatable {
         return seconds == 0 ? .start(history.pending) : .wait(seconds: seconds)
     }
 
-    /// The start of the next broadcast if nothing else happens; nil while one runs or none is due.
-    func nextStart(_ now: ClockReading) -> NextStart? {
+    /// Seconds to the next broadcast if nothing else happens; nil while one runs or none is due.
+    func secondsToNextStart(_ now: ClockReading) -> Int? {
         var later = self
         later.history.move(to: now)
         guard !later.history.isRunning else { return nil }
         let allowed = later.secondsUntilAllowed
-        if !later.history.pending.isEmpty {
-            return NextStart(seconds: allowed, reasons: later.history.pending)
-        }
-        return later.history.heartbeat.map { heartbeat in
-            NextStart(seconds: max(0, allowed, heartbeat.due - now.uptime), reasons: .heartbeat)
-        }
+        if !later.history.pending.isEmpty { return allowed }
+        return later.history.heartbeat.map { max(allowed, $0.due - now.uptime) }
     }
 
     private var uptime: Int { history.seen.uptime }
@@ -188,11 +179,8 @@ package struct BroadcastReasons: OptionSet, Sendable, Hashable {
 
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// It is due, whether or not anything was published.
     package static let heartbeat = BroadcastReasons(rawValue: 1)
-    /// The publisher or the operator asked for one.
     package static let asked = BroadcastReasons(rawValue: 2)
-    /// The watched head has a new sequence.
     package static let watched = BroadcastReasons(rawValue: 4)
 
     static let all: BroadcastReasons = [.heartbeat, .asked, .watched]

@@ -6,6 +6,7 @@ import WakeSystem
 /// The newest sequence of the feed that wake-ups announce, and when it is worth a broadcast.
 final class FeedMonitor: Sendable {
     private let files: FeedFileServer
+    /// Instead of the service's own feed directory.
     private let remote: RemoteFeedHead?
     private let isOn: Bool
     private let cacheSeconds: Int
@@ -14,8 +15,7 @@ final class FeedMonitor: Sendable {
     /// Of the feed elsewhere; 0 before it was read.
     private let remoteSequence = Atomic<UInt64>(0)
 
-    /// - Parameter remote: monitored instead of the service's own feed directory. A cache in front
-    ///   of the feed may answer with the head before for `cacheSeconds`.
+    /// - Parameter cacheSeconds: for which a cache may answer with the head before.
     init(_ files: FeedFileServer, remote: RemoteFeedHead? = nil, isOn: Bool, cacheSeconds: Int) {
         self.files = files
         self.remote = remote
@@ -105,7 +105,6 @@ struct RemoteFeedHead: Sendable {
     }
 }
 
-/// Why a feed elsewhere cannot be watched.
 package enum WatchError: String, Error {
     case key = """
         [broadcast] watch-key is not a feed's public key

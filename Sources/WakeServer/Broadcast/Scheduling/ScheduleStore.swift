@@ -27,7 +27,7 @@ final class ScheduleStore: Sendable {
     }
 
     var history: BroadcastHistory { schedule.withLock { $0.history } }
-    var nextStart: BroadcastSchedule.NextStart? { schedule.withLock { $0.nextStart(.system()) } }
+    var secondsToNextStart: Int? { schedule.withLock { $0.secondsToNextStart(.system()) } }
 
     func decide() -> BroadcastSchedule.Decision {
         var random = SystemRandomNumberGenerator()
