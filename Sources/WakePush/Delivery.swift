@@ -27,6 +27,8 @@ package enum RetryCause: String, Sendable, CaseIterable {
     case gatewayBlamed = "gateway-blamed"
     /// A refusal this program does not know, on a connection that works for others.
     case unknownRefusal = "unknown-refusal"
+    /// Another broadcast was due before it could be tried again.
+    case superseded
     /// The endpoint may not be sent to: its form, its host, or an address of that.
     case endpointRefused = "endpoint-refused"
 }

@@ -155,7 +155,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .throttled, .serviceFault, .connectionFault: breaker.fail(at: attempt.moment)
         case .providerTokenExpired: step.feedback.insert(.expired)
         case .providerTokenUpdates: step.feedback.insert(.tooManyUpdates)
-        case .unknownRefusal, .endpointRefused, .gatewayBlamed: break
+        case .unknownRefusal, .endpointRefused, .gatewayBlamed, .superseded: break
         }
     }
 

@@ -19,9 +19,11 @@ struct RunSessions {
     init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
         self.gateways = gateways
         batches = gateways.map { _ in [] }
-        // Enough that no gateway waits for rows while another is slow to answer.
+        // Enough that no gateway waits for rows while another is slow, or holds refusals.
         inFlight = InFlightTable(
-            capacity: gateways.reduce(Limits.wakeUpsInFlight) { $0 + $1.window })
+            capacity: gateways.reduce(Limits.wakeUpsInFlight) {
+                $0 + $1.window + ProvisionalAnswers<Int>.limit
+            })
         sessions = gateways.enumerated().map { index, gateway in
             gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))
@@ -71,10 +73,13 @@ struct RunSessions {
         for session in sessions { session?.tick() }
     }
 
-    /// Asks for the outcome of everything sent so far; `isLast`: nothing more will be sent.
-    func drain(isLast: Bool) {
-        for session in sessions { session?.flush(isFinal: isLast) }
+    /// Asks for the outcome of everything: nothing more will be sent.
+    func finish() {
+        for session in sessions { session?.flush(isFinal: true) }
     }
+
+    /// Takes everything out that was in flight when the sessions were cancelled.
+    mutating func abandon() -> [InFlightTable.Entry] { sessions.indices.flatMap { close($0) } }
 
     /// Lets nothing more leave; true while wake-ups are still with a push service.
     func quiesce() -> Bool {
