@@ -20,21 +20,18 @@ package struct HTTPLimits: Sendable {
     package var answerSeconds = 30
     /// Between two chunks of a response, and before the first; then cut.
     package var pauseSeconds = 600
-    /// In each such span a client must take at least `writeFloorBytes` of a waiting answer; else
-    /// closed.
+    /// In each such span a client must take `writeFloorBytes` of a waiting answer; else closed.
     package var writeSeconds = 10
     package var writeFloorBytes = 16_384
     /// For the client to read a rejection before the connection is cut (RFC 9112 §9.6).
     package var lingerSeconds = 2
     /// Open connections, event streams included; beyond it 503 with `Retry-After`.
     package var connections = 20_000
-    /// Open connections from one address prefix; beyond it 503. Not applied where no source is
-    /// known.
+    /// Open connections from one address prefix, where it is known; beyond it 503.
     package var connectionsPerSource = 1_000
     /// Open event streams; beyond it 503.
     package var streams = 15_000
-    /// Open event streams from one address prefix; beyond it 503. Not applied where no source is
-    /// known.
+    /// Open event streams from one address prefix, where it is known; beyond it 503.
     package var streamsPerSource = 500
     /// Pause between comments on an event stream, by which dead connections are found.
     package var streamKeepAliveSeconds = 240

@@ -1,17 +1,15 @@
 package import Synchronization
 import WakeSystem
 
-/// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112). It knows nothing of what it
-/// serves.
+/// A strict HTTP/1.1 server on one epoll loop (RFC 9110, RFC 9112).
 package final class HTTPServer: Sendable {
     private let reactor: Reactor
 
     /// The bound TCP ports in the order of the listeners; 0 for a Unix socket.
     package let ports: [UInt16]
 
-    /// Binds and listens; clients can connect from now on and are answered once `run` is called.
-    ///
-    /// - Parameter loop: the loop to run on, when stream hubs were made for it; nil for a new one.
+    /// Binds and listens; clients that connect are answered once `run` is called.
+    /// - Parameter loop: the one that stream hubs were made for; nil for a new one.
     package init(
         listeners: [ListenerConfiguration], limits: HTTPLimits = HTTPLimits(),
         loop: EventLoop? = nil, clock: LoopClock = .system
@@ -29,8 +27,7 @@ package final class HTTPServer: Sendable {
     package var counters: HTTPCounters { reactor.counters }
 
     /// Serves until the task is cancelled; then stops accepting, answers the requests in flight
-    /// and closes event streams, all in at most the limits' drain seconds, and returns. Call it
-    /// once.
+    /// and closes event streams, in at most the limits' drain seconds. Call it once.
     package func run() async {
         let reactor = reactor
         reactor.loop.start { reactor.assumeIsolated { $0.turn() } }
@@ -41,8 +38,7 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Whether requests are answered. The loop's thread gives the result, so the loop has also
-    /// finished what it was doing.
+    /// Whether requests are answered; the loop's thread says so after finishing its present work.
     package var isServing: Bool {
         get async {
             guard !reactor.loop.hasEnded else { return false }
@@ -60,14 +56,12 @@ package final class HTTPServer: Sendable {
 package enum HTTPServerError: Error, Equatable {
     /// The host or port of a TCP listener, counted from 0, cannot be bound.
     case cannotListen(listener: Int, errno: Int32)
-    /// Another process is listening there.
     case addressInUse(listener: Int)
     /// The kernel gave no epoll instance or no eventfd.
     case noEventLoop(errno: Int32)
 }
 
-/// The counters of a server since its start; read from any thread. Nothing in them is about a
-/// client.
+/// The counters of a server since its start, none about a client; read from any thread.
 package final class HTTPCounters: Sendable {
     /// Connections accepted, including those rejected at a cap.
     package let accepted = Atomic<Int>(0)
@@ -77,13 +71,11 @@ package final class HTTPCounters: Sendable {
     package let requests = Atomic<Int>(0)
     /// Rejections by the server itself with a status of 400 to 499.
     package let refusedByClientError = Atomic<Int>(0)
-    /// Rejections by the server itself with a status of 500 to 599: unknown methods and versions,
-    /// caps.
+    /// The same with a status of 500 to 599: unknown methods and versions, caps.
     package let refusedByServerError = Atomic<Int>(0)
     /// Event streams open now.
     package let streams = Atomic<Int>(0)
-    /// Connections ended by the server because the client was too slow, or for want of
-    /// descriptors.
+    /// Connections ended because the client was too slow, or for want of descriptors.
     package let dropped = Atomic<Int>(0)
 
     package init() {}

@@ -1,8 +1,7 @@
 package import Glibc
 import WakeSystem
 
-/// A function that answers one request: called on the loop's thread, so it must not block. It
-/// responds through the responder, at once or later, from any thread.
+/// Answers one request through the responder; called on the loop's thread, so it must not block.
 package typealias RequestHandler = @Sendable (Request, Responder) -> Void
 
 /// An address to listen on and its handler.

@@ -31,14 +31,12 @@ package final class Store: Sendable {
 
     deinit { mailbox.close() }
 
-    /// Any thread; returns at once. `answer` is called once: on the writer's thread when the
-    /// operation is durable, or here when it is refused.
+    /// Never blocks. `answer` is called once, on the writer's thread when durable, here if refused.
     package func submit(
         _ operation: StoreOperation, _ answer: @escaping @Sendable (StoreAnswer) -> Void
     ) { post(.operation(operation, answer: answer)) }
 
-    /// Waits for everything submitted, empties the log, closes the files. Later operations are
-    /// answered `unavailable`. May be called more than once.
+    /// Completes everything submitted, then closes; later operations get `unavailable`. Repeatable.
     package func close() async {
         mailbox.close()
         await end.wait()
@@ -56,12 +54,11 @@ package final class Store: Sendable {
 
     // MARK: Broadcasts
 
-    /// The next rows of a generation in the order of their ids, opened by the caller; rows that do
-    /// not open are left out.
+    /// The next rows in the order of their ids, opened by the caller, without those that do not
+    /// open; nil when the files cannot be read or the queue is full.
     /// - Parameters:
     ///   - id: the last id of the page before; empty for the first page.
     ///   - end: rows beyond this id are not opened and not in the page; its `last` may be one.
-    /// - Returns: nil when the files cannot be read or the queue is full.
     package func page(
         of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows,
         through end: [UInt8]? = nil
@@ -72,8 +69,8 @@ package final class Store: Sendable {
         return page.map { StorePage($0, through: end) }
     }
 
-    /// Forgets registrations whose push tokens are gone, except those renewed or deleted since they
-    /// were read. What cannot be done now stays for the next broadcast.
+    /// Forgets registrations whose push tokens are gone, unless renewed or deleted since they were
+    /// read. What cannot be done now stays for the next broadcast.
     package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {
         // Several transactions, so that operations of clients come in between.
         for start in stride(from: 0, to: rows.count, by: Limits.batchOperations) {
@@ -97,8 +94,7 @@ package final class Store: Sendable {
 
     // MARK: Rotation
 
-    /// Drops the previous generation, makes the current one previous and begins a new one. To begin
-    /// again after an interruption is always right.
+    /// Drops the previous generation, makes the current one previous, begins a new one. Repeatable.
     package func rotate() async -> RotationOutcome {
         await withCheckedContinuation { waiter in rotate { waiter.resume(returning: $0) } }
     }

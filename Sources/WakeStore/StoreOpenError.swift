@@ -20,9 +20,7 @@ package enum StoreOpenError: Error, Equatable, Sendable {
     /// 0 bytes, or shorter than a database header.
     case empty
     case notADatabase
-    /// A database of another program.
     case foreignApplication(Int64)
-    /// Written by a newer version of this program.
     case newerSchema(Int64)
     /// The tables are not to the letter what this version makes.
     case schemaDiffers
@@ -138,8 +136,8 @@ extension StoreOpenError.Part {
         else { throw .notPrivate(self, mode: UInt32(status.mode)) }
     }
 
-    /// systemd provides a credential as a file of root's with an access list, whose mask shows as
-    /// the group's bits (systemd.exec(5), "Credentials").
+    /// A systemd credential is root's; the mask of its access list shows as the group's bits
+    /// (systemd.exec(5), "Credentials").
     private func isCredential(_ status: FileStatus) -> Bool {
         status.owner == 0 && status.mode & 0o037 == 0
     }

@@ -1,10 +1,8 @@
 import Synchronization
 import WakeSystem
 
-/// The one path of a listener whose POST requests may have a larger body than all others.
-///
-/// Memory stays bounded by `atOnce` such bodies, counted from the first byte that is kept to the
-/// release of the last copy of the request.
+/// The one path of a listener whose POST requests may have a larger body: at most `atOnce`, counted
+/// from the first byte that is kept to the release of the last copy of the request.
 package struct BodyMemoryBudget: Sendable {
     /// Compared byte for byte.
     package let path: StaticString
@@ -12,8 +10,7 @@ package struct BodyMemoryBudget: Sendable {
     package let bytes: Int
     /// Such bodies at once; beyond it 503.
     package let atOnce: Int
-    /// Judges a request by its head, with an empty body, before the body is read. Called on the
-    /// loop's thread.
+    /// Judges a request by its head, as one with an empty body; called on the loop's thread.
     package let screen: @Sendable (Request) -> Verdict
 
     package enum Verdict: Sendable {
@@ -42,8 +39,7 @@ final class BodyMemoryPermits: Sendable {
         free = Atomic(count)
     }
 
-    /// - Parameter held: released together with the permit.
-    /// - Returns: nil when all permits are taken.
+    /// Takes a permit, with which `held` is released; nil when all are taken.
     func acquire(holding held: (any AnyObject & Sendable)?) -> Permit? {
         guard free.subtract(1, ordering: .relaxed).newValue >= 0 else {
             free.add(1, ordering: .relaxed)

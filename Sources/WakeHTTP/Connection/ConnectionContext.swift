@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The surroundings of a call to an `HTTPConnection`: limits, the time, and the buffer to which the
-/// connection appends what it wants sent. One context serves all connections, one after the other.
+/// Limits, time and output buffer for the calls to all `HTTPConnection`s, one after the other.
 final class ConnectionContext {
     /// The delimiter of a response's content (RFC 9112 §6.3).
     enum ContentEnd {
@@ -46,8 +45,7 @@ final class ConnectionContext {
     /// Whether the output should be sent before more is appended.
     var isOutputLarge: Bool { output.count >= ConnectionContext.outputCapacity / 2 }
 
-    /// The pause before the next keep-alive comment, in nanoseconds: not the same for all streams,
-    /// and at no rhythm that an observer could follow.
+    /// Nanoseconds until the next keep-alive comment: random, so that streams show no rhythm.
     func keepAlivePause() -> UInt64 {
         let longest = UInt64(limits.streamKeepAliveSeconds) * 1_000_000_000
         let jitter = UInt64(limits.streamKeepAliveJitterSeconds) * 1_000_000_000

@@ -10,9 +10,7 @@ struct ConnectionTimer {
     /// Bytes taken by the client since the timer for writing started.
     private var writtenBytes = 0
 
-    /// Starts for a purpose, unless it already runs for it.
-    /// - Parameter bodyBytes: of the request that is awaited; a large body has more time, at the
-    ///   rate that a client must keep.
+    /// Starts, unless it runs for `purpose`; a large body has more time (`bodyBytesPerSecond`).
     mutating func start(
         _ purpose: Purpose, bodyBytes: Int = 0, _ context: ConnectionContext
     ) {

@@ -1,14 +1,11 @@
-/// One deadline per slot, found by a pass over all of them: ten thousand cost some microseconds,
-/// and setting one is a store.
+/// One deadline per slot, found by a pass over all: some microseconds for ten thousand.
 package struct DeadlineTable: Sendable {
-    /// No deadline.
     package static let never = UInt64.max
 
     private var deadlines: [UInt64] = []
     /// Nothing expires before this.
     package private(set) var next = never
-    /// Passes are at least this far apart, in nanoseconds; deadlines are met this much late at
-    /// most.
+    /// Nanoseconds between two passes at least: deadlines are met this much late at most.
     package let grain: UInt64
 
     package init(grain: UInt64) { self.grain = grain }

@@ -1,12 +1,10 @@
 import WakeSystem
 
-/// One HTTP/1.1 connection as a value (RFC 9112): bytes, answers and the time go in, bytes and
-/// actions come out. It does no I/O.
+/// One HTTP/1.1 connection as a value without I/O (RFC 9112); an idle one holds no buffer.
 ///
-/// A call appends the bytes it wants sent to the context's output and returns at most one action.
-/// The caller carries out the action and calls `advance` until there is none, then sends the output
-/// and reports `written` or `blocked`. One request is with the handler at a time; pipelined ones
-/// wait as bytes. An idle connection holds no buffer.
+/// A call appends bytes to the context's output and returns at most one action. The caller carries
+/// it out and calls `advance` until there is none, then sends the output and reports `written` or
+/// `blocked`. The handler has one request at a time; pipelined ones wait as bytes.
 struct HTTPConnection {
     enum Action {
         case none
@@ -22,10 +20,8 @@ struct HTTPConnection {
         case sendFile(FileBody)
         /// Our side of the socket ends; what the client still sends goes to `receive`.
         case endSending
-        /// The socket closes; nothing may be called any more.
-        /// - Parameters:
-        ///   - isDropped: the client was too slow.
-        ///   - hub: the connection was subscribed to it.
+        /// The socket closes; nothing may be called any more. `isDropped`: the client was too slow;
+        /// `hub`: the connection was subscribed to it.
         case close(isDropped: Bool, hub: StreamHub?)
     }
 
@@ -44,7 +40,6 @@ struct HTTPConnection {
     private enum Phase {
         /// The next request, or the rest of one, is awaited.
         case reading
-        /// A handler has the request.
         case answering
         /// An event stream: nothing more is read.
         case streaming(StreamHub)
@@ -69,7 +64,6 @@ struct HTTPConnection {
     private var closesAfterAnswer = false
     /// Bytes of requests were discarded: closing at once would make the kernel send a reset.
     private var lingers = false
-    /// The client has ended its side.
     private(set) var hasPeerEnded = false
     /// Output is waiting for the socket.
     private(set) var isBlocked = false
@@ -82,16 +76,13 @@ struct HTTPConnection {
         reader = RequestReader(limits: limits, awaitsProxyHeader: awaitsProxyHeader)
     }
 
-    /// Whether a request is awaited.
     var isReading: Bool { if case .reading = phase { true } else { false } }
 
     var isStreaming: Bool { if case .streaming = phase { true } else { false } }
 
     /// What the connection can do without an event, and until when it waits for one.
     struct Readiness {
-        /// `receive` may be called.
         let canReceive: Bool
-        /// `advance` has something to do.
         let canAdvance: Bool
         /// The time to call `expire`, in nanoseconds.
         let deadline: UInt64
@@ -122,9 +113,8 @@ struct HTTPConnection {
         return perform(reader.read(bytes), context)
     }
 
-    /// The client has ended its side and everything it sent was received. An unfinished request is
-    /// nobody's loss but its sender's; the response to a finished one is still sent: RFC 9112 §9.6
-    /// lets either side end its half first.
+    /// The client has ended its side and everything it sent was received. The response to a
+    /// complete request is still sent: RFC 9112 §9.6 lets either side end its half first.
     mutating func receiveEnd(_ context: ConnectionContext) -> Action {
         guard !context.output.isEmpty else { return close() }
         reader.discard()
@@ -132,14 +122,12 @@ struct HTTPConnection {
         return .none
     }
 
-    /// The client has ended its side, though not everything it sent may have been received.
-    /// - Parameter isBroken: it takes nothing more either.
+    /// The client has ended its side, perhaps with bytes unread; `isBroken`: nor does it read.
     mutating func peerEnded(isBroken: Bool) -> Action {
         hasPeerEnded = true
         switch phase {
         case .streaming, .chunked:
-            // RFC 9112 §9.6 lets a client end its side and go on reading, but one that waits for
-            // more of a stream cannot be told from one that has left.
+            // RFC 9112 §9.6: it may go on reading, but cannot be told from one that has left.
             return close()
         default:
             return isBroken && isBlocked ? close() : .none
@@ -181,8 +169,7 @@ struct HTTPConnection {
         case .invalid(let error):
             return reject(error, context)
         case .invalidProxyHeader:
-            // §2 of the specification: a receiver configured for the header must not go without
-            // it. The bytes may be of any protocol, so there is no response either.
+            // PROXY protocol §2: the header is mandatory. No response: the protocol is unknown.
             context.counters.refusedByClientError.increment()
             return close()
         }
@@ -192,8 +179,7 @@ struct HTTPConnection {
 
     // MARK: Answers
 
-    /// Takes the answer to a request; `advance` sends it.
-    /// - Returns: false when it is late or the second: it is abandoned.
+    /// Takes an answer for `advance` to send; false, and abandoned, when it is late or the second.
     mutating func offer(_ answer: Answer, sequence: UInt32) -> Bool {
         guard case .answering = phase, self.sequence == sequence, self.answer == nil else {
             answer.abandon()
@@ -227,8 +213,7 @@ struct HTTPConnection {
                 return write(head.closing(), context)
             }
             closesAfterAnswer = head.closes || closesAfterAnswer || context.isDraining
-            // RFC 9112 §6.1: a client of HTTP/1.0 knows no chunks; §6.3: its content ends with the
-            // connection.
+            // RFC 9112 §6.1, §6.3: HTTP/1.0 has no chunks; content ends with the connection.
             context.appendHead(
                 of: head, isVersion10 ? .endOfConnection : .lastChunk, closes: closesAfterAnswer)
             phase = .chunked(response)
@@ -254,7 +239,6 @@ struct HTTPConnection {
         return .none
     }
 
-    /// The hub has admitted the connection.
     mutating func subscribed(
         to hub: StreamHub, head: Response, first: [UInt8], _ context: ConnectionContext
     ) {
@@ -265,8 +249,7 @@ struct HTTPConnection {
         reader.discard()
     }
 
-    /// Appends the waiting bytes as one chunk. While the socket takes nothing they stay in the
-    /// response, whose capacity bounds them.
+    /// Appends the waiting bytes as one chunk; while the socket is full the response keeps them.
     private mutating func writeChunks(
         of response: StreamedResponse, _ context: ConnectionContext
     ) {
@@ -310,8 +293,7 @@ struct HTTPConnection {
 
     // MARK: The socket and the time
 
-    /// The socket has taken everything.
-    /// - Parameter hasUnread: bytes that were not received yet may wait in the socket.
+    /// The socket has taken everything; `hasUnread`: it may hold bytes not received yet.
     mutating func written(hasUnread: Bool, _ context: ConnectionContext) -> Action {
         isBlocked = false
         if timer.purpose == .write { timer.stop() }
@@ -333,8 +315,7 @@ struct HTTPConnection {
         case .ending:
             guard lingers || hasUnread else { return close() }
             // RFC 9112 §9.6: closing with unread bytes makes the kernel send a reset, which can
-            // destroy the response before it is read. So only our side ends, and the rest is read
-            // and discarded.
+            // destroy the response. So only our side ends, and the rest is read and discarded.
             phase = .lingering
             timer.start(.linger, context)
             return .endSending

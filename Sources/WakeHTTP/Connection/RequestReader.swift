@@ -1,9 +1,7 @@
 import WakeSystem
 
 /// The receiving half of a connection: bytes in, a PROXY header and requests out, one at a time.
-///
-/// Bytes that are no request yet are kept here, and so are pipelined requests whose turn has not
-/// come. Kept bytes are wiped when they are consumed.
+/// Incomplete and pipelined requests are kept as bytes, which are wiped when they are consumed.
 struct RequestReader {
     enum Step {
         /// - Parameter sendsContinue: the client waits for 100 before it sends the body.
@@ -36,7 +34,6 @@ struct RequestReader {
         self.awaitsProxyHeader = awaitsProxyHeader
     }
 
-    /// Whether no bytes are kept.
     var isEmpty: Bool { pending.isEmpty }
 
     /// The method of the current request, as far as it is known.
@@ -76,7 +73,6 @@ struct RequestReader {
         return step
     }
 
-    /// Gives the current request its permit.
     mutating func admitBody(_ permit: BodyMemoryPermits.Permit) { self.permit = permit }
 
     /// Wipes what is kept; nothing more is read.

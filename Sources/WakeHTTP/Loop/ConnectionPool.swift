@@ -26,8 +26,7 @@ final class ConnectionPool {
     private static let inputBytes = 16_384
     /// Rejected connections that may linger beyond the cap; more are cut without a response.
     private static let lingeringRejections = 128
-    /// Subscribers in one part of a publication, and parts that wait at most; beyond it, the
-    /// oldest are sent first.
+    /// Subscribers in a part of a publication, and waiting parts; beyond it the oldest are sent.
     private static let receiversPerPart = 512
     private static let waitingParts = 2_048
 
@@ -81,7 +80,6 @@ final class ConnectionPool {
         finish(connection)
     }
 
-    /// Handles an event of a socket.
     func handle(_ events: PollEvents, of key: ConnectionSocket.Key) {
         guard let connection = connections[key] else { return }
         let isBroken = events.intersects(.broken)
@@ -115,8 +113,7 @@ final class ConnectionPool {
         }
     }
 
-    /// The server stops: streams end, idle connections close, the others end with their next
-    /// response.
+    /// Ends streams and idle connections; the others end with their next response.
     func drain() {
         context.beginDraining()
         for connection in connections.keys.compactMap({ connections[$0] }) {
@@ -128,7 +125,6 @@ final class ConnectionPool {
         }
     }
 
-    /// Drops all connections.
     func dropAll() {
         for connection in connections.keys.compactMap({ connections[$0] }) {
             perform(connection.http.close(isDropped: true), on: connection)
@@ -142,8 +138,7 @@ final class ConnectionPool {
         _ answer: HTTPConnection.Answer, to key: ConnectionSocket.Key, sequence: UInt32
     ) {
         guard let connection = connections[key] else { return answer.abandon() }
-        // Written after the handler has returned, or in the next turn: never from inside the work
-        // for another connection.
+        // Written later: never from inside the work for another connection.
         if connection.http.offer(answer, sequence: sequence), handling != key {
             queue(connection)
         }
@@ -155,8 +150,7 @@ final class ConnectionPool {
         queue(connection)
     }
 
-    /// Queues bytes for subscribers of a hub. Every subscriber gets publications in order, all of
-    /// one or none, and who does not read is dropped.
+    /// Queues bytes for subscribers of a hub: each gets whole publications in order, or is dropped.
     func publish(_ bytes: [UInt8], to receivers: [ConnectionSocket.Key]) {
         for start in stride(from: 0, to: receivers.count, by: ConnectionPool.receiversPerPart) {
             let part = receivers[start...].prefix(ConnectionPool.receiversPerPart)

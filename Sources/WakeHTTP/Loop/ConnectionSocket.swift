@@ -1,8 +1,7 @@
 import CLinux
 import WakeSystem
 
-/// An accepted socket and its connection's state. It moves bytes: what the kernel does not take
-/// waits here.
+/// An accepted socket, its connection's state, and the bytes that the kernel has not taken.
 final class ConnectionSocket {
     typealias Key = SlotMap<ConnectionSocket>.Key
 
@@ -63,7 +62,6 @@ final class ConnectionSocket {
 
     func unmarkQueued() { isQueued = false }
 
-    /// The socket may have bytes, or an end of file, to read.
     func markReadable() { isReadable = true }
 
     /// Reads into the front of `buffer`; a count of 0 is the end of the stream.
@@ -71,8 +69,7 @@ final class ConnectionSocket {
         let outcome = Socket.receive(from: descriptor.number, into: &buffer)
         switch outcome {
         case .count(let count) where count > 0:
-            // epoll(7): a short read has emptied the socket; only an end of file may be left, and
-            // that was announced.
+            // epoll(7): a short read has emptied the socket, but for an announced end of file.
             isReadable = count == buffer.count || http.hasPeerEnded
         case .count, .wouldBlock, .failed: isReadable = false
         }
@@ -106,7 +103,6 @@ final class ConnectionSocket {
         return send(output)
     }
 
-    /// Goes on with what the kernel did not take.
     func resumeSending() -> WriteResult {
         hasYielded = false
         var sent = 0
@@ -144,8 +140,7 @@ final class ConnectionSocket {
                 file = transfer
                 return .blocked(after: sent)
             default:
-                // The file is shorter than promised, or the client is gone: the length cannot be
-                // kept.
+                // The file is too short, or the client is gone: the length cannot be kept.
                 return .failed
             }
         }

@@ -1,12 +1,9 @@
 import Synchronization
 import WakeSystem
 
-/// A thread that waits in epoll and, between two waits, runs the work that other threads posted:
-/// jobs of the actors pinned to it, and plain calls, in the order they came.
-///
-/// `Reactor` and `StreamHub` name it as their executor: others reach them with `await`, the loop
-/// itself enters them with `assumeIsolated`, which costs a comparison of thread numbers and no
-/// lock. A loop runs once.
+/// A thread that waits in epoll and, between two waits, runs posted work in order: plain calls, and
+/// jobs of the actors pinned to it (`Reactor`, `StreamHub`). The loop itself enters those with
+/// `assumeIsolated`, which compares thread numbers and takes no lock. A loop runs once.
 package final class EventLoop: SerialExecutor {
     private enum Work: Sendable {
         case job(UnownedJob)
@@ -34,8 +31,7 @@ package final class EventLoop: SerialExecutor {
     /// Whether the thread has ended; a job given to the loop from then on is never run.
     var hasEnded: Bool { mailbox.isClosed }
 
-    /// Has `call` run on the loop's thread, after everything posted before; dropped when the loop
-    /// has ended.
+    /// Runs `call` on the loop's thread, after earlier work; drops it when the loop has ended.
     func perform(_ call: @escaping @Sendable () -> Void) { mailbox.post(.call(call)) }
 
     package func enqueue(_ job: consuming ExecutorJob) { mailbox.post(.job(UnownedJob(job))) }
@@ -50,8 +46,7 @@ package final class EventLoop: SerialExecutor {
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    /// Starts the thread: it runs posted work, then `turn`, again and again until `turn` returns
-    /// false.
+    /// Starts the thread: it runs posted work, then `turn`, until that returns false.
     func start(_ turn: @escaping @Sendable () -> Bool) {
         let wasStarted = hasStarted.exchange(true, ordering: .relaxed)
         precondition(!wasStarted, "an event loop runs once")
@@ -92,7 +87,6 @@ package struct LoopClock: Sendable {
         self.wall = wall
     }
 
-    /// The system's clocks.
     package static let system = LoopClock(
         monotonic: { SystemClock.monotonicNanoseconds }, wall: { SystemClock.wallSeconds })
 }

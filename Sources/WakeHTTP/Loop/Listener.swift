@@ -60,14 +60,12 @@ final class Listener {
         isPaused ? .none : Socket.accept(from: number)
     }
 
-    /// Stops accepting until `watch`: level-triggered, a listener without descriptors to give
-    /// would keep the loop spinning.
+    /// Stops accepting until `watch`: without descriptors, level triggering would spin the loop.
     func pause(_ poller: Poller) {
         poller.remove(number)
         isPaused = true
     }
 
-    /// A permit for a large body; nil when all are taken.
     func acquirePermit(holding held: (any AnyObject & Sendable)?) -> BodyMemoryPermits.Permit? {
         permits?.acquire(holding: held)
     }

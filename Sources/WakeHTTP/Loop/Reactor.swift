@@ -1,8 +1,7 @@
 import CLinux
 import WakeSystem
 
-/// The loop's body: waits in epoll, accepts, and passes events to the connections. An actor pinned
-/// to the loop.
+/// The loop's body, an actor pinned to it: waits in epoll, accepts, and passes events on.
 actor Reactor {
     private enum State {
         case idle, serving, draining
@@ -33,8 +32,7 @@ actor Reactor {
     private static let eventsPerWait = 256
     /// Accepted in one go, so that a flood of new connections leaves time for the others.
     private static let acceptsPerTurn = 64
-    /// Out of descriptors, accepting is tried again after this many nanoseconds, or when a
-    /// connection closes.
+    /// Out of descriptors: nanoseconds to the next attempt, unless a connection closes before.
     private static let acceptPause: UInt64 = 250_000_000
     private static let listenerBit: UInt64 = 1 << 63
 
@@ -65,8 +63,7 @@ actor Reactor {
         resumeAccepting()
         if mustDrain { drain() }
         if state != .drained { await withCheckedContinuation { whenDrained = $0 } }
-        // Only now may the loop end: a task resumes by way of the pool, and the loop must still be
-        // there for it.
+        // Only now may the loop end: a task that resumes by way of the pool still needs it.
         state = .over
     }
 
@@ -104,7 +101,6 @@ actor Reactor {
 
     private func expire() {
         for slot in deadlines.expired(at: now) {
-            // Time is up.
             if slot == Reactor.drainSlot { connections.dropAll() }
             if slot == Reactor.resumeSlot { resumeAccepting() }
         }
@@ -152,8 +148,7 @@ actor Reactor {
     func drain() {
         mustDrain = true
         guard state == .serving else { return }
-        // What the kernel has already let in may have sent a request: answer it rather than reset
-        // it.
+        // Connections that the kernel has let in may have sent requests: answered, not reset.
         for index in listeners.indices {
             var rounds = 0
             while rounds < 64, accept(from: index) { rounds += 1 }

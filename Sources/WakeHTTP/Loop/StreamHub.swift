@@ -1,8 +1,7 @@
 import Synchronization
 import WakeSystem
 
-/// The subscribers of one event stream and their caps. Published bytes go to all of them at once
-/// or, to those who do not read, not at all: they are dropped, never buffered.
+/// The subscribers of one event stream and their caps; who does not read is dropped, not buffered.
 package actor StreamHub {
     private nonisolated let loop: EventLoop
     private nonisolated let size = Atomic<Int>(0)
@@ -11,9 +10,8 @@ package actor StreamHub {
     private var sources = SourceCounts()
     private var reactor: Reactor?
 
-    /// - Parameters:
-    ///   - loop: the loop of the server whose connections will subscribe.
-    ///   - keepAlive: sent now and then to every subscriber; an event-stream comment by default.
+    /// `loop`: of the server whose connections will subscribe. `keepAlive`: sent now and then to
+    /// every subscriber; an event-stream comment by default.
     package init(loop: EventLoop, keepAlive: [UInt8] = [0x3A, 0x0A, 0x0A]) {
         self.loop = loop
         self.keepAlive = keepAlive
@@ -28,7 +26,6 @@ package actor StreamHub {
         loop.perform { self.assumeIsolated { $0.send(bytes) } }
     }
 
-    /// Number of subscribers.
     package nonisolated var count: Int { size.load(ordering: .relaxed) }
 
     private func send(_ bytes: [UInt8]) {

@@ -15,8 +15,7 @@ struct DateField {
         line.append(text: "\r\n")
     }
 
-    /// RFC 9110 §5.6.7: IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`; `second` counts from 1970 and
-    /// is not negative.
+    /// IMF-fixdate (RFC 9110 §5.6.7), `Sun, 06 Nov 1994 08:49:37 GMT`; `second` ≥ 0, from 1970.
     static func append(_ second: Int, to bytes: inout [UInt8]) {
         let days = second / 86_400
         let rest = second % 86_400

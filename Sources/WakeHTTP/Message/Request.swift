@@ -1,20 +1,14 @@
 import Synchronization
 import WakeSystem
 
-/// One complete, validated request. Its bytes are overwritten when the last copy of it is gone:
-/// they carry tokens.
-///
-/// Slices handed out share the storage; a slice that outlives the request keeps its own bytes
-/// alive, and wiping them is then up to its holder.
+/// One complete, validated request. Its bytes carry tokens: they are overwritten when the last copy
+/// is gone. A slice that outlives the request keeps its own bytes, which its holder must wipe.
 package struct Request: Sendable {
     private let storage: RequestStorage
 
     private var head: RequestHead { storage.head }
 
-    /// - Parameters:
-    ///   - bytes: the request from its first byte to the last of its body.
-    ///   - head: the parser's result for them.
-    ///   - permit: held while a large body is in memory.
+    /// - Parameter bytes: the request from its first byte to the last of its body.
     init(bytes: consuming [UInt8], head: RequestHead, permit: BodyMemoryPermits.Permit? = nil) {
         storage = RequestStorage(bytes, head: head, permit: permit)
     }
@@ -22,8 +16,7 @@ package struct Request: Sendable {
     /// GET, HEAD, PUT, POST, DELETE or OPTIONS.
     package var method: Method { head.line.method }
 
-    /// The absolute path as sent: percent-encoding validated, not decoded, an absolute-form target
-    /// reduced to its path.
+    /// The absolute path as sent: percent-encoding validated, not decoded; no scheme or authority.
     package var path: ArraySlice<UInt8> { storage.bytes[head.line.path] }
 
     /// The part of the target after the first `?`; nil when there is none.
@@ -38,8 +31,7 @@ package struct Request: Sendable {
     /// RFC 9112 §2.3: HTTP/1.0 rather than HTTP/1.1.
     var isVersion10: Bool { head.line.isVersion10 }
 
-    /// The values of every field called `name` (in any case), in the order sent, without
-    /// surrounding white space.
+    /// The values of the fields called `name` (any case), in order, without white space around.
     package func values(of name: StaticString) -> [ArraySlice<UInt8>] {
         let shared = storage.bytes
         var found: [ArraySlice<UInt8>] = []
@@ -60,7 +52,6 @@ package struct Request: Sendable {
         return shared[found]
     }
 
-    /// Whether the path is exactly `path`, byte for byte.
     package func isPath(_ path: StaticString) -> Bool {
         let shared = storage.bytes
         return shared.span.extracting(head.line.path).equals(path)
@@ -87,8 +78,7 @@ extension Request: Redacted {
     package var description: String { "Request(\(method), \(head.body.upperBound) bytes)" }
 }
 
-/// The parts of one request, in one place so that handing a request over copies a reference. The
-/// bytes are overwritten when the last holder releases them.
+/// The parts of one request: a copy of the request is a reference to them. Wiped with the last.
 private final class RequestStorage: Sendable {
     let head: RequestHead
     private let storage: Mutex<[UInt8]>
@@ -112,8 +102,7 @@ private final class RequestStorage: Sendable {
 /// A request method (RFC 9110 §9). Methods are case-sensitive.
 package enum Method: Sendable, Equatable {
     case get, head, put, post, delete, options
-    /// Any other valid token. The server answers these itself (501, or 405 for TRACE and CONNECT);
-    /// a handler never gets one.
+    /// Any other token: the server answers 501, or 405 for TRACE and CONNECT; no handler gets one.
     case other
 
     private static let names: [(Method, StaticString)] = [

@@ -1,5 +1,4 @@
-/// A reason for which the server itself rejects a request or a connection. The connection ends:
-/// after a request that is not understood the start of the next one is unknown.
+/// A rejection by the server itself. The connection ends: the start of the next request is unknown.
 package enum RequestError: Error, Sendable, Equatable, CaseIterable {
     case malformed
     case timeout
@@ -49,13 +48,11 @@ package enum RequestError: Error, Sendable, Equatable, CaseIterable {
 
     package var status: UInt16 { problem.status }
 
-    /// The response, after which the connection ends.
     func response(retryAfterSeconds: Int) -> Response {
         var fields: [(StaticString, String)] = []
         switch self {
         case .methodNotAllowed:
-            // RFC 9110 §10.2.1: the methods that this server implements at all; a route knows
-            // better, but is not asked.
+            // RFC 9110 §10.2.1: all methods of this server; the route is not asked.
             fields.append(("Allow", "GET, HEAD, PUT, POST, DELETE, OPTIONS"))
         case .overloaded, .answerOverdue:
             fields.append(("Retry-After", String(retryAfterSeconds)))  // RFC 9110 §10.2.3

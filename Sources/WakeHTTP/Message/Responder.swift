@@ -5,18 +5,15 @@ package struct Responder: Sendable {
     let connection: ConnectionSocket.Key
     let sequence: UInt32
 
-    /// The hash of the client's address prefix; nil over a Unix socket and for a proxy on this
-    /// machine, unless the proxy names its client by PROXY protocol.
+    /// The hash of the client's prefix; nil over a Unix socket or a local proxy that names none.
     package let source: PrefixHash?
 
-    /// Sends `response`.
     package func respond(_ response: Response) {
         deliver(.response(response))
     }
 
-    /// Sends `head` without a length, then `first`, then everything published on `hub`, until
-    /// either side closes. At a cap the client gets 503 instead. Compute `first` at the call: a
-    /// `publish` that starts later follows it.
+    /// Sends `head` without a length, `first`, and what is published on `hub`, until either side
+    /// closes; 503 at a cap. Compute `first` at the call: a `publish` that starts later follows it.
     package func subscribe(to hub: StreamHub, head: Response, first: [UInt8]) {
         deliver(.stream(hub, head: head, first: first))
     }
@@ -24,8 +21,7 @@ package struct Responder: Sendable {
     /// Begins a response with `head` whose content comes in chunks later.
     /// - Parameters:
     ///   - capacity: bytes of chunks that may wait for the client; twice as many may be in memory.
-    ///   - onLoss: called once, on the loop's thread, when the client is gone before the response
-    ///     was finished.
+    ///   - onLoss: called once, on the loop's thread, when the client is gone before the end.
     package func stream(
         _ head: Response, capacity: Int, onLoss: @escaping @Sendable () -> Void
     ) -> StreamedResponse {

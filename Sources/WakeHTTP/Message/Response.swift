@@ -1,9 +1,7 @@
 package import WakeSystem
 
-/// A response, rendered to bytes when made: keep constant ones in a `let`; a copy costs two
-/// retains.
-///
-/// `Date`, `Content-Length` and `Connection` are the server's; a response must not name them.
+/// A response, rendered to bytes when made: keep constant ones in a `let`. It must not name `Date`,
+/// `Content-Length` and `Connection`, which are the server's.
 package struct Response: Sendable {
     /// The content after the head.
     package enum Body: Sendable {
@@ -20,9 +18,7 @@ package struct Response: Sendable {
     /// Status line and own fields, each with its CRLF, without the empty line.
     let head: [UInt8]
 
-    /// - Parameters:
-    ///   - status: 200 to 599; the server sends 1xx itself.
-    ///   - fields: names are constants, values printable ASCII; the order is kept.
+    /// `status`: 200 to 599. `fields`: constant names, values of printable ASCII, in this order.
     package init(
         _ status: UInt16, fields: [(StaticString, String)] = [], body: Body = .none,
         closes: Bool = false
@@ -90,11 +86,8 @@ package struct FileBody: Sendable {
     let offset: Int64
     let count: Int64
 
-    /// - Parameters:
-    ///   - file: a regular file, open for reading; it closes when the last response that sends it
-    ///     is gone.
-    ///   - offset: the first byte to send.
-    ///   - count: the number of bytes; a file that turns out shorter breaks the connection.
+    /// `file`: a regular one, open for reading; it closes with the last response that sends it. One
+    /// that is shorter than `offset` and `count` say breaks the connection.
     package init(_ file: OpenFile, offset: Int64 = 0, count: Int64) {
         precondition(offset >= 0 && count >= 0, "a file body lies inside its file")
         self.file = file
@@ -129,8 +122,7 @@ extension Response {
     }
 }
 
-/// The phrase of a status code (RFC 9110 §15, RFC 6585 §5, RFC 4918 §11.5); empty for codes without
-/// a usual one.
+/// The usual phrase of a status code, or empty (RFC 9110 §15, RFC 6585 §5, RFC 4918 §11.5).
 private func reasonPhrase(of status: UInt16) -> StaticString {
     switch status {
     case 200: "OK"

@@ -1,13 +1,11 @@
 import Synchronization
 
-/// A response whose content is sent in chunks as it is produced (RFC 9112 §7.1), to a client of
-/// HTTP/1.0 up to the end of the connection. Made by ``Responder/stream(_:capacity:onLoss:)``; any
-/// thread may call it.
+/// A response sent in chunks as it is produced (RFC 9112 §7.1), to HTTP/1.0 up to the connection's
+/// end. Made by ``Responder/stream(_:capacity:onLoss:)``; any thread may call it.
 package final class StreamedResponse: Sendable {
     package enum SendResult: Sendable, Equatable {
         case queued
-        /// With what already waits for the client this would exceed the capacity; nothing of it
-        /// was queued.
+        /// With what already waits it would exceed the capacity; nothing of it was queued.
         case full
         /// The client is gone, or the response has ended.
         case gone
@@ -44,7 +42,6 @@ package final class StreamedResponse: Sendable {
         self.notify = notify
     }
 
-    /// Queues `chunk` behind those before it.
     @discardableResult
     package func send(_ chunk: [UInt8]) -> SendResult {
         let (result, mustNotify) = state.withLock { state -> (SendResult, Bool) in
@@ -58,7 +55,6 @@ package final class StreamedResponse: Sendable {
         return result
     }
 
-    /// Ends the response: it is complete.
     package func finish() { end(.complete) }
 
     /// Ends the connection so that the client can tell that the response is not complete.

@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The fields that decide where a request ends and what its connection does after it; all others
-/// are the handler's.
+/// The fields that decide where a request ends and what its connection does after it.
 struct Framing: Sendable, Equatable {
     private var contentLength: Int?
     private var hasTransferEncoding = false
@@ -49,8 +48,7 @@ struct Framing: Sendable, Equatable {
         return nil
     }
 
-    /// RFC 9110 §7.6.1: a list of tokens. Options other than `close` (keep-alive, upgrade) change
-    /// nothing here.
+    /// RFC 9110 §7.6.1: a list of tokens, of which only `close` changes anything here.
     private mutating func addOptions(_ value: Span<UInt8>) -> RequestError? {
         var start = 0
         while start <= value.count {
@@ -73,16 +71,14 @@ struct Framing: Sendable, Equatable {
             return .failure(.malformed)
         }
         if hasTransferEncoding {
-            // RFC 9112 §6.1: with Content-Length this is how smuggling starts, and in HTTP/1.0 it
-            // is faulty framing. By itself it is a coding this server does not have.
+            // RFC 9112 §6.1: faulty beside Content-Length (smuggling) and in HTTP/1.0; else a 501.
             let isFaulty = contentLength != nil || line.isVersion10
             return .failure(isFaulty ? .malformed : .transferEncoding)
         }
         // RFC 9110 §10.1.1
         if expectsUnknown { return .failure(.expectationUnknown) }
         guard let contentLength else {
-            // RFC 9112 §6.3: no length is no body, but these methods mean to send one (RFC 9110
-            // §15.5.12).
+            // RFC 9112 §6.3: no body; 411 if the method means to send one (RFC 9110 §15.5.12).
             let needsBody = line.method == .put || line.method == .post
             return needsBody ? .failure(.lengthRequired) : .success(0)
         }
@@ -90,8 +86,7 @@ struct Framing: Sendable, Equatable {
         return contentLength <= limit ? .success(contentLength) : .failure(.contentTooLarge)
     }
 
-    /// RFC 9112 §6.2, §6.3: digits only, so no sign, no list, no white space inside; nil also on
-    /// overflow.
+    /// RFC 9112 §6.2, §6.3: digits only, no sign, list or white space; nil also on overflow.
     static func parseLength(_ value: Span<UInt8>) -> Int? {
         guard value.count > 0 else { return nil }
         var length = 0
@@ -111,8 +106,7 @@ struct FieldLine: Equatable {
     let name: Range<Int>
     let value: Range<Int>
 
-    /// Splits and checks a line without its CRLF; nil when it is malformed. Control bytes other
-    /// than tab are known to be absent.
+    /// Checks and splits a line without CRLF or control bytes but tab; nil when it is malformed.
     init?(checking bytes: Span<UInt8>, _ line: Range<Int>) {
         var colon = line.lowerBound
         // RFC 9112 §5.1: no white space between name and colon; §5.2: none before the name

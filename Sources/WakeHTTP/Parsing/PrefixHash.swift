@@ -7,8 +7,7 @@ enum PeerAddress: Sendable, Equatable {
     case version4(UInt32)
     case version6(high: UInt64, low: UInt64)
 
-    /// An IPv4 address mapped into IPv6 (RFC 4291 §2.5.5.2), as a dual-stack listener sees it,
-    /// becomes IPv4.
+    /// Makes IPv4 of a mapped IPv6 address, as a dual-stack listener sees it (RFC 4291 §2.5.5.2).
     init(high: UInt64, low: UInt64) {
         let isMapped = high == 0 && low >> 32 == 0xFFFF
         self =
@@ -24,8 +23,7 @@ enum PeerAddress: Sendable, Equatable {
         }
     }
 
-    /// The /24 or /56 that contains the address, as a number no other prefix has; nil without an
-    /// address.
+    /// The /24 or /56 of the address, as a number no other prefix has; nil without an address.
     fileprivate var prefix: UInt64? {
         switch self {
         case .none: nil

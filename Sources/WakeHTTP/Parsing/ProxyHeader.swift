@@ -4,8 +4,7 @@ import WakeSystem
 /// (haproxy.org/download/2.8/doc/proxy-protocol.txt §2.2).
 enum ProxyHeader {
     enum Step: Equatable {
-        /// `.none` when the proxy speaks for itself (LOCAL) or for a family without address
-        /// prefixes.
+        /// `.none` for the proxy's own connection (LOCAL) and families without address prefixes.
         case complete(PeerAddress, consumed: Int)
         case needMore
         case invalid
@@ -26,8 +25,7 @@ enum ProxyHeader {
         guard length <= longestBlock else { return .invalid }
         guard bytes.count >= 16 + length else { return .needMore }
         let consumed = 16 + length
-        // §2.2: LOCAL: the connection is the proxy's own (health checks); its addresses are to be
-        // ignored.
+        // §2.2: LOCAL is the proxy's own connection (health checks); its addresses are ignored.
         guard bytes[12] == 0x21 else { return .complete(.none, consumed: consumed) }
         switch bytes[13] {
         case 0x11:

@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// Method, target and version of a request (RFC 9112 §3). All ranges count from the request's first
-/// byte.
+/// Method, target and version (RFC 9112 §3); all ranges count from the request's first byte.
 struct RequestLine: Sendable, Equatable {
     private(set) var method = Method.other
     /// RFC 9112 §2.3: HTTP/1.0 rather than HTTP/1.1.
@@ -26,8 +25,7 @@ struct RequestLine: Sendable, Equatable {
                 return .malformed
             }
         }
-        // RFC 9112 §3: exactly one space between the three parts. A line without version would be
-        // HTTP/0.9.
+        // RFC 9112 §3: one space between the three parts; without a version it is HTTP/0.9.
         guard spaces.second >= 0 else { return .malformed }
         let method = line.lowerBound..<spaces.first
         let target = (spaces.first + 1)..<spaces.second
@@ -52,8 +50,7 @@ struct RequestLine: Sendable, Equatable {
     private mutating func parseMethod(_ token: Span<UInt8>) -> RequestError? {
         method = Method(token)
         guard method == .other else { return nil }
-        // RFC 9110 §9.1: known but not allowed is 405, not known is 501. TRACE would echo the
-        // client's credentials to whatever made it send them.
+        // RFC 9110 §9.1: 405 if known, else 501. TRACE would echo the client's credentials.
         return token.equals("TRACE") || token.equals("CONNECT")
             ? .methodNotAllowed : .methodUnknown
     }

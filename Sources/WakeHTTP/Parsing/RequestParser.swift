@@ -30,7 +30,6 @@ struct RequestHead: Sendable, Equatable {
     /// RFC 9110 §10.1.1: the client waits for 100 before it sends the body.
     fileprivate(set) var expectsContinue = false
 
-    /// The same head with an empty body.
     var withoutBody: RequestHead {
         var head = self
         head.body = body.lowerBound..<body.lowerBound
@@ -38,11 +37,8 @@ struct RequestHead: Sendable, Equatable {
     }
 }
 
-/// A strict, incremental HTTP/1.1 request parser: a value that is shown the bytes of one request
-/// from its first, each time more have come, and reads each byte of the head once.
-///
-/// The result depends on the bytes only, never on how they were split: an error is found at the
-/// same byte.
+/// A strict HTTP/1.1 request parser: it is shown the bytes of one request from its first, each time
+/// more have come, and reads each byte of the head once. How bytes were split changes no result.
 struct RequestParser: Sendable {
     enum Step: Sendable, Equatable {
         /// The request ends after `consumed` bytes.
@@ -104,9 +100,8 @@ struct RequestParser: Sendable {
                 lineStart = position
                 return .line(line)
             }
-            // RFC 9112 §2.2 lets a recipient take a bare LF as a line end; two readings of one
-            // message are how requests are smuggled, so this one does not. RFC 9110 §5.5: no other
-            // control bytes.
+            // RFC 9112 §2.2 allows a bare LF as a line end; not here, as two readings of a message
+            // allow smuggling. RFC 9110 §5.5: no other control bytes.
             if byte < 0x20 && byte != 0x09 || byte == 0x7F { return .invalid(.malformed) }
             position += 1
             if position > lineLimit { return .invalid(tooLong) }
@@ -127,8 +122,7 @@ struct RequestParser: Sendable {
     private mutating func parse(_ line: Range<Int>, of bytes: Span<UInt8>) -> RequestError? {
         switch stage {
         case .start where line.isEmpty:
-            // RFC 9112 §2.2: at least one empty line before the request line is ignored; here
-            // exactly one.
+            // RFC 9112 §2.2: at least one empty line before the request line is ignored; here one.
             stage = .requestLine
             return nil
         case .start, .requestLine:
@@ -160,12 +154,10 @@ struct RequestParser: Sendable {
         case .success(let length):
             head.body = bodyStart..<(bodyStart + length)
             head.isLarge = length > limits.bodyBytes
-            // RFC 9110 §10.1.1: the expectation means nothing without a body, and is ignored in
-            // HTTP/1.0.
+            // RFC 9110 §10.1.1: ignored without a body and in HTTP/1.0.
             head.expectsContinue =
                 framing.expectsContinue && length > 0 && !head.line.isVersion10
-            // RFC 9112 §9.3: HTTP/1.0 ends after one request unless asked otherwise; this server
-            // never is.
+            // RFC 9112 §9.3: HTTP/1.0 ends after one request; here without exception.
             head.closes = framing.closes || head.line.isVersion10
             stage = .body
             return nil

@@ -45,8 +45,7 @@ extension Span where Element == UInt8 {
         while index < count {
             let byte = self[index]
             if byte == 0x25 {
-                // RFC 3986 §2.1: "%" HEXDIG HEXDIG, nothing else. %00 has no use but to cut strings
-                // short.
+                // RFC 3986 §2.1: "%" HEXDIG HEXDIG; %00 is of use only to cut strings short.
                 guard index + 2 < count, self[index + 1].isHexDigit, self[index + 2].isHexDigit,
                     !(self[index + 1] == 0x30 && self[index + 2] == 0x30)
                 else { return false }
@@ -72,8 +71,7 @@ enum Authority {
         } else {
             var end = 0
             while end < bytes.count, bytes[end] != 0x3A { end += 1 }
-            // RFC 9110 §4.2.1: an http URI with an empty host is invalid. "@" is of no class: RFC
-            // 9110 §4.2.4.
+            // RFC 9110 §4.2.1: an empty host is invalid; §4.2.4: so is "@", of no class here.
             guard end > 0, bytes.extracting(0..<end).consists(of: .registeredName) else {
                 return false
             }

@@ -18,8 +18,7 @@ struct RelayResponse {
     /// The positions of the wake-ups without a line.
     var missing: [Int] { hasLine.indices.filter { !hasLine[$0] } }
 
-    /// Calls `receive` for each line that is valid, in order.
-    /// - Throws: at the first line that does not belong here; nothing after it is valid.
+    /// Calls `receive` for each valid line in order; throws at the first that does not belong here.
     mutating func read(
         _ bytes: Span<UInt8>, _ receive: (RelayLine) -> Void
     ) throws(RelayResponseError) {
@@ -58,8 +57,7 @@ struct RelayLineReader {
     private var started: [UInt8] = []
     private var isBroken = false
 
-    /// Calls `receive` with each line, in order.
-    /// - Throws: at the first line that is malformed, and at every later call.
+    /// Calls `receive` with each line in order; throws at a malformed one and at every later call.
     mutating func read(
         _ bytes: Span<UInt8>, _ receive: (RelayLine) -> Void
     ) throws(RelayResponseError) {

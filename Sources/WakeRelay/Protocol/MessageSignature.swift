@@ -81,7 +81,6 @@ package struct SignatureParameters: Sendable, Equatable {
     private static let algorithm: StaticString = "ed25519"
     private static let tag: StaticString = "reveille-relay"
 
-    /// - Parameter key: 32 bytes.
     package init(created: Int, nonce: SignatureNonce, key: [UInt8]) {
         precondition(key.count == 32)
         self.created = created

@@ -8,7 +8,6 @@ package struct RelayBatch: Sendable, Equatable, Redacted {
     /// The response refers to them by position.
     package let tokens: [PushToken]
 
-    /// The most wake-ups in one batch.
     package static let maximumWakes = 1000
     /// Seconds: no push service keeps anything for more than 28 days (FCM, "ttl").
     package static let lifetimes = 0...2_419_200

@@ -59,8 +59,7 @@ package enum RelayLine: Sendable, Equatable {
         return line.bytes + [0x0A]
     }
 
-    /// Parses a line without its end; nil for anything but one of the three. Unknown causes are
-    /// accepted: a later relay may have more of them.
+    /// Parses a line without its end, or nil. Accepts unknown causes: a later relay may have more.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count <= Self.maximumBytes,
             let line = try? JSONValue(parsing: bytes, depthLimit: 1),

@@ -14,8 +14,7 @@ package struct RelayRequest: Sendable, Equatable {
     package let signature: MessageSignature
 
     /// Signs. `created`: seconds since 1970.
-    /// - Parameter authority: of the relay: host, and port unless it is the scheme's own; lower
-    ///   case.
+    /// - Parameter authority: the relay's host, and port unless the scheme's own; lower case.
     package init(
         body: Span<UInt8>, authority: [UInt8], key: SigningKey, created: Int, nonce: SignatureNonce
     ) {
@@ -25,8 +24,7 @@ package struct RelayRequest: Sendable, Equatable {
         signature = MessageSignature(components, created: created, nonce: nonce, key: key)
     }
 
-    /// Parses the values of the fields; nil for a field that is missing.
-    /// - Throws: `missing` or `malformed`.
+    /// Parses the fields' values, nil for a missing one; throws `missing` or `malformed`.
     package init(
         contentType: [UInt8]?, contentDigest: [UInt8]?, signatureInput: [UInt8]?,
         signature: [UInt8]?
@@ -55,7 +53,6 @@ package struct RelayRequest: Sendable, Equatable {
         guard ContentDigest(of: body) == contentDigest else { throw .wrong }
     }
 
-    /// Names and values of the fields.
     package var fields: [(name: StaticString, value: [UInt8])] {
         [
             ("Content-Type", Self.contentType.bytes), ("Content-Digest", contentDigest.field),

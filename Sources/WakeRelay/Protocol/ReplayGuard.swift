@@ -30,8 +30,7 @@ package struct ReplayGuard: Sendable {
         self.capacity = capacity
     }
 
-    /// Admits a request that is proven otherwise, once. Times are in seconds since 1970.
-    /// - Throws: `stale` or `replayed`.
+    /// Admits a proven request once; throws `stale` or `replayed`. Times: seconds since 1970.
     package mutating func admit(
         created: Int, nonce: SignatureNonce, now: Int
     ) throws(SignatureError) {

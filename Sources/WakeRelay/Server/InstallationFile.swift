@@ -4,8 +4,7 @@ package import WakeModel
 package import WakeSodium
 import WakeSystem
 
-/// The file of installations, read again after every change: `reveille relay revoke` holds from the
-/// next request on.
+/// The file of installations, read after every change: a revocation holds from the next request.
 package final class InstallationFile: Sendable {
     package enum Status: Equatable, Sendable {
         case allowed(VerifyingKey)

@@ -1,8 +1,7 @@
 import WakeModel
 import WakePush
 
-/// The requests under way: the session of each wake-up, what is left of each request, and the lines
-/// to write. It holds no push token.
+/// The requests under way: each wake-up's session, and the lines to write. Holds no push token.
 struct RelayPendingRequests {
     struct Entry {
         /// By position in the request: the session with the wake-up; 0 without one.
@@ -79,7 +78,6 @@ struct RelayPendingRequests {
         }
     }
 
-    /// Gives up requests that are due.
     mutating func expire(now: UInt64) {
         for (request, entry) in entries where entry.due <= now {
             var entry = entry

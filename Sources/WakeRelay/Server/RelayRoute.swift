@@ -26,8 +26,7 @@ package struct RelayRoute: Sendable {
         } catch { service.refuse(responder, error) }
     }
 
-    /// The rule for large bodies: strangers are refused before the first byte of a body is read,
-    /// and no installation takes all the memory.
+    /// The rule for large bodies: none read from strangers, and no installation takes all memory.
     package var largeBodies: BodyMemoryBudget {
         BodyMemoryBudget(
             path: RelayRequest.path, bytes: RelayRequest.maximumBytes,

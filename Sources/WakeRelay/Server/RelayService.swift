@@ -7,10 +7,9 @@ import WakeSystem
 /// The service that forwards wake-ups of self-hosted installations through sessions that all
 /// requests share, and reports each delivery as it is known.
 ///
-/// Nothing of a request outlives it. The limit of three wake-ups an hour is kept by the
-/// installation, which has the tokens in its store: a memory of push tokens here, even of hashes,
-/// would be a list of who is woken by which installations. The budget of an installation bounds
-/// what it can do.
+/// Nothing of a request outlives it: a memory of push tokens, even of hashes, would list who is
+/// woken by which installations. Those keep the limit of three wake-ups an hour themselves; the
+/// budget of each bounds what it can do.
 package final class RelayService: Sendable {
     enum Message: Sendable {
         /// A request whose head is authenticated and whose body is not read yet.

@@ -29,8 +29,7 @@ package struct RelaySettings: Sendable, Equatable {
         ("wakes-per-minute", "a whole number from 1 to 10000000"),
     ]
 
-    /// Parses the section's keys and values, paths already absolute; nil without any key.
-    /// - Parameter directory: of the configuration file.
+    /// Parses the section (paths absolute) of a file in `directory`; nil without any key.
     /// - Throws: the first key that is missing or has no proper value.
     package init?(section: [String: String], directory: String) throws(GatewaySectionFault) {
         if section.isEmpty { return nil }

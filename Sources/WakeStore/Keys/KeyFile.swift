@@ -19,9 +19,8 @@ import WakeSystem
 /// | 88 | 32 | BLAKE2b-256 of the 88 bytes before |
 ///
 /// A rotation first empties the previous table, then replaces this file by rename with the roles
-/// exchanged and a new master for the emptied table: a crash in between leaves an empty previous
-/// table and the old roles, and the rotation is done again. With `keys = memory` the same value
-/// exists without its file.
+/// exchanged and a new master for that table; after a crash in between it is done again. With
+/// `keys = memory` there is no file.
 package struct KeyFile: Sendable {
     package static let byteCount = 120
 

@@ -40,8 +40,7 @@ final class GenerationTable {
         countAll = try database.prepare("SELECT count(*) FROM \(table)")
     }
 
-    /// Writes the row, new or not, with the same two statements in every case.
-    /// - Returns: whether a row was overwritten.
+    /// Writes the row with the same two statements, new or not; returns whether one was there.
     func put(_ id: [UInt8], _ sealed: [UInt8]) throws(SQLiteError) -> Bool {
         try update.bind(1, blob: id.span)
         try update.bind(2, blob: sealed.span)
@@ -68,8 +67,7 @@ final class GenerationTable {
         return database.changes > 0
     }
 
-    /// Removes up to `rows` rows with the smallest ids, which are independent of when they came.
-    /// - Returns: the number of rows removed.
+    /// Removes up to `rows` rows with the smallest ids, unrelated to their age; returns how many.
     func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
         try deleteFirst.bind(1, integer: Int64(rows))
         try deleteFirst.run()

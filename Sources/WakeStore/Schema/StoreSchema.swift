@@ -109,7 +109,6 @@ package enum StoreSetting: String, CaseIterable, Sendable {
         }
     }
 
-    /// Sets everything, then reads everything back.
     package static func apply(to database: Database) throws(StoreOpenError) {
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             for setting in allCases {

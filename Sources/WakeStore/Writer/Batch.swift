@@ -51,7 +51,6 @@ struct Batch {
         if erased { report.erased += 1 }
     }
 
-    /// A batch with one operation of this batch.
     func single(_ index: Int) -> Batch {
         var single = Batch([operations[index]])
         single.mayGrow = mayGrow

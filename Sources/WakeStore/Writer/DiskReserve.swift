@@ -1,8 +1,7 @@
 private import Glibc
 import WakeSystem
 
-/// Room on the disk that is released, part by part, when deletes need it: on a full disk the log
-/// cannot grow. While it is incomplete nothing may be registered.
+/// Disk room for the log of deletes on a full disk; while it is incomplete nothing is registered.
 final class DiskReserve {
     private let path: String
     private let count: Int

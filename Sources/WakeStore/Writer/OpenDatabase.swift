@@ -90,8 +90,7 @@ final class OpenDatabase {
         }
     }
 
-    /// Removes what a killed process may have left: a log with erased rows, its index, a half-done
-    /// compaction, keys not yet in force. Fills up the reserve.
+    /// Removes what a killed process left (log, index, copy, unused keys); fills up the reserve.
     private func removeRemnants() throws(StoreOpenError) {
         try mapError(StoreOpenError.init, connection.database.checkpointTruncate())
         try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
@@ -136,7 +135,6 @@ final class OpenDatabase {
         counters.truncations.add(1, ordering: .relaxed)
     }
 
-    /// Empties a log that holds anything, or may.
     func truncateLogIfUsed() throws(SQLiteError) {
         if owesTruncation || loggedPages > 0 { try truncateLog() }
     }

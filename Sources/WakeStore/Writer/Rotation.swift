@@ -18,9 +18,8 @@ struct Rotation {
         database.counters.stopsRotation.store(false, ordering: .relaxed)
     }
 
-    /// Makes one step, between two batches of callers.
+    /// Makes one step, between two batches of callers; nil until the rotation has ended.
     /// - Parameter commit: commits a batch; its answers say how that went.
-    /// - Returns: nil until the rotation has ended.
     mutating func advance(commit: (inout Batch) -> Void) -> RotationOutcome? {
         if database.counters.stopsRotation.load(ordering: .relaxed) { return stopped }
         var batch = Batch([.expiry(rows: slice)])

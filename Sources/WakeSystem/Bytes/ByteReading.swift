@@ -7,7 +7,6 @@ extension Span where Element == UInt8 {
         }
     }
 
-    /// The little-endian integer at an offset.
     @inlinable
     package func littleEndian<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         at offset: Int, as type: Value.Type = Value.self
@@ -18,7 +17,6 @@ extension Span where Element == UInt8 {
             littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
     }
 
-    /// The integer in network order at an offset.
     @inlinable
     package func bigEndian<Value: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
         at offset: Int, as type: Value.Type = Value.self
@@ -59,7 +57,6 @@ extension Span where Element == UInt8 {
         return true
     }
 
-    /// Whether these bytes are `other`, ASCII letters of either case being equal.
     @inlinable package func equalsIgnoringCase(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for index in 0..<count where self[index].lowercased != other[index].lowercased {

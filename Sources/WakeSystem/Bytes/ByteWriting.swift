@@ -21,7 +21,6 @@ extension Array where Element == UInt8 {
             contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends an integer in network order.
     @inlinable
     package mutating func append(bigEndian value: some FixedWidthInteger & UnsignedInteger) {
         var shift = value.bitWidth - 8
@@ -31,7 +30,6 @@ extension Array where Element == UInt8 {
         }
     }
 
-    /// Appends an integer, least significant byte first.
     @inlinable
     package mutating func append(littleEndian value: some FixedWidthInteger & UnsignedInteger) {
         for shift in stride(from: 0, to: value.bitWidth, by: 8) {

@@ -1,5 +1,4 @@
-/// Values under keys that are never valid again once their value was removed: a slot number and the
-/// slot's generation. Every operation takes constant time.
+/// Values under keys that are never valid again after removal; every operation is constant-time.
 @usableFromInline
 package struct SlotMap<Value> {
     /// A slot number and the slot's generation, in 8 bytes.

@@ -34,8 +34,7 @@ package enum Files {
         try file.synchronize()
     }
 
-    /// Reads a whole file.
-    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    /// Reads a whole file; throws `EFBIG` when it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY)
         return try check(try file.read(at: 0, count: min(limit, Int.max - 1) + 1), limit)
@@ -46,9 +45,8 @@ package enum Files {
         return bytes
     }
 
-    /// Reads a secret: a regular file that nobody but this process's user can read or write.
-    /// - Returns: nil when others can, or for a link.
-    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    /// Reads a secret: a regular file that nobody but this process's user can read or write; nil
+    /// when others can, or for a link. Throws `EFBIG` when it is larger than `limit` bytes.
     package static func readPrivate(_ path: String, limit: Int) throws(FileError) -> [UInt8]? {
         let file: OpenFile
         do throws(FileError) {
@@ -63,8 +61,7 @@ package enum Files {
         return try check(try file.read(at: 0, count: limit + 1), limit)
     }
 
-    /// Reads a file that the user named on the command line: it may be a link or a pipe.
-    /// - Throws: `EFBIG` when it is larger than `limit` bytes.
+    /// Reads a file that the user named, perhaps a link or a pipe; `EFBIG` beyond `limit` bytes.
     package static func readGiven(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)
         return try check(try file.readToEnd(limit: limit), limit)

@@ -55,8 +55,7 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Writes all bytes at `offset`, or at the file's position, which then moves on (write(2),
-    /// pwrite(2)). Durable only after `synchronize()`.
+    /// Writes all bytes at `offset`, or at the file's own position (pwrite(2)); not yet durable.
     package func write(_ bytes: Span<UInt8>, at offset: Int? = nil) throws(FileError) {
         let failure: FileError? = unsafe bytes.withUnsafeBytes { buffer in
             var written = 0

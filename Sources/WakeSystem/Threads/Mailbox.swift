@@ -49,12 +49,10 @@ package final class Mailbox<Message: Sendable>: Sendable {
         return result
     }
 
-    /// Takes messages in the order they were posted; their weight stays until `release`.
-    /// - Parameter limit: how many at most.
+    /// Takes up to `limit` messages in order; their weight stays until `release`.
     package func take(limit: Int = .max) -> [Message] { state.withLock { $0.removeFirst(limit) } }
 
-    /// Takes messages that were posted with a weight of 1, and gives their capacity back at once.
-    /// - Returns: nil once the mailbox is closed and empty.
+    /// Takes messages of weight 1 and gives their capacity back; nil once closed and empty.
     package func drain(limit: Int = .max) -> [Message]? {
         state.withLock { state in
             guard !state.messages.isEmpty else { return state.isClosed ? nil : [] }

@@ -23,9 +23,8 @@ package struct Backoff: Sendable, Equatable {
         self.failures = failures
     }
 
-    /// Counts a failure; `random` is in [0, 1).
+    /// Counts a failure; returns the wait before the next attempt. `random` is in [0, 1).
     /// - Parameter floor: the shortest wait, such as a server's Retry-After (RFC 9110 §10.2.3).
-    /// - Returns: the time to wait before the next attempt.
     package mutating func fail(random: Double, floor: Duration = .zero) -> Duration {
         failures += 1
         return max(floor, wait(random: random))

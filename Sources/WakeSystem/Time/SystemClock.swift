@@ -9,7 +9,6 @@ package enum SystemClock {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// Milliseconds of CLOCK_MONOTONIC.
     package static var monotonicMilliseconds: UInt64 { monotonicNanoseconds / 1_000_000 }
 
     /// Nanoseconds of CLOCK_BOOTTIME: never goes back, also counts while the machine is suspended.

@@ -8,9 +8,8 @@ package struct TokenBucket: Sendable, Equatable {
     private var credit: Int
     private var last: UInt64?
 
-    /// - Parameters:
-    ///   - tokens: 1 to 10⁹, earned evenly over `period`, 1 ns to 10⁶ s.
-    ///   - burst: at least 1; `burst` × `period` in nanoseconds must fit an `Int`.
+    /// `tokens`: 1 to 10⁹, earned evenly over `period`, 1 ns to 10⁶ s. `burst`: at least 1;
+    /// `burst` × `period` in nanoseconds must fit an `Int`.
     package init(tokens: Int, per period: Duration, burst: Int, isFull: Bool) {
         let nanoseconds = Int(period / .nanoseconds(1))
         precondition((1...1_000_000_000).contains(tokens), "tokens")
@@ -30,8 +29,7 @@ package struct TokenBucket: Sendable, Equatable {
         return taken
     }
 
-    /// Takes `count` tokens or none.
-    /// - Returns: nil when they were taken, else the nanoseconds until they could be.
+    /// Takes `count` tokens and returns nil, or takes none and returns the nanoseconds to wait.
     package mutating func take(_ count: Int, now: UInt64) -> UInt64? {
         fill(now)
         let missing = count * period - credit
