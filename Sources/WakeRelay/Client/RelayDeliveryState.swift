@@ -145,7 +145,7 @@ struct RelayDeliveryState: DeliveryState {
             cause = .throttled
         case .refused(.failed(let retryAfter)):
             pause(retryAfter, now: now, random: random, &step)
-            (cause, lost) = (.serviceFault, .unknown)
+            (cause, lost) = (.serviceFault, .refused)
         }
         guard step.failure == nil else { return step }
         for var entry in left {

@@ -207,10 +207,10 @@ struct BroadcastStatus: Decodable {
         let reasons = causes.filter { $0.value > 0 }.sorted {
             ($1.value, $0.key) < ($0.value, $1.key)
         }
-        .map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        let named = reasons.map { ": \($0.key) \($0.value)" }.joined()
         return [
             """
-            only \(accepted) of \(asked) pushes were accepted\(reasons.isEmpty ? "" : ": " + reasons)
+            only \(accepted) of \(asked) pushes were accepted\(named)
             hint: nobody was deleted for it; the next broadcast tries again
             """
         ]
