@@ -152,7 +152,7 @@ struct WebPushDeliveryTests {
         #expect(world.asked["push0.example.org"] == 1000)
     }
 
-    @Test("thirty real endpoints among thousands of invented ones are woken", arguments: [403, 404])
+    @Test("thirty real endpoints among thousands invented are woken", arguments: [403, 404])
     func invented(_ status: Int) throws {
         var world = WebPushWorld()
         world.answer = { _, number, _ in (20, .answered(number % 250 == 249 ? 201 : status)) }
