@@ -156,7 +156,7 @@ final class BroadcastRun {
     private func completeDeliveries() async {
         sessions.finish()
         while sessions.inFlightCount > 0, !inbox.isStopping {
-            if isNextDue() {
+            if sessions.areWaiting, isNextDue() {
                 sessions.cancel()
                 await handleReports()
                 for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }

@@ -86,6 +86,9 @@ struct RunSessions {
         sessions.reduce(false) { isBusy, session in (session?.quiesce() ?? 0) > 0 || isBusy }
     }
 
+    /// Whether no push service has a wake-up now: what is left waits to be tried again.
+    var areWaiting: Bool { sessions.allSatisfy { ($0?.inFlight ?? 0) == 0 } }
+
     func cancel() {
         for session in sessions { session?.cancel() }
     }

@@ -197,7 +197,8 @@ struct BroadcastStatus: Decodable {
             gone-permille in [broadcast] sets the share
             """
         }
-        return stopped.keys.sorted().compactMap { stopped[$0] } + alarms + shortfall
+        let all = stopped.keys.sorted().compactMap { stopped[$0] } + alarms
+        return all.isEmpty ? shortfall : all
     }
 
     /// A message when fewer than half of the pushes were accepted.
