@@ -65,7 +65,9 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         for _ in 0..<count {
             guard let entry = queue.popFirst() else { break }
             let key = flights.insert { _ in entry }
-            var form = entry.wakeUp.token.bytes.withSpan { Service.form($0) }
+            var form = entry.wakeUp.token.bytes.withSpan {
+                entry.refusal == nil ? Service.form($0) : Service.otherForm($0)
+            }
             batch.append(form, reference: key.rawValue)
             form.wipe()
         }
@@ -96,13 +98,22 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private mutating func receive(
         _ result: PushResult, _ outcomes: PushOutcomes, _ moment: DeliveryMoment
     ) throws(GatewayFailure) {
-        guard let entry = flights.remove(SlotMap.Key(rawValue: result.reference)) else {
+        guard var entry = flights.remove(SlotMap.Key(rawValue: result.reference)) else {
             preconditionFailure("an outcome of what is not in flight")
         }
         switch result.outcome {
         case .answered(let status, let retryAfter, let body):
             let bytes = outcomes.bytes(of: body)
-            let verdict = Service.verdict(status: Int(status), body: bytes.span)
+            var verdict = Service.verdict(status: Int(status), body: bytes.span)
+            if let refusal = entry.refusal {
+                // The other form is only asked whether it works.
+                if !verdict.isAcceptedOrRetried { verdict = refusal }
+            } else if Service.blamesForm(verdict) {
+                entry.refusal = verdict
+                queue.append(entry)
+                step.retried += 1
+                return
+            }
             let delivery = try provisional[result.connection, default: ProvisionalAnswers()]
                 .judge(verdict, of: entry)
             guard let delivery else { return }

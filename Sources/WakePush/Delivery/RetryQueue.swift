@@ -6,6 +6,8 @@ package struct RetryQueue: Sendable {
         package let wakeUp: WakeUp
         /// The cost of the attempts so far, see ``RetryPolicy``.
         package var spent = 0
+        /// The refusal of its form: it goes in the other one, see ``EngineService/otherForm(_:)``.
+        package var refusal: Verdict?
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
