@@ -122,13 +122,20 @@ package struct PinnedAddresses: Sendable, Hashable, Redacted {
 /// One field of a request head. The value may be a secret: the copies made for libcurl are wiped at
 /// the end of the transfer (not its own send buffer), and descriptions are redacted.
 package struct FetchField: Sendable, Redacted {
-    package let name: StaticString
+    package let name: String
     package let value: [UInt8]
 
     /// A field. `name` is a token that the fetcher does not own (precondition); `value` is visible
     /// ASCII, space and tab, not empty, else the fetch ends as `invalidField`.
     package init(_ name: StaticString, _ value: [UInt8]) {
-        precondition(Self.isAllowed(name), "not a field for a caller to set")
+        precondition(Self.isAllowed(name.description), "not a field for a caller to set")
+        self.name = name.description
+        self.value = value
+    }
+
+    /// A field that a file names; nil for a name that is not allowed.
+    package init?(named name: String, _ value: [UInt8]) {
+        guard Self.isAllowed(name) else { return nil }
         self.name = name
         self.value = value
     }
@@ -146,8 +153,8 @@ package struct FetchField: Sendable, Redacted {
     /// `Name: value` and the zero byte that ends a C string.
     func line() -> [UInt8] {
         var line: [UInt8] = []
-        line.reserveCapacity(name.count + value.count + 3)
-        line.append(text: name)
+        line.reserveCapacity(name.utf8.count + value.count + 3)
+        line += name.utf8
         line.append(text: ": ")
         line += value
         line.append(0)
@@ -162,8 +169,8 @@ package struct FetchField: Sendable, Redacted {
     ]
 
     /// RFC 9110 §5.6.2: of token, only letters, digits and `-`.
-    private static func isAllowed(_ name: StaticString) -> Bool {
-        let isToken = name.bytes.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "-") }
-        return name.count > 0 && isToken && !owned.contains(name.description.lowercased())
+    private static func isAllowed(_ name: String) -> Bool {
+        let isToken = name.utf8.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "-") }
+        return !name.isEmpty && isToken && !owned.contains(name.lowercased())
     }
 }

@@ -188,4 +188,11 @@ package enum Verdict: Sendable, Hashable {
     /// `then` once the connection has accepted another wake-up of the round; a failure if it never
     /// does, see ``ProvisionalAnswers``.
     case ambiguous(then: Delivery, or: Misconfiguration)
+
+    var isAcceptedOrRetried: Bool {
+        switch self {
+        case .delivery(.accepted), .delivery(.retry): true
+        default: false
+        }
+    }
 }

@@ -13,6 +13,11 @@ package protocol Gateway: Sendable {
     /// The quota of the push service, if it has one.
     var perMinute: Int? { get }
 
+    /// Whether push tokens are registered for it, and woken one by one.
+    var wakesTokens: Bool { get }
+    /// Messages that wake every app that subscribed itself.
+    var topics: FCMTopics? { get }
+
     /// True when a push token of `service` may be registered; quick.
     func admits(_ token: PushToken) -> Bool
 
@@ -28,6 +33,8 @@ package protocol Gateway: Sendable {
 extension Gateway {
     package var streams: Int { ConnectionLimits().streams }
     package var perMinute: Int? { nil }
+    package var wakesTokens: Bool { true }
+    package var topics: FCMTopics? { nil }
 
     package func admits(_ token: PushToken) -> Bool { true }
 }

@@ -73,7 +73,7 @@ package struct Service: Sendable {
         }
         if let count = file.count { log(.relayOn(installations: count)) }
         // Never those that go through a relay themselves: two could ask each other for ever.
-        let gateways = gateways.filter { !($0 is RelayGateway) }
+        let gateways = gateways.filter { !($0 is RelayGateway) && $0.wakesTokens }
         return RelayRoute(settings, file: file, gateways: gateways) { log(LogEvent($0)) }
     }
 

@@ -47,6 +47,7 @@ package struct MockFCM: Sendable {
         host = localhost
         port = \(port)
         ca = \(authority)
+        connections = 1
 
         """
     }
@@ -65,5 +66,8 @@ package struct MockFCM: Sendable {
         package let mostExchanges: Int
         /// Distinct and proper.
         package let assertions: Int
+        /// Proper messages to installation IDs, and to topics.
+        package let fids: Int
+        package let topics: Int
     }
 }

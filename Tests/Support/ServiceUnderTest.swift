@@ -27,9 +27,10 @@ package final class ServiceUnderTest {
     ///   - extra: lines added to `[http]`.
     ///   - sections: added to the end of the configuration.
     ///   - serving: without a gateway push tokens are refused.
+    ///   - environment: of the service until it is started again.
     package init(
         listen: String = "127.0.0.1:0", extra: String = "", sections: String = "",
-        serving: Serving = .apns
+        serving: Serving = .apns, environment: [String: String] = [:]
     ) async throws {
         directory = try TemporaryDirectory()
         push = serving == .apns ? try await LoopbackAPNs() : nil
@@ -44,7 +45,7 @@ package final class ServiceUnderTest {
         text = Self.without("webpush", text)
         text += (push?.section ?? "") + sections
         try text.write(toFile: path, atomically: true, encoding: .utf8)
-        (program, port) = try await Self.start(path)
+        (program, port) = try await Self.start(path, environment)
     }
 
     /// Starts again on the same directory, after a stop or a kill. The port changes.
@@ -131,8 +132,11 @@ package final class ServiceUnderTest {
         return try client.exchange(method, path, token: token, body: body)
     }
 
-    private static func start(_ configuration: String) async throws -> (RunningProgram, UInt16) {
-        let program = try RunningProgram("reveille", ["serve", "--config", configuration])
+    private static func start(
+        _ configuration: String, _ environment: [String: String] = [:]
+    ) async throws -> (RunningProgram, UInt16) {
+        let program = try RunningProgram(
+            "reveille", ["serve", "--config", configuration], environment: environment)
         return (program, try await port(of: program))
     }
 

@@ -19,6 +19,7 @@ enum UnsafeFiles {
         "Sources/WakeHTTP/Loop/Socket.swift",
         "Sources/WakeHTTP/Loop/StreamHub.swift",
         "Sources/WakeModel/SecretBytes.swift",
+        "Sources/WakePush/FCM/FCMFederation.swift",
         "Sources/WakePush/HTTP2/RequestEncoder.swift",
         "Sources/WakePush/Signing/CryptoLibrary.swift",
         "Sources/WakePush/Signing/SigningKeys.swift",

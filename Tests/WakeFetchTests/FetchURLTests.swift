@@ -44,6 +44,23 @@ struct FetchURLTests {
         #expect(throws: FetchError.invalidURL) { try FetchURL(text) }
     }
 
+    @Test("http to a cloud's metadata server is for those alone who ask for one")
+    func metadata() {
+        for text in [
+            "http://metadata.google.internal/a", "http://169.254.169.254/a?b=c",
+            "http://[fd20:ce::254]/", "http://127.0.0.1:80/", "https://example.org/",
+        ] {
+            #expect(FetchURL(metadata: text) != nil, "\(text)")
+        }
+        for text in [
+            "http://metadata.google.internal.example/", "http://169.254.169.253/",
+            "http://example.org/", "http://a@169.254.169.254/", "http://[fe80::1]/", "",
+        ] {
+            #expect(FetchURL(metadata: text) == nil, "\(text)")
+        }
+        #expect(throws: FetchError.invalidURL) { try FetchURL("http://169.254.169.254/") }
+    }
+
     @Test(
         "whatever two programs might read differently is refused",
         arguments: [

@@ -16,6 +16,21 @@ struct HTTPDateTests {
         #expect(HTTPDate.seconds(of: Array(text.utf8)) == 784_111_777)
     }
 
+    @Test("a timestamp in UTC names its second, and nothing else is one")
+    func timestamps() {
+        for text in ["1994-11-06T08:49:37Z", "1994-11-06T08:49:37.999999999Z"] {
+            #expect(HTTPDate.seconds(ofTimestamp: text) == 784_111_777)
+        }
+        for text in [
+            "", "Z", "T", "TZ", "1994-11-06T08:49:37", "1994-11-06 08:49:37Z", "1994-11T08:49:37Z",
+            "1994-00-06T08:49:37Z", "1994-11-31T08:49:37Z", "1994-11-06T08:49Z",
+            "1994-13-06T08:49:37Z", "1994-11-06T08:49:37+01:00Z", "94-11-06T08:49:37Z",
+            "1994-11-06T24:00:00Z",
+        ] {
+            #expect(HTTPDate.seconds(ofTimestamp: text) == nil, "\(text)")
+        }
+    }
+
     @Test(
         "everything else is no date",
         arguments: [

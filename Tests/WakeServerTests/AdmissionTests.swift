@@ -11,6 +11,7 @@ struct AdmissionTests {
     private struct FakeGateway: Gateway {
         let service: PushService
         var host = ""
+        var wakesTokens = true
         var connections: Int { 1 }
         var window: Int { 1 }
 
@@ -62,6 +63,16 @@ struct AdmissionTests {
             let problem = Admission(all).problem(with: try Self.token(service))
             #expect(problem == (service == .webPush ? .pushHostNotAllowed : nil))
         }
+    }
+
+    @Test("where topics wake the apps of a push service, its push tokens are not needed")
+    func topics() throws {
+        let token = try Self.token(.fcm)
+        let topics = FakeGateway(service: .fcm, wakesTokens: false)
+        #expect(Admission([topics]).problem(with: token) == .notNeeded)
+        #expect(Admission([topics]).problem(with: try Self.token(.apns)) == .serviceOff)
+        #expect(Admission([topics, FakeGateway(service: .fcm)]).problem(with: token) == nil)
+        #expect(Problem.notNeeded.status == 422 && "\(Problem.notNeeded.code)" == "not_needed")
     }
 
     @Test("the two problems are 422, each with its code")

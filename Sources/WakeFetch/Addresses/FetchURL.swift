@@ -23,7 +23,20 @@ package struct FetchURL: Sendable, Hashable, Redacted {
     private let hostEnd: Int
 
     /// - Throws: `invalidURL` for all other text.
-    package init(_ text: [UInt8]) throws(FetchError) {
+    package init(_ text: [UInt8]) throws(FetchError) { try self.init(text, isMetadata: false) }
+
+    /// An address that a cloud gives its machines: `http` to its metadata server is allowed, too.
+    package init?(metadata text: String) {
+        guard let url = try? FetchURL(Array(text.utf8), isMetadata: true) else { return nil }
+        self = url
+    }
+
+    /// Google's by its name comes first.
+    package static let metadataHosts = [
+        "metadata.google.internal", "169.254.169.254", "[fd20:ce::254]", "[fd00:ec2::254]",
+    ]
+
+    private init(_ text: [UInt8], isMetadata: Bool) throws(FetchError) {
         // RFC 3986 §2: visible ASCII only; everything else must come percent-encoded.
         guard text.count <= Self.maximumLength, text.allSatisfy({ (0x21...0x7E).contains($0) }),
             let (scheme, rest) = Self.scheme(of: text)
@@ -36,6 +49,7 @@ package struct FetchURL: Sendable, Hashable, Redacted {
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
         guard let reach = Self.reach(of: lowered[...]), Self.isTarget(target),
             scheme == .https || reach != .network
+                || isMetadata && Self.metadataHosts.contains(where: { lowered == Array($0.utf8) })
         else { throw .invalidURL }
         self.scheme = scheme
         self.reach = reach

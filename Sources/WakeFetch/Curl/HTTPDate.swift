@@ -27,6 +27,19 @@ package enum HTTPDate {
         }
     }
 
+    /// The same of a timestamp in UTC (RFC 3339), such as `2026-11-22T08:49:37Z`; a fraction of a
+    /// second is dropped.
+    package static func seconds(ofTimestamp text: String) -> Int64? {
+        let halves = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard halves.count == 2, halves[1].last == "Z" else { return nil }
+        let date = halves[0].split(separator: "-").map(String.init)
+        guard date.count == 3, let month = Int(date[1]), months.indices.contains(month - 1) else {
+            return nil
+        }
+        let time = halves[1].dropLast().split(separator: ".").first.map(String.init) ?? ""
+        return seconds(year: date[0], month: months[month - 1], day: date[2], time: time)
+    }
+
     private static func seconds(year: String, month: String, day: String, time: String) -> Int64? {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
         guard clock.count == 3, clock.allSatisfy({ $0.count == 2 }), year.count == 4,

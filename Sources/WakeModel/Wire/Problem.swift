@@ -4,8 +4,8 @@ import WakeSystem
 package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing, instanceTokenMalformed
     case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing
-    case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, pushHostNotAllowed
-    case queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
+    case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, notNeeded
+    case pushHostNotAllowed, queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
     case storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, broadcastDoesNotFit
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
@@ -29,6 +29,7 @@ package enum Problem: Sendable, CaseIterable {
         case .pushTokenTooLong: (413, "push_token_too_long")
         // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
         case .serviceOff: (422, "service_off")
+        case .notNeeded: (422, "not_needed")
         case .pushHostNotAllowed: (422, "push_host_not_allowed")
         case .queryNotAllowed: (400, "query_not_allowed")
         case .notFound: (404, "not_found")
@@ -67,6 +68,7 @@ package enum Problem: Sendable, CaseIterable {
         case .pushTokenMalformed: "the push token is not of the form its service issues"
         case .pushTokenTooLong: "the push token is longer than 508 bytes"
         case .serviceOff: "this installation sends nothing through that push service"
+        case .notNeeded: "this installation wakes apps of that push service by a topic"
         case .pushHostNotAllowed: "this installation sends nothing to the host of that endpoint"
         case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"

@@ -68,7 +68,9 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         for _ in 0..<count {
             guard let entry = queue.popFirst() else { break }
             let key = flights.insert { _ in entry }
-            var form = entry.wakeUp.token.bytes.withSpan { Service.form($0) }
+            var form = entry.wakeUp.token.bytes.withSpan {
+                entry.refusal == nil ? Service.form($0) : Service.otherForm($0)
+            }
             batch.append(form, reference: key.rawValue)
             form.wipe()
         }
@@ -93,14 +95,24 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private mutating func receive(
         _ result: PushResult, _ outcomes: PushOutcomes, _ moment: DeliveryMoment
     ) throws(GatewayFailure) {
-        guard let entry = flights.remove(SlotMap.Key(rawValue: result.reference)) else {
+        guard var entry = flights.remove(SlotMap.Key(rawValue: result.reference)) else {
             preconditionFailure("an outcome of what is not in flight")
         }
         switch result.outcome {
         case .answered(let status, let retryAfter, let body):
             let bytes = outcomes.bytes(of: body)
+            var verdict = Service.verdict(status: Int(status), body: bytes.span)
+            if let refusal = entry.refusal {
+                // The other form is only asked whether it works.
+                if !verdict.isAcceptedOrRetried { verdict = refusal }
+            } else if Service.blamesForm(verdict) {
+                entry.refusal = verdict
+                queue.append(entry)
+                step.retried += 1
+                return
+            }
             let attempt = Attempt(retryAfter: Int(retryAfter), moment: moment)
-            try judge(Service.verdict(status: Int(status), body: bytes.span), of: entry, attempt)
+            try judge(verdict, of: entry, attempt)
         case .retry(let failure):
             let attempt = Attempt(failure: failure, moment: moment)
             complete(entry, .retry(.connectionFault), attempt)

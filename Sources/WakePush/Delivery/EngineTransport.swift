@@ -12,6 +12,10 @@ protocol EngineService: Gateway {
     func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration
     /// The form of a push token that completes the request.
     static func form(_ token: Span<UInt8>) -> [UInt8]
+    /// The form that is tried once after an answer that `blamesForm`.
+    static func otherForm(_ token: Span<UInt8>) -> [UInt8]
+    /// Whether an answer is believed only once the push token was sent in its other form.
+    static func blamesForm(_ verdict: Verdict) -> Bool
     /// The usual size of that form, bytes.
     static var tokenBytes: Int { get }
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict
@@ -24,6 +28,8 @@ protocol EngineService: Gateway {
 extension EngineService {
     static func leastWait(after cause: RetryCause) -> Int { 0 }
     var suspiciousRefusals: Int { 1 }
+    static func otherForm(_ token: Span<UInt8>) -> [UInt8] { form(token) }
+    static func blamesForm(_ verdict: Verdict) -> Bool { false }
 
     package var window: Int { 2 * connections * streams }
 

@@ -9,6 +9,8 @@ package struct RetryQueue: Sendable {
         /// Milliseconds; set by the first attempt that failed.
         private var deadline: UInt64?
         private var mayHaveArrived = false
+        /// The refusal of its form: it goes in the other one, see ``EngineService/otherForm(_:)``.
+        package var refusal: Verdict?
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 

@@ -1,9 +1,9 @@
 import WakeFetch
-private import WakeModel
+import WakeModel
 package import WakeSystem
 
-/// The sender: the service account of a Firebase project, from the console's JSON file.
-package struct FCMCredentials: Sendable, Redacted {
+/// The service account of a Firebase project, from the console's JSON file.
+package struct FCMCredentials: FCMIdentity, Redacted {
     package let projectID: String
     /// `iss`: the service account's e-mail address.
     let clientEmail: String
@@ -15,15 +15,47 @@ package struct FCMCredentials: Sendable, Redacted {
     let tokenURL: FetchURL
 
     /// Reads the file; one that others can read is refused.
-    package init(file path: String) throws(FCMCredentialError) {
+    package init(file path: String, project: String? = nil) throws(FCMCredentialError) {
         var text = try Files.readSecret(
             path, limit: Self.fileLimit, FCMCredentialError.file, notPrivate: .fileNotPrivate)
         defer { text.wipe() }
-        try self.init(json: text)
+        try self.init(json: text, project: project)
+    }
+
+    /// The identity in a file, by its type; one without secrets may be readable to others.
+    package static func identity(
+        file path: String, project: String?
+    ) throws(FCMCredentialError) -> any FCMIdentity {
+        if var text = try? Files.readGiven(path, limit: fileLimit) {
+            defer { text.wipe() }
+            if type(text) == "external_account" {
+                guard let file = try? JSONValue(parsing: text) else { throw .fileMalformed }
+                return try FCMExternalAccount(file, project: project)
+            }
+        }
+        return try FCMCredentials(file: path, project: project)
+    }
+
+    private static func type(_ json: [UInt8]) -> String? {
+        var type: [UInt8]?
+        try? JSONScanner.readObject(json) { scanner, name throws(JSONError) in
+            guard name.span.equals("type") else { return try scanner.skip() }
+            type = try scanner.string()
+        }
+        return type.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    package func token(
+        by exchange: FCMTokenExchange, now: Int
+    ) async -> FCMTokenExchange.Outcome {
+        guard let assertion = FCMAssertion(self, now: now) else { return .refused(.cannotSign) }
+        return await exchange.token(
+            tokenURL, .post, [FCMTokenExchange.formType], body: FCMTokenExchange.form(assertion))
     }
 
     /// Throws for the first member that is missing or malformed.
-    init(json: [UInt8]) throws(FCMCredentialError) {
+    /// - Parameter project: instead of the file's, for an account of another one.
+    init(json: [UInt8], project: String? = nil) throws(FCMCredentialError) {
         var members = try Self.members(json)
         defer { for name in members.keys { members[name]?.wipe() } }
         func text(
@@ -33,7 +65,11 @@ package struct FCMCredentials: Sendable, Redacted {
             return String(decoding: value, as: UTF8.self)
         }
         guard let type = members["type"], type.span.equals("service_account") else { throw .type }
-        projectID = try text("project_id", .projectID, Self.isProject)
+        if let project {
+            projectID = project
+        } else {
+            projectID = try text("project_id", .projectID) { Self.isProject($0) }
+        }
         clientEmail = try text("client_email", .clientEmail, Self.isEmail)
         audience = try text("token_uri", .tokenURI) { $0.count <= FetchURL.maximumLength }
         guard let url = Self.url(audience) else { throw .tokenURI }
@@ -64,10 +100,10 @@ package struct FCMCredentials: Sendable, Redacted {
     }
 
     /// Bytes of a file at most: one with 2048 bits has about 2400.
-    private static let fileLimit = 16_384
+    static let fileLimit = 16_384
 
     /// Letters, digits, hyphens; in old projects full stops and a colon. It goes into the path.
-    private static func isProject(_ text: [UInt8]) -> Bool {
+    static func isProject(_ text: some Collection<UInt8>) -> Bool {
         (1...128).contains(text.count)
             && text.allSatisfy { $0.isAlphanumeric || "-.:".utf8.contains($0) }
             && !text.elementsEqual(".".utf8) && !text.elementsEqual("..".utf8)
@@ -82,8 +118,8 @@ package struct FCMCredentials: Sendable, Redacted {
         (1...128).contains(text.count) && text.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// `https`, or `http` on this machine for tests: an assertion is worth an access token.
-    private static func url(_ text: String) -> FetchURL? {
+    /// `https`, or `http` on this machine: what goes there is worth an access token.
+    static func url(_ text: String) -> FetchURL? {
         guard let url = try? FetchURL(text) else { return nil }
         return url.scheme == .https || url.reach == .loopback ? url : nil
     }
@@ -93,6 +129,10 @@ package struct FCMCredentials: Sendable, Redacted {
 package enum FCMCredentialError: Error, Equatable, Sendable {
     case file(FileError)
     case fileNotPrivate, fileMalformed, type, projectID, clientEmail, privateKeyID, tokenURI
+    /// A file of workload identity federation lacks a member, or its source is not supported.
+    case member(String), sourceUnsupported
+    /// No `project` beside credentials that name none.
+    case projectMissing, metadataHost
     case key(SigningError)
 
     package var message: String { "[fcm] key: \(description)" }
@@ -107,8 +147,20 @@ package enum FCMCredentialError: Error, Equatable, Sendable {
         case .fileNotPrivate: Files.notPrivateMessage
         case .fileMalformed: "the file is not JSON as Google gives it out\nhint: " + Self.fresh
         case .type:
-            "the file is not of a service account\nhint: in the Firebase console: Project "
-                + "settings, Service accounts, Generate new private key"
+            "the file is not of a service account or external account\nhint: in the Firebase "
+                + "console: Project settings, Service accounts, Generate new private key"
+        case .member(let name):
+            "\(name) is missing or not of the form Google gives\nhint: use the file that gcloud "
+                + "iam workload-identity-pools create-cred-config writes"
+        case .sourceUnsupported:
+            "credential_source is neither a file nor a url\n"
+                + "hint: make the file with --credential-source-file or --credential-source-url"
+        case .projectMissing:
+            "these credentials name no project\nhint: set project in [fcm] to the ID of the "
+                + "Firebase project"
+        case .metadataHost:
+            "GCE_METADATA_HOST is no host\n"
+                + "hint: remove it, or set it to the metadata server's host and port"
         case .projectID: "project_id is missing or not a project's\nhint: " + Self.fresh
         case .clientEmail: "client_email is missing or no address\nhint: " + Self.fresh
         case .privateKeyID: "private_key_id is not of the form Google gives\nhint: " + Self.fresh

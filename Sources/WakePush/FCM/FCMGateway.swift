@@ -6,18 +6,28 @@ package struct FCMGateway: Gateway, EngineService {
     package let perMinute: Int?
     private let endpoint: GatewayEndpoint
     let tokens: FCMTokenProvider
+    package let wakesTokens: Bool
+    private let topic: FCMTopic?
 
     package init(_ configuration: FCMConfiguration, tokens: FCMTokenProvider) {
         endpoint = configuration.endpoint
         connections = configuration.options.connections
         perMinute = configuration.perMinute
         self.tokens = tokens
+        wakesTokens = configuration.wakesTokens
+        topic = configuration.topic
     }
 
     package var service: PushService { .fcm }
+    package var topics: FCMTopics? { topic.map { FCMTopics($0, self) } }
 
-    /// Those of today have 140 to 170.
-    static var tokenBytes: Int { 168 }
+    /// The front's limit on one connection (firebase-admin-node #2943).
+    package static let streams = 100
+
+    package var streams: Int { Self.streams }
+
+    /// Registration tokens have 140 to 170.
+    static var tokenBytes: Int { 176 }
 
     static func leastWait(after cause: RetryCause) -> Int {
         cause == .throttled ? FCMResponses.throttledSeconds : 0
@@ -29,7 +39,12 @@ package struct FCMGateway: Gateway, EngineService {
             request.template(authorization: authorization), connections: connections)
     }
 
-    static func form(_ token: Span<UInt8>) -> [UInt8] { FCMRequest.escaped(token) }
+    static func form(_ token: Span<UInt8>) -> [UInt8] { FCMRequest.target(token) }
+    static func otherForm(_ token: Span<UInt8>) -> [UInt8] {
+        FCMRequest.target(token, isRetargeted: true)
+    }
+
+    static func blamesForm(_ verdict: Verdict) -> Bool { FCMResponses.blamesTarget(verdict) }
 
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         FCMResponses.verdict(status: status, body: body)

@@ -23,7 +23,7 @@ package struct FCMRequest: Sendable {
     package func template(authorization: [UInt8]) -> RequestTemplate {
         let head =
             #"{"message":{"data":{"wake":"1"},"android":{"priority":"NORMAL","ttl":""#
-            + #"\#(lifetime)s","collapse_key":"wake"},"token":""#
+            + #"\#(lifetime)s","collapse_key":"wake"},""#
         return RequestTemplate(
             scheme: endpoint.scheme, authority: endpoint.authority,
             path: "/v1/projects/\(projectID)/messages:send", tokenPlace: .body,
@@ -36,10 +36,13 @@ package struct FCMRequest: Sendable {
         token.withSpan { Array("Bearer ".utf8) + $0.array }
     }
 
-    /// A push token within a JSON string: visible ASCII, which may hold quotes (RFC 8259 §7).
-    package static func escaped(_ token: Span<UInt8>) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity(token.count)
+    /// The member that names the app, without its last quote: `fid` for a Firebase installation ID,
+    /// `token` for a registration token (projects.messages); if retargeted, the other of the two.
+    /// A push token is visible ASCII, which may hold quotes (RFC 8259 §7).
+    package static func target(_ token: Span<UInt8>, isRetargeted: Bool = false) -> [UInt8] {
+        let isID = token.count == 22 && token.indices.allSatisfy { isBase64URL(token[$0]) }
+        var text = Array((isID != isRetargeted ? "fid\":\"" : "token\":\"").utf8)
+        text.reserveCapacity(text.count + token.count)
         for index in token.indices {
             let byte = token[index]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
@@ -48,5 +51,9 @@ package struct FCMRequest: Sendable {
             text.append(byte)
         }
         return text
+    }
+
+    private static func isBase64URL(_ byte: UInt8) -> Bool {
+        byte.isAlphanumeric || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 }

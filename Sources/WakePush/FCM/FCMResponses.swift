@@ -14,6 +14,7 @@ package enum FCMResponses {
             Row(404, nil, .refusedIfOthersAccepted(else: .projectUnknown)),
             // Google, "Manage FCM registration tokens": of the token only if the message is right.
             Row(400, .tokenInvalid, .goneIfOthersAccepted(else: .tokensRefused)),
+            Row(400, .targetRefused, .refusedIfOthersAccepted(else: .tokensRefused)),
             Row(400, .requestInvalid, .misconfigured(.requestRefused(status: 400))),
             Row(400, nil, .refusedIfOthersAccepted(else: .requestRefused(status: 400))),
             Row(401, .thirdPartyAuthError, .refusedIfOthersAccepted(else: .tokensOfOtherPlatform)),
@@ -38,6 +39,15 @@ package enum FCMResponses {
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         table.verdict(status: status, reason: status == 200 ? nil : FCMReason(body: body))
     }
+
+    /// Whether an answer may only mean that the push token belongs into the other field.
+    static func blamesTarget(_ verdict: Verdict) -> Bool {
+        if case .delivery = verdict { false } else { targetVerdicts.contains(verdict) }
+    }
+
+    private static let targetVerdicts = [FCMReason.tokenInvalid, .targetRefused].map {
+        table.verdict(status: 400, reason: $0)
+    }
 }
 
 /// The reasons of FCM that are distinguished ("FCM error codes", and google.rpc.Status).
@@ -50,6 +60,8 @@ package enum FCMReason: String, Sendable, Hashable, CaseIterable {
     case unavailable = "UNAVAILABLE"
     case internalError = "INTERNAL"
     case thirdPartyAuthError = "THIRD_PARTY_AUTH_ERROR"
+    /// Google's front blames the push token, FCM itself says nothing; not an `errorCode`.
+    case targetRefused = "message.token"
     /// Another part of the request than the push token is blamed; not an `errorCode`.
     case requestInvalid = ""
 
@@ -79,9 +91,12 @@ private struct Details {
     private var code: FCMReason?
     /// Another field of the request than the push token is blamed.
     private var blamesRequest = false
+    private var blamesTarget = false
 
     /// Both details come together when FCM names the field (message.token for a malformed token).
-    var reason: FCMReason? { blamesRequest ? .requestInvalid : code }
+    var reason: FCMReason? {
+        blamesRequest ? .requestInvalid : code ?? (blamesTarget ? .targetRefused : nil)
+    }
 
     mutating func readError(_ scanner: inout JSONScanner) throws(JSONError) {
         var details = self
@@ -111,8 +126,10 @@ private struct Details {
             self.code =
                 code.isEmpty ? nil : FCMReason(rawValue: String(decoding: code, as: UTF8.self))
         } else if type.span.equals("type.googleapis.com/google.rpc.BadRequest") {
-            let isOfToken = fields.allSatisfy { $0.span.equals("message.token") }
-            if fields.isEmpty || !isOfToken { blamesRequest = true }
+            let isOfTarget = fields.allSatisfy {
+                $0.span.equals("message.token") || $0.span.equals("message.fid")
+            }
+            if fields.isEmpty || !isOfTarget { blamesRequest = true } else { blamesTarget = true }
         }
     }
 
@@ -130,8 +147,10 @@ private struct Details {
 /// A fault of the FCM gateway that every wake-up meets.
 package enum FCMFault: Sendable, Hashable {
     case grantRefused, exchangeUntrusted, cannotSign, tokenRefused, forbidden, projectUnknown
-    case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused
+    case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused, topicRefused
+    case subjectToken
     case exchangeRefused(status: Int)
+    case impersonationRefused(status: Int)
     case requestRefused(status: Int)
 
     package var name: StaticString {
@@ -139,6 +158,8 @@ package enum FCMFault: Sendable, Hashable {
         case .grantRefused: "grant-refused"
         case .exchangeRefused: "exchange-refused"
         case .exchangeUntrusted: "exchange-untrusted"
+        case .subjectToken: "subject-token"
+        case .impersonationRefused: "impersonation-refused"
         case .cannotSign: "cannot-sign"
         case .tokenRefused: "access-token-refused"
         case .forbidden: "forbidden"
@@ -146,6 +167,7 @@ package enum FCMFault: Sendable, Hashable {
         case .tokensOfOtherProject: "tokens-of-other-project"
         case .tokensOfOtherPlatform: "tokens-of-other-platform"
         case .tokensRefused: "tokens-refused"
+        case .topicRefused: "topic-refused"
         case .requestRefused: "request-refused"
         }
     }
@@ -160,7 +182,14 @@ package enum FCMFault: Sendable, Hashable {
                 + "deleted in the Google Cloud console"
         case .exchangeRefused(let status):
             "asking for an access token was refused with status \(status)\nhint: check token_uri "
-                + "in the file of [fcm] key, and that the service account is enabled"
+                + "(token_url) in the file of [fcm] key, or that this machine has an account, and "
+                + "that the account is enabled"
+        case .subjectToken:
+            "the other provider's token is not there\nhint: check credential_source in the file "
+                + "of [fcm] key, and that this service may read it"
+        case .impersonationRefused(let status):
+            "a token of the service account was refused with status \(status)\nhint: give the "
+                + "federated identity the role Workload Identity User on that service account"
         case .exchangeUntrusted:
             "no TLS, or an untrusted certificate, where access tokens are given out\nhint: check "
                 + "ca of this gateway, this machine's clock, and that ca-certificates is installed"
@@ -188,6 +217,9 @@ package enum FCMFault: Sendable, Hashable {
         case .tokensRefused:
             "every push token was refused as no token of FCM\n"
                 + "hint: check what the app registers as fcm; nothing was deleted"
+        case .topicRefused:
+            "the topic was refused\n"
+                + "hint: check topic in [fcm]; it is the name to which the app subscribes"
         case .requestRefused(let status):
             "the request itself was refused with status \(status)\n"
                 + "hint: check that [fcm] host and port, if set, name FCM; otherwise report this"

@@ -2,9 +2,19 @@ package import WakeFetch
 package import WakeModel
 import WakeSystem
 
-/// One exchange of an assertion for an access token (RFC 7523 §2.1).
+/// The sender: an identity at Google that gets access tokens for one Firebase project.
+package protocol FCMIdentity: Sendable {
+    /// The project of every request.
+    var projectID: String { get }
+
+    /// - Parameter now: seconds since 1970.
+    func token(by exchange: FCMTokenExchange, now: Int) async -> FCMTokenExchange.Outcome
+}
+
+/// One way to an access token, of one or more requests.
 package struct FCMTokenExchange: Sendable {
-    package enum Outcome: Sendable, Equatable {
+    /// Thrown by the step that leads no further.
+    package enum Outcome: Error, Sendable, Equatable {
         /// `lifetime`: seconds.
         case token(SecretBytes, lifetime: Int)
         case refused(FCMFault)
@@ -12,7 +22,7 @@ package struct FCMTokenExchange: Sendable {
         case failed(retryAfter: Int)
     }
 
-    private let credentials: FCMCredentials
+    private let identity: any FCMIdentity
     private let fetcher: Fetcher
 
     /// Bytes of an answer at most: a token has about a thousand.
@@ -22,35 +32,55 @@ package struct FCMTokenExchange: Sendable {
     /// Seconds a token may be valid: shorter ones are of no use, longer ones are cut.
     static let lifetimes = 60...86_400
 
-    package init(_ credentials: FCMCredentials, _ fetcher: Fetcher) {
-        self.credentials = credentials
+    package init(_ identity: any FCMIdentity, _ fetcher: Fetcher) {
+        self.identity = identity
         self.fetcher = fetcher
     }
 
     /// - Parameter now: seconds since 1970.
-    package func run(now: Int) async -> Outcome {
-        guard let assertion = FCMAssertion(credentials, now: now) else {
-            return .refused(.cannotSign)
-        }
-        do throws(FetchError) {
-            let (response, body) = try await fetcher.collect(request(assertion))
-            var answer = body
-            defer { answer.wipe() }
+    package func run(now: Int) async -> Outcome { await identity.token(by: self, now: now) }
+
+    /// The access token that one request brings.
+    func token(
+        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField], body: [UInt8]? = nil
+    ) async -> Outcome {
+        do throws(Outcome) {
+            var answer = try await answer(url, method, fields, body: body)
+            defer { answer.body.wipe() }
             return Self.outcome(
-                status: response.status, retryAfter: response.retryAfter, body: answer.span)
-        } catch { return Self.outcome(of: error) }
+                status: answer.status, retryAfter: answer.retryAfter, body: answer.body.span)
+        } catch { return error }
     }
 
-    private func request(_ assertion: FCMAssertion) -> FetchRequest {
-        FetchRequest(
-            credentials.tokenURL, method: .post,
-            fields: [FetchField("Content-Type", "application/x-www-form-urlencoded")],
-            body: Self.form(assertion), limit: Self.answerLimit,
+    /// The document that another request brings; `refusal`: the fault by the status.
+    func document(
+        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField],
+        body: [UInt8]? = nil, refusal: (Int) -> FCMFault
+    ) async throws(Outcome) -> [UInt8] {
+        let answer = try await answer(url, method, fields, body: body)
+        switch answer.status {
+        case 200: return answer.body
+        case 408, 429, 500...599: throw .failed(retryAfter: answer.retryAfter ?? 0)
+        default: throw .refused(refusal(answer.status))
+        }
+    }
+
+    private func answer(
+        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField], body: [UInt8]?
+    ) async throws(Outcome) -> (status: Int, retryAfter: Int?, body: [UInt8]) {
+        let request = FetchRequest(
+            url, method: method, fields: fields, body: body, limit: Self.answerLimit,
             timeout: FetchTimeout(
                 connect: .seconds(10), total: .seconds(30),
                 throughput: .atLeast(bytesPerSecond: 1, over: .seconds(15))),
             purpose: .gateway)
+        do throws(FetchError) {
+            let (response, body) = try await fetcher.collect(request)
+            return (response.status, response.retryAfter, body)
+        } catch { throw Self.outcome(of: error) }
     }
+
+    static let formType = FetchField("Content-Type", "application/x-www-form-urlencoded")
 
     /// RFC 7523 §2.1, as a form; an assertion has nothing to escape.
     static func form(_ assertion: FCMAssertion) -> [UInt8] {
@@ -141,7 +171,7 @@ struct FCMTokenResponse {
     }
 
     /// RFC 6750 §2.1: b64token.
-    private static func isToken(_ text: [UInt8]) -> Bool {
+    static func isToken(_ text: [UInt8]) -> Bool {
         (1...FCMTokenExchange.tokenLimit).contains(text.count)
             && text.allSatisfy { $0.isAlphanumeric || "-._~+/=".utf8.contains($0) }
     }

@@ -20,17 +20,17 @@ package final class FCMTokenProvider: TokenProvider {
 
     /// - Parameter authorityFile: authorities to trust instead of the system's.
     package init(
-        _ credentials: FCMCredentials, authorityFile: String? = nil,
+        _ identity: any FCMIdentity, authorityFile: String? = nil,
         clock: @escaping @Sendable () -> ClockReading = { .system() },
         jitter: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) throws(FCMTokenProviderError) {
-        projectID = credentials.projectID
+        projectID = identity.projectID
         self.clock = clock
         self.jitter = jitter
         guard let fetcher = try? Fetcher(FetchConfiguration(caFile: authorityFile)) else {
             throw .libraryMissing
         }
-        exchange = FCMTokenExchange(credentials, fetcher)
+        exchange = FCMTokenExchange(identity, fetcher)
     }
 
     deinit { state.withLock { $0.exchange?.cancel() } }

@@ -14,6 +14,8 @@ final class BroadcastRun {
     private var pace: RunPace
     private var sessions: RunSessions
     private var goneRegistrations: GoneRegistrations
+    private let topics: TopicRun?
+    private let lifetime: Int
 
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
@@ -48,8 +50,9 @@ final class BroadcastRun {
         scan = RegistrationScan(store, checkpoint)
         pace = planner.pace
         // A push service keeps a wake-up for a device that is off until about the next one.
-        sessions = RunSessions(
-            planner.gateways, lifetime: planner.configuration.intervalSeconds, inbox: inbox)
+        lifetime = planner.configuration.intervalSeconds
+        sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
+        topics = TopicRun(planner.gateways, sent: report.counters.topics)
         goneRegistrations = GoneRegistrations(
             store, gateways: planner.gateways.count, perMille: planner.configuration.gonePerMille,
             tripped: checkpoint.counters.tripped)
@@ -58,7 +61,9 @@ final class BroadcastRun {
     /// Sends to everybody. Once the inbox is told to stop it only waits for what is in flight.
     /// - Returns: `isComplete` when nothing of the run is left to do.
     func run() async -> BroadcastReport {
-        await withTaskGroup(of: Void.self) { [inbox, interval = pace.interval] group in
+        let interval = pace.interval
+        await withTaskGroup(of: Void.self) { [inbox, topics, lifetime] group in
+            group.addTask { await topics?.run(lifetime: lifetime) }
             group.addTask {
                 while !Task.isCancelled {
                     try? await Task.sleep(for: interval)
@@ -95,7 +100,8 @@ final class BroadcastRun {
                 report.isCutShort = true
                 return
             case .end:
-                report.isComplete = true
+                while topics?.isOver == false, !inbox.isStopping { await waitForReports() }
+                report.isComplete = topics?.isOver ?? true
                 if report.startCounters.rows == 0 { report.previousRows = UInt64(previousRows) }
                 return
             }
@@ -240,7 +246,16 @@ final class BroadcastRun {
         UInt64((ContinuousClock.now - start) / .nanoseconds(1))
     }
 
+    private func publishTopics() {
+        guard let topics else { return }
+        report.counters.topics = topics.sent
+        guard let failure = topics.failure, report.stopped[.fcm] == nil else { return }
+        log(.gatewayStopped(.fcm, failure))
+        report.stopped[.fcm] = failure.message
+    }
+
     private func publishProgress() {
+        publishTopics()
         report.counters.milliseconds =
             report.startCounters.milliseconds + elapsedNanoseconds / 1_000_000
         let rest = max(1, store.estimatedRows - previousRows)

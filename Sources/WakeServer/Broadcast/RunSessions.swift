@@ -25,13 +25,17 @@ struct RunSessions {
                 $0 + $1.window + ProvisionalAnswers<Int>.limit
             })
         sessions = gateways.enumerated().map { index, gateway in
-            gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
+            guard gateway.wakesTokens else { return nil }
+            return gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))
             }
         }
     }
 
-    func index(of service: PushService) -> Int? { gateways.firstIndex { $0.service == service } }
+    func index(of service: PushService) -> Int? {
+        gateways.firstIndex { $0.service == service && $0.wakesTokens }
+    }
+
     func isOpen(_ gateway: Int) -> Bool { sessions[gateway] != nil }
     var isFull: Bool { inFlight.isFull }
     var inFlightCount: Int { inFlight.count }

@@ -130,6 +130,7 @@ extension Configuration {
 
             # [fcm]
             # key = service-account.json       as downloaded from the Firebase console, mode 0600
+            # topic = wake                     apps subscribe themselves; no push tokens are kept
             # per-minute = 600000              the project's quota, unless Google granted another
             # via = https://wake.example.org   instead, as for APNs, with via-key
 

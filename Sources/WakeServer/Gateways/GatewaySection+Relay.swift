@@ -67,7 +67,9 @@ extension Configuration {
             .flatMap(\.services)
         let names = Gateways.states(self)
             .filter { $0.isOn && RelayBatch.services.contains($0.service) }
-            .map(\.service).filter { !relayed.contains($0) }.map(\.name.description)
+            .map(\.service)
+            .filter { !relayed.contains($0) && ($0 != .fcm || fcm?.wakesTokens != false) }
+            .map(\.name.description)
         return names.isEmpty ? "no push service" : names.joined(separator: ", ")
     }
 }

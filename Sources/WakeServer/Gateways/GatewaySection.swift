@@ -79,13 +79,16 @@ extension GatewaySection {
         },
         summary: {
             $0.fcmRelay?.summary
-                ?? $0.fcm.map { "at most \($0.perMinute) a minute, \($0.options.summary)" }
+                ?? $0.fcm.map { $0.summary }
         },
         limits: { configuration in
             if let relay = configuration.fcmRelay { return [relay.limits(.fcm)] }
-            guard let fcm = configuration.fcm else { return [] }
-            let connections = fcm.options.connections
-            return [.init(.fcm, connections: connections, quotaPerMinute: fcm.perMinute)]
+            guard let fcm = configuration.fcm, fcm.wakesTokens else { return [] }
+            return [
+                GatewayThroughput(
+                    .fcm, connections: fcm.options.connections, streams: FCMGateway.streams,
+                    quotaPerMinute: fcm.perMinute)
+            ]
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.fcmRelay { return try make(relay, [.fcm], section: "fcm") }
@@ -127,6 +130,16 @@ extension GatewaySection {
         if webPush.subject == nil { parts.append("no subject: Apple's push service wants one") }
         if webPush.connect != nil { parts.append("through connect") }
         return parts.joined(separator: ", ")
+    }
+}
+
+extension FCMConfiguration {
+    fileprivate var summary: String {
+        let parts = [
+            key == nil ? "credentials metadata" : nil, topic?.summary,
+            wakesTokens ? "at most \(perMinute) a minute" : "no push tokens", options.summary,
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
     }
 }
 

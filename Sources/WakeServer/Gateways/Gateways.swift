@@ -60,19 +60,23 @@ package enum Gateways {
 /// The push tokens that may be registered: those that this installation can wake.
 struct Admission: Sendable {
     private var services: UInt8 = 0
+    /// Whose apps are woken by topics alone.
+    private var unneeded: UInt8 = 0
     /// The only one that looks at the push token itself: its endpoints name hosts.
     private var webPush: (any Gateway)?
 
     init(_ gateways: [any Gateway]) {
         for gateway in gateways {
-            services |= 1 << gateway.service.rawValue
+            let bit: UInt8 = 1 << gateway.service.rawValue
+            if gateway.wakesTokens { services |= bit } else { unneeded |= bit }
             if gateway.service == .webPush { webPush = gateway }
         }
     }
 
     /// The reason to refuse a push token; nil when it is accepted.
     func problem(with token: PushToken) -> Problem? {
-        guard services & 1 << token.service.rawValue != 0 else { return .serviceOff }
+        let bit: UInt8 = 1 << token.service.rawValue
+        guard services & bit != 0 else { return unneeded & bit == 0 ? .serviceOff : .notNeeded }
         guard token.service == .webPush, let webPush else { return nil }
         return webPush.admits(token) ? nil : .pushHostNotAllowed
     }

@@ -126,6 +126,7 @@ struct Metrics: Sendable {
             counter("pushes_retried", "wake-ups sent once more", totals.retried),
             counter("pushes_abandoned", "wake-ups given up for their run", totals.abandoned),
             counter("pushes_unsent", "wake-ups lost to a gateway that stopped", totals.unsent),
+            counter("topic_messages", "messages to topics that FCM took", totals.topics),
             counter("pushes_saved", duplicates, totals.duplicates),
             counter("registrations_unserved", unserved, totals.unserved),
             counter("registrations_gone", "registrations deleted as gone", totals.deleted),

@@ -155,6 +155,7 @@ struct BroadcastStatus: Decodable {
     let duplicates: Int
     let unsent: Int
     let unserved: Int
+    let topics: Int
     /// By push service, whether its deletion breaker has tripped.
     let breakers: [String: Bool]
     let stopped: [String: String]
@@ -182,6 +183,7 @@ struct BroadcastStatus: Decodable {
             (abandoned, "given up until the next broadcast"), (unsent, "not sent"),
             (duplicates, "sharing a push token with another"),
             (unserved, "of a push service without a gateway"),
+            (topics, topics == 1 ? "message to a topic" : "messages to topics"),
         ]
         let shown = counts.filter { $0.0 > 0 || $0.1 == "accepted" }
         return "pushes to \(rows) registrations: "

@@ -27,7 +27,7 @@ struct FCMCheckTests {
             "reveille", ["check", "--config", path])
         #expect(status == 0, "\(output)")
         #expect(
-            output.contains("fcm             on, at most 600000 a minute, connections 1\n"),
+            output.contains("fcm             on, at most 600000 a minute, connections 10\n"),
             "\(output)")
         #expect(output.contains("apns            off: no section [apns]; its push tokens are re"))
         let text = try String(contentsOfFile: account.file, encoding: .utf8)

@@ -4,8 +4,11 @@ enum FCMError {
     /// - Parameters:
     ///   - reason: an FcmError, or BAD_REQUEST for a BadRequest about another field than the push
     ///     token, BAD_TOKEN for both details, and names of google.rpc.Code that come without any.
-    static func answer(_ status: Int, _ reason: String, retryAfter: Int? = nil) -> HTTPAnswer {
-        var answer = HTTPAnswer.json(status, body(status, reason))
+    ///   - field: of the message, which BAD_TOKEN blames.
+    static func answer(
+        _ status: Int, _ reason: String, retryAfter: Int? = nil, field: String = "token"
+    ) -> HTTPAnswer {
+        var answer = HTTPAnswer.json(status, body(status, reason, field))
         if let retryAfter { answer.fields.append(("retry-after", "\(retryAfter)")) }
         return answer
     }
@@ -14,7 +17,7 @@ enum FCMError {
         .json(400, document(400, "INVALID_ARGUMENT", what, [badRequest(field, what)]))
     }
 
-    private static func body(_ status: Int, _ reason: String) -> String {
+    private static func body(_ status: Int, _ reason: String, _ field: String) -> String {
         switch reason {
         case "": document(status, code(status), "The service says no.", [])
         case "UNREGISTERED":
@@ -29,7 +32,7 @@ enum FCMError {
                 "The registration token is not a valid FCM registration token",
                 [
                     fcm("INVALID_ARGUMENT"),
-                    badRequest("message.token", "Invalid registration token"),
+                    badRequest("message.\(field)", "Invalid registration token"),
                 ])
         case "BAD_REQUEST":
             document(

@@ -3,7 +3,10 @@ import WakeSystem
 /// A body of `messages:send`, held against what FCM documents (firebase.google.com,
 /// projects.messages) and what this project promises: data only, always the same.
 struct FCMMessage {
-    let token: [UInt8]
+    /// `token`, `fid` or `topic`.
+    let field: String
+    /// Its value.
+    let target: [UInt8]
     /// All but the push token and the lifetime.
     let constant: [String]
 
@@ -20,7 +23,7 @@ struct FCMMessage {
 
     private static let known: Set<String> = [
         "name", "data", "notification", "android", "webpush", "apns", "fcm_options", "fcmOptions",
-        "token", "topic", "condition",
+        "token", "fid", "topic", "condition",
     ]
     private static let knownAndroid: Set<String> = [
         "collapse_key", "collapseKey", "priority", "ttl", "restricted_package_name", "data",
@@ -39,18 +42,25 @@ struct FCMMessage {
         for name in message.keys where !Self.known.contains(name) {
             throw Fault("unknown-field", "message.\(name)")
         }
-        guard message["topic"] == nil, message["condition"] == nil else {
+        let fields = ["token", "fid", "topic"].filter { message[$0] != nil }
+        guard let field = fields.first, fields.count == 1 else {
             throw Fault("recipient", "message")
         }
-        guard let token = message["token"]?.bytes, !token.isEmpty, token.count <= 4096 else {
-            throw Fault("token", "message.token")
-        }
-        guard Set(message.keys) == ["data", "android", "token"] else {
+        guard let target = message[field]?.bytes, !target.isEmpty, target.count <= 4096,
+            field != "topic" || Self.isTopic(target)
+        else { throw Fault(field, "message.\(field)") }
+        guard Set(message.keys) == ["data", "android", field] else {
             throw Fault("not-promised", "message")
         }
-        self.token = token
+        self.field = field
+        self.target = target
         let data = try Self.data(message["data"], options)
         constant = data + [try Self.android(message["android"], options)]
+    }
+
+    /// "Send messages to topics": `[a-zA-Z0-9-_.~%]+`, without `/topics/` in the v1 API.
+    private static func isTopic(_ name: [UInt8]) -> Bool {
+        name.allSatisfy { $0.isAlphanumeric || "-_.~%".utf8.contains($0) }
     }
 
     /// One key, which is not reserved ("Message.data"), with text.

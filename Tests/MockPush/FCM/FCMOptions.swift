@@ -15,6 +15,8 @@ struct FCMOptions: ServiceOptions {
     var lifetime: Int?
     var dataKey: String?
     var collapseKey: String?
+    /// The only one of `token` and `fid` that names anybody; nil: either does.
+    var field: String?
 
     /// Seconds an access token is good for.
     var tokenLifetime = 3599
@@ -63,6 +65,7 @@ struct FCMOptions: ServiceOptions {
             },
             .text("--data-key", "TEXT", "the one key in data", \.dataKey),
             .text("--collapse-key", "TEXT", "android.collapse_key", \.collapseKey),
+            .text("--field", "NAME", "token or fid, the other one is refused", \.field),
         ]
     }
 

@@ -5,6 +5,8 @@ final class FCMService: HTTPService {
     private let options: FCMOptions
     private var tokens: TokenIssuer
     private var known: KnownMessage?
+    /// Proper messages by the field that names whom they are for.
+    private var targets: [String: Int] = [:]
     /// What no message may change.
     private var constant: [String]?
     /// The value of `authorization` that was good last.
@@ -30,8 +32,12 @@ final class FCMService: HTTPService {
         if request.endpoint > 0 { return refuse("path", FCMError.answer(404, "NOT_FOUND")) }
         if let refusal = headRefusal(request) { return refusal }
         do throws(FCMMessage.Fault) {
-            let token = try token(of: request.body)
-            return settle(token, request)
+            let (field, target) = try target(of: request.body)
+            targets[field, default: 0] += 1
+            if field != "topic", let only = options.field, only != field {
+                return refusesField(field, target)
+            }
+            return settle(target, request)
         } catch {
             return refuse(error.word, FCMError.violation(of: error.field, error.word))
         }
@@ -66,15 +72,24 @@ final class FCMService: HTTPService {
         return nil
     }
 
-    private func token(of body: [UInt8]) throws(FCMMessage.Fault) -> [UInt8] {
-        if let token = known?.token(of: body) { return token }
+    private func target(
+        of body: [UInt8]
+    ) throws(FCMMessage.Fault) -> (field: String, target: [UInt8]) {
+        if let token = known?.token(of: body) { return ("token", token) }
         let message = try FCMMessage(body, options)
         if let constant, constant != message.constant {
             throw FCMMessage.Fault("not-constant", "message")
         }
         constant = message.constant
-        known = KnownMessage(body, token: message.token)
-        return message.token
+        if message.field == "token" { known = KnownMessage(body, token: message.target) }
+        return (message.field, message.target)
+    }
+
+    /// A proper message whose target stands in the field that names nobody.
+    private func refusesField(_ field: String, _ target: [UInt8]) -> Reaction {
+        counters.proper += 1
+        counters.faults["field", default: 0] += 1
+        return .answer(FCMError.answer(400, "BAD_TOKEN", field: field), nil)
     }
 
     /// What comes of a message that is as it must be.
@@ -119,7 +134,8 @@ final class FCMService: HTTPService {
         [
             ("exchanges", "\(tokens.exchanges)"), ("issued", "\(tokens.issued)"),
             ("mostExchanges", "\(tokens.inFlight.most)"),
-            ("assertions", "\(tokens.assertions)"),
+            ("assertions", "\(tokens.assertions)"), ("fids", "\(targets["fid"] ?? 0)"),
+            ("topics", "\(targets["topic"] ?? 0)"),
         ]
     }
 }

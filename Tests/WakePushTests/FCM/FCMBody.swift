@@ -33,6 +33,7 @@ enum FCMBody {
         switch reason {
         case .unregistered: fcm("UNREGISTERED", 404)
         case .tokenInvalid: fcm("INVALID_ARGUMENT", 400)
+        case .targetRefused: badRequest("message.fid")
         case .requestInvalid: badRequest("message.data[0].value")
         case .senderIDMismatch: fcm("SENDER_ID_MISMATCH", 403)
         case .quotaExceeded: fcm("QUOTA_EXCEEDED", 429)

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeModel
 import WakeSystem
 
 @testable import WakePush
@@ -79,6 +80,45 @@ struct FCMGatewayTests {
                 default: .accepted
                 }
             #expect(delivery == expected)
+        }
+        tokens.stop()
+    }
+
+    /// The target's field and value in the body of a request.
+    private static func target(_ body: [UInt8]) -> (field: String, value: String)? {
+        let message = (try? JSONValue(parsing: body))?["message"] ?? .null
+        return ["token", "fid"].map { ($0, message[$0].text) }.first { !$0.1.isEmpty }
+    }
+
+    @Test(
+        "a field that is refused is no verdict: the other one is tried once, and that is believed",
+        arguments: [
+            FCMBody.both("message.fid"), FCMBody.both("message.token"),
+            FCMBody.badRequest("message.fid"), FCMBody.fcm("INVALID_ARGUMENT", 400),
+        ])
+    func retargeted(_ refusal: String) async throws {
+        // Of ten, one is known in neither field, one only where it is not expected.
+        let service = try EngineServer { _, body in
+            guard let (field, value) = Self.target(body) else { return .status(418) }
+            let isExpected = (field == "fid") == (value.utf8.count == 22)
+            let isKnown = value.hasSuffix("1") ? false : value.hasSuffix("2") != isExpected
+            return isKnown ? .status(200) : .answer(400, body: Self.body(refusal))
+        }
+        defer { service.stop() }
+        let tokens = try FCMTokenServer()
+        let test = try FCMSessionUnderTest(service, tokens)
+        test.round.send(
+            try (0..<100).map { number in
+                let id = number < 50 ? "installation-id-of-\(100 + number)" : "token:\(number)"
+                return WakeUp(
+                    reference: number, token: try PushToken(service: .fcm, bytes: Self.body(id)))
+            })
+        test.round.flush(isFinal: true)
+        let settled = try await test.settled(100)
+        #expect(test.failure == nil && service.requests == 120)
+        #expect(settled.count == 100)
+        for (number, delivery) in settled {
+            #expect((delivery == .accepted) == (number % 10 != 1), "\(number)")
         }
         tokens.stop()
     }

@@ -73,7 +73,10 @@ struct FCMReasonTests {
         #expect(Self.read(FCMBody.both("message.token")) == .tokenInvalid)
         #expect(Self.read(FCMBody.both("message.tokens")) == .requestInvalid)
         #expect(Self.read(FCMBody.both("")) == .requestInvalid)
-        #expect(Self.read(FCMBody.badRequest("message.token")) == nil)
+        #expect(Self.read(FCMBody.both("message.fid")) == .tokenInvalid)
+        #expect(Self.read(FCMBody.badRequest("message.token")) == .targetRefused)
+        #expect(Self.read(FCMBody.badRequest("message.fid")) == .targetRefused)
+        #expect(Self.read(FCMBody.badRequest("message.fid", "message.token")) == .targetRefused)
         #expect(Self.read(FCMBody.badRequest("message.token", "message.data")) == .requestInvalid)
         #expect(Self.read(FCMBody.badRequest()) == .requestInvalid)
     }

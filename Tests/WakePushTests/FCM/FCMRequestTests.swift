@@ -15,13 +15,13 @@ struct FCMRequestTests {
             .template(authorization: FCMRequest.authorization(SecretBytes(Array("ya29.x".utf8))))
     }
 
-    private static func escaped(_ token: String) -> [UInt8] {
-        FCMRequest.escaped(Array(token.utf8).span)
+    private static func target(_ token: String) -> [UInt8] {
+        FCMRequest.target(Array(token.utf8).span)
     }
 
     private static func object(_ template: RequestTemplate, _ token: String) throws -> NSDictionary
     {
-        let body = Data(template.body + escaped(token) + template.bodyTail)
+        let body = Data(template.body + target(token) + template.bodyTail)
         return try #require(try JSONSerialization.jsonObject(with: body) as? NSDictionary)
     }
 
@@ -54,7 +54,22 @@ struct FCMRequestTests {
             #expect(message?["token"] as? String == token)
             #expect(message?.count == 3)
         }
-        #expect(Self.escaped("abc:-_") == Array("abc:-_".utf8))
+        #expect(Self.target("abc:-_") == Array(#"token":"abc:-_"#.utf8))
+    }
+
+    @Test("22 characters of base64url are an installation ID, everything else is a token")
+    func fields() throws {
+        let id = "cIdZ-_8a9XnQm0Tz3V5wYk"
+        for (token, field, other) in [
+            (id, "fid", "token"), (id + ":APA91b", "token", "fid"), (id + "a", "token", "fid"),
+            (String(id.dropLast()), "token", "fid"), ("+" + id.dropFirst(), "token", "fid"),
+        ] {
+            let bytes = Array(token.utf8)
+            for (isRetargeted, name) in [(false, field), (true, other)] {
+                let form = FCMRequest.target(bytes.span, isRetargeted: isRetargeted)
+                #expect(String(decoding: form, as: UTF8.self) == "\(name)\":\"\(token)")
+            }
+        }
     }
 
     @Test("random push tokens are read back by our own reader too")
@@ -64,11 +79,9 @@ struct FCMRequestTests {
             let token = (0..<Int.random(in: 1...508, using: &generator)).map { _ in
                 UInt8.random(in: 0x21...0x7E, using: &generator)
             }
-            let text = [UInt8(ascii: "\"")] + FCMRequest.escaped(token.span) + [UInt8(ascii: "\"")]
+            let text = Array("{\"".utf8) + FCMRequest.target(token.span) + Array("\"}".utf8)
             #expect(text.count <= RequestTemplate.tokenBytes)
-            var scanner = try JSONScanner(text)
-            let read = try scanner.document { scanner throws(JSONError) in try scanner.string() }
-            #expect(read == token)
+            #expect(try JSONValue(parsing: text)["token"] == .string(token))
         }
     }
 
@@ -97,11 +110,12 @@ struct FCMRequestTests {
         let configuration = try #require(try FCMConfiguration(section: ["key": "/k.json"]))
         #expect(
             configuration.endpoint == GatewayEndpoint(host: "fcm.googleapis.com")
-                && configuration.options.connections == 1)
+                && configuration.options.connections == 10)
         #expect(configuration.endpoint.authority == "fcm.googleapis.com")
         let moved = [
             "key": "/k.json", "host": "127.0.0.1", "port": "9", "ca": "/ca", "plain": "on",
-            "connections": "4", "per-minute": "1200",
+            "connections": "4", "per-minute": "1200", "credentials": "file", "project": "p",
+            "topic": "wake", "topic-shards": "2", "topic-seconds": "4", "tokens": "on",
         ]
         #expect(Set(moved.keys) == Set(FCMConfiguration.words.map(\.key)))
         let other = try #require(try FCMConfiguration(section: moved))
@@ -109,6 +123,11 @@ struct FCMRequestTests {
         #expect(other.endpoint.authorityFile == "/ca" && other.options.connections == 4)
         #expect(Self.template(other.endpoint).scheme == "http")
         #expect(configuration.perMinute == 600_000 && other.perMinute == 1200)
+        #expect(configuration.topic == nil && configuration.wakesTokens)
+        #expect(other.topic?.names == ["wake-0", "wake-1"] && other.wakesTokens)
+        #expect(try FCMConfiguration(section: ["key": "k", "topic": "a"])?.wakesTokens == false)
+        let metadata = ["credentials": "metadata", "project": "p"]
+        #expect(try FCMConfiguration(section: metadata)?.key == nil)
     }
 
     @Test("missing and bad values, and clear text to elsewhere, are refused by their key")
@@ -124,6 +143,15 @@ struct FCMRequestTests {
             (["key": "k", "per-minute": "60000001"], .badValue("per-minute")),
             (["key": "k", "per-minute": "many"], .badValue("per-minute")),
             (["key": "k", "plain": "yes"], .badValue("plain")),
+            (["key": "k", "credentials": "metadata"], .missing("project")),
+            (
+                ["key": "k", "credentials": "metadata", "project": "p"],
+                .badValue("credentials")
+            ),
+            (["key": "k", "credentials": "none"], .badValue("credentials")),
+            (["key": "k", "project": "a/b"], .badValue("project")),
+            (["key": "k", "tokens": "off"], .missing("topic")),
+            (["key": "k", "topic": "a", "tokens": "no"], .badValue("tokens")),
             (["key": "k", "plain": "on"], .plainToElsewhere),
             (["key": "k", "plain": "on", "host": "10.0.0.1"], .plainToElsewhere),
         ]

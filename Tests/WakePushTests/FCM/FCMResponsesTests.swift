@@ -24,7 +24,12 @@ struct FCMResponsesTests {
         ("bad ttl", 400, FCMBody.badRequest("message.android.ttl"), failure(400)),
         ("bad value, of FCM too", 400, FCMBody.both("message"), failure(400)),
         ("no field named", 400, FCMBody.badRequest(), failure(400)),
-        ("bad token, not of FCM", 400, FCMBody.badRequest("message.token"), refused(400)),
+        (
+            "no token, and which field", 400, FCMBody.both("message.fid"),
+            ambiguous(.gone, .tokensRefused)
+        ),
+        ("bad token, no detail", 400, FCMBody.badRequest("message.token"), refused(.tokensRefused)),
+        ("bad ID, not of FCM", 400, FCMBody.badRequest("message.fid"), refused(.tokensRefused)),
         ("bad, no detail", 400, FCMBody.plain("INVALID_ARGUMENT", 400), refused(400)),
         ("bad, no body", 400, "", refused(400)),
         ("unregistered, as 400", 400, FCMBody.fcm("UNREGISTERED", 400), refused(400)),
@@ -114,7 +119,8 @@ struct FCMResponsesTests {
     func oneTokenStopsNothing() throws {
         let bodies: [(Int, String)] = [
             (400, FCMBody.fcm("INVALID_ARGUMENT", 400)), (400, FCMBody.both("message.token")),
-            (400, FCMBody.badRequest("message.token")), (400, ""),
+            (400, FCMBody.badRequest("message.token")), (400, FCMBody.badRequest("message.fid")),
+            (400, ""),
             (401, FCMBody.fcm("THIRD_PARTY_AUTH_ERROR", 401)),
             (403, FCMBody.fcm("SENDER_ID_MISMATCH", 403)), (404, ""),
         ]
@@ -131,7 +137,8 @@ struct FCMResponsesTests {
         let faults: [FCMFault] = [
             .grantRefused, .exchangeRefused(status: 400), .exchangeUntrusted, .cannotSign,
             .tokenRefused, .forbidden, .projectUnknown, .tokensOfOtherProject,
-            .tokensOfOtherPlatform, .tokensRefused, .requestRefused(status: 400),
+            .tokensOfOtherPlatform, .tokensRefused, .requestRefused(status: 400), .subjectToken,
+            .impersonationRefused(status: 403), .topicRefused,
         ]
         let messages = faults.map { Misconfiguration.fcm($0).message }
         #expect(Set(messages).count == faults.count)

@@ -9,7 +9,9 @@ import WakeModel
     .timeLimit(.minutes(2)))
 struct MockFCMGatewayTests {
     /// Sends to numbered push tokens; the deliveries of those that were settled.
-    private static func round(_ mock: MockFCM, count: Int) async throws -> [Int: Delivery] {
+    private static func round(
+        _ mock: MockFCM, count: Int, _ token: (Int) -> String = { "push-token-\($0)" }
+    ) async throws -> [Int: Delivery] {
         let section = [
             "key": mock.account.file, "host": "localhost", "port": "\(mock.port)",
             "ca": mock.authority,
@@ -19,7 +21,7 @@ struct MockFCMGatewayTests {
         let test = SessionUnderTest(FCMGateway(configuration, tokens: tokens))
         test.round.send(
             try (0..<count).map { number in
-                let token = Array("push-token-\(number)".utf8)
+                let token = Array(token(number).utf8)
                 return WakeUp(
                     reference: number, token: try PushToken(service: .fcm, bytes: token))
             })
@@ -47,6 +49,18 @@ struct MockFCMGatewayTests {
                 "authorization", "content-type", "content-length", "host", "accept",
                 "user-agent",
             ]))
+    }
+
+    @Test("installation IDs are woken, whichever field FCM takes", arguments: ["", "token", "fid"])
+    func fields(_ field: String) async throws {
+        let mock = try await MockFCM(field.isEmpty ? [] : ["--field", field])
+        let results = try await Self.round(mock, count: 100) { number in
+            number < 50 ? "installation-id-of-\(100 + number)" : "push-token-\(number)"
+        }
+        #expect(results.count == 100 && results.values.allSatisfy { $0 == .accepted })
+        let report = try await mock.report()
+        #expect(report.distinct == 100 && report.duplicates == 0 && report.refusals.isEmpty)
+        #expect(report.fids == (field == "fid" ? 100 : 50) && report.topics == 0)
     }
 
     @Test("streams that are reset, refused and left behind are sent again, and none is lost")

@@ -218,13 +218,14 @@ struct BroadcastReportTests {
         (report.counters.rows, report.counters.accepted) = (10, 4)
         (report.counters.gone, report.counters.deleted) = (3, 2)
         (report.counters.duplicates, report.counters.unserved) = (5, 6)
+        report.counters.topics = 9
         report.causes = [.throttled: 8]
         report.tripped = [.apnsSandbox]
         report.stopped = [.apns: "one \"quoted\"\nhint: \\ two"]
         let object = try object(report)
         let numbers = [
             "run": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,
-            "duplicates": 5, "unserved": 6,
+            "duplicates": 5, "unserved": 6, "topics": 9,
         ]
         for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
         #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)

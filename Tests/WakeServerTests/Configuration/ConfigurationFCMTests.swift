@@ -15,7 +15,7 @@ struct ConfigurationFCMTests {
         #expect(try parse("[fcm]\n# key = a.json\n").fcm == nil)
         let fcm = try #require(try parse("[fcm]\nkey = keys/account.json\n").fcm)
         #expect(fcm.key == "/base/keys/account.json" && fcm.perMinute == 600_000)
-        #expect(fcm.options == EndpointOptions())
+        #expect(fcm.options.connections == 10 && fcm.topic == nil)
     }
 
     @Test("the other keys are read as well, beside those of [apns]")
@@ -43,7 +43,8 @@ struct ConfigurationFCMTests {
         #expect(
             Gateways.limits(configuration) == [
                 GatewayThroughput(.apns, connections: 1),
-                GatewayThroughput(.fcm, connections: 4, quotaPerMinute: 1_200_000),
+                GatewayThroughput(
+                    .fcm, connections: 4, streams: 100, quotaPerMinute: 1_200_000),
             ])
     }
 
@@ -51,7 +52,12 @@ struct ConfigurationFCMTests {
     func onPaper() throws {
         #expect(Gateways.limits(try parse("")) == [GatewayThroughput(.apns, connections: 1)])
         let fcm = Gateways.limits(try parse("[fcm]\nkey = k\n"))
-        #expect(fcm == [GatewayThroughput(.fcm, connections: 1, quotaPerMinute: 600_000)])
+        let throughput = GatewayThroughput(
+            .fcm, connections: 10, streams: 100, quotaPerMinute: 600_000)
+        #expect(fcm == [throughput])
+        // Topics are not bound by the rows.
+        let topics = Gateways.limits(try parse("[fcm]\nkey = k\ntopic = wake\n"))
+        #expect(topics == [GatewayThroughput(.apns, connections: 1)])
     }
 
     @Test(
@@ -76,9 +82,9 @@ struct ConfigurationFCMTests {
     @Test("a key of another section is none of this one")
     func otherKeys() {
         let error = #expect(throws: ConfigurationError.self) {
-            try parse("[fcm]\nkey = a\ntopic = b\n")
+            try parse("[fcm]\nkey = a\nkey-id = b\n")
         }
-        #expect(error?.message == "line 3: unknown key topic in [fcm]")
+        #expect(error?.message == "line 3: unknown key key-id in [fcm]")
     }
 
     @Test("a section that is there and empty is not called missing")
@@ -92,6 +98,11 @@ struct ConfigurationFCMTests {
     func words() throws {
         let states = Gateways.states(try parse("[fcm]\nkey = /k.json\nhost = localhost\n"))
         #expect(states.filter(\.isOn).map(\.service) == [.fcm])
-        #expect(states[2].summary == "on, at most 600000 a minute, connections 1, at localhost")
+        #expect(states[2].summary == "on, at most 600000 a minute, connections 10, at localhost")
+        let topics = Gateways.states(
+            try parse("[fcm]\ncredentials = metadata\nproject = p\ntopic = a\ntopic-shards = 2\n"))
+        #expect(
+            topics[2].summary == "on, credentials metadata, topic a-0 to -1 over 60 s, "
+                + "no push tokens, connections 10")
     }
 }

@@ -18,8 +18,8 @@ import WakeSystem
 /// | 32 | 8 | number of the store's current generation |
 /// | 40 | 32 | BLAKE2b-256 of the 40 bytes before |
 /// | 72 | 56 | zeros |
-/// | 128 | 88 | 11 counters of 8 bytes, see `RunCounters` |
-/// | 216 | 3880 | zeros |
+/// | 128 | 96 | 12 counters of 8 bytes, see `RunCounters` |
+/// | 224 | 3872 | zeros |
 /// | 4096 | 131072 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
 /// | 135168 | 131072 | current generation, the same |
 ///
@@ -195,6 +195,8 @@ package struct RunCounters: Sendable, Equatable {
     package var milliseconds: UInt64 = 0
     /// Gateways whose deletion breaker has tripped, a bit each by index; kept over restarts.
     package var tripped: UInt64 = 0
+    /// Messages to topics that a push service accepted.
+    package var topics: UInt64 = 0
 
     package init() {}
     /// Push tokens that had their push, each counted once.
@@ -204,7 +206,7 @@ package struct RunCounters: Sendable, Equatable {
         [
             ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),
             ("retried", retried), ("abandoned", abandoned), ("duplicates", duplicates),
-            ("unsent", unsent), ("unserved", unserved),
+            ("unsent", unsent), ("unserved", unserved), ("topics", topics),
         ]
     }
 
@@ -215,10 +217,10 @@ package struct RunCounters: Sendable, Equatable {
 
     private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
         \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
-        \.duplicates, \.milliseconds, \.tripped,
+        \.duplicates, \.milliseconds, \.tripped, \.topics,
     ]
 
-    static let byteCount = 11 * 8
+    static let byteCount = 12 * 8
 
     func encode() -> [UInt8] {
         var bytes: [UInt8] = []

@@ -1,4 +1,5 @@
 import WakeModel
+import WakePush
 import WakeSystem
 
 /// The plan of a broadcast: how fast it goes, and the load of fetches that follows.
@@ -65,7 +66,9 @@ package struct BroadcastPlan: Equatable {
         if time.streamRate > input.usableFetches / 2 {
             warnings.append(.streams(perSecond: Int(time.streamRate.rounded(.up))))
         }
-        if input.rows > 0, input.gateways.isEmpty { warnings.append(.noGateway) }
+        if input.rows > 0, input.gateways.isEmpty, input.topic == nil {
+            warnings.append(.noGateway)
+        }
         self.warnings = warnings
     }
 
@@ -147,6 +150,10 @@ extension BroadcastPlan {
                 "a second, " + (budget > 0 ? "budget \(NumberFormat.grouped(budget))" : "no budget")
             ),
         ]
+        if let topic = input.topic {
+            let seconds = NumberFormat.clock(topic.shards == 1 ? 0 : topic.seconds)
+            rows.append(("messages to topics", "\(topic.shards)", "in \(seconds), to anybody"))
+        }
         if publishedSpread != spread {
             rows.append(("spread to publish", NumberFormat.clock(publishedSpread), "in the head"))
         }

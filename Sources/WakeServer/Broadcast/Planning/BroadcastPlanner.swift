@@ -15,7 +15,7 @@ struct BroadcastPlanner: Sendable {
         // The spread of the head that clients have, not that of the next publish.
         configuration.planInput(
             rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
-            gateways: gateways.map(\.throughput))
+            gateways: gateways.filter(\.wakesTokens).map(\.throughput))
     }
 
     func plan() -> Result<BroadcastPlan, PlanError> {
@@ -54,8 +54,9 @@ extension Configuration {
         rows: Int, streams: Int = 0, spreadSeconds: Int? = nil, gateways: [GatewayThroughput]
     ) -> PlanInput {
         let input = PlanInput(
-            rows: rows, streams: streams, gateways: gateways, fetchesPerSecond: fetchesPerSecond,
-            spreadSeconds: spreadSeconds ?? self.spreadSeconds, intervalSeconds: intervalSeconds)
+            rows: rows, streams: streams, gateways: gateways, topic: fcm?.topic,
+            fetchesPerSecond: fetchesPerSecond, spreadSeconds: spreadSeconds ?? self.spreadSeconds,
+            intervalSeconds: intervalSeconds)
         precondition(input.isWithinBounds)
         return input
     }

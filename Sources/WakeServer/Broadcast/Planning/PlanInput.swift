@@ -1,4 +1,5 @@
 package import WakeModel
+import WakePush
 
 /// What a plan is made from.
 package struct PlanInput: Equatable {
@@ -8,6 +9,8 @@ package struct PlanInput: Equatable {
     var streams = 0
     /// Without any, only event streams are woken.
     var gateways: [GatewayThroughput]
+    /// The topics of FCM, whose subscribers nobody can count.
+    var topic: FCMTopic?
     var fetchesPerSecond = 0
     /// Seconds over which woken clients spread their fetches, by the head they have now.
     var spreadSeconds: Int
