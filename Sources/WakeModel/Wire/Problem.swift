@@ -5,7 +5,7 @@ package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing, instanceTokenMalformed
     case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing
     case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, pushHostNotAllowed
-    case queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
+    case pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
     case storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, broadcastDoesNotFit
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
@@ -30,6 +30,7 @@ package enum Problem: Sendable, CaseIterable {
         // RFC 9110 §15.5.21: understood, well formed, and still not to be followed.
         case .serviceOff: (422, "service_off")
         case .pushHostNotAllowed: (422, "push_host_not_allowed")
+        case .pushSubjectMissing: (422, "push_subject_missing")
         case .queryNotAllowed: (400, "query_not_allowed")
         case .notFound: (404, "not_found")
         case .methodNotAllowed: (405, "method_not_allowed")
@@ -62,12 +63,16 @@ package enum Problem: Sendable, CaseIterable {
         case .bodyTooDeep: "the body is nested too deeply"
         case .memberDuplicate: "a member of the body occurs twice"
         case .memberUnknown: "the body has a member this protocol does not know"
-        case .memberMissing: "the body needs service, and token (webpush: endpoint)"
+        case .memberMissing:
+            "the body needs service, and token (webpush: endpoint, perhaps with keys)"
         case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
         case .pushTokenMalformed: "the push token is not of the form its service issues"
-        case .pushTokenTooLong: "the push token is longer than 508 bytes"
+        case .pushTokenTooLong:
+            "the push token is longer than 508 bytes, or an endpoint with keys than 426"
         case .serviceOff: "this installation sends nothing through that push service"
         case .pushHostNotAllowed: "this installation sends nothing to the host of that endpoint"
+        case .pushSubjectMissing:
+            "Apple takes no push without a subject, and this installation has none"
         case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"
