@@ -13,8 +13,11 @@ package protocol Gateway: Sendable {
     /// The quota of the push service, if it has one.
     var perMinute: Int? { get }
 
-    /// True when a push token of `service` may be registered; quick.
-    func admits(_ token: PushToken) -> Bool
+    /// The reason why a push token of `service` may not be registered; quick.
+    func refusal(of token: PushToken) -> EndpointRefusal?
+
+    /// Whether a push token is woken by heartbeats, and not only when there is something new.
+    func takesHeartbeats(_ token: PushToken) -> Bool
 
     /// Opens a session; costs nothing until something is sent.
     /// - Parameters:
@@ -29,7 +32,8 @@ extension Gateway {
     package var streams: Int { ConnectionLimits().streams }
     package var perMinute: Int? { nil }
 
-    package func admits(_ token: PushToken) -> Bool { true }
+    package func refusal(of token: PushToken) -> EndpointRefusal? { nil }
+    package func takesHeartbeats(_ token: PushToken) -> Bool { true }
 }
 
 /// One gateway in one broadcast.

@@ -170,7 +170,7 @@ extension ClientError {
 
     /// The service's answer to a registration, when that was no success.
     init(registrationStatus status: Int, retryAfter: Int?) {
-        // Policy/PROTOCOL.md: `service_off`, `push_host_not_allowed`, and nothing else.
+        // Policy/PROTOCOL.md: the operator alone can change the answer.
         self = status == 422 ? .notServed : .httpStatus(status, retryAfter: retryAfter)
     }
 

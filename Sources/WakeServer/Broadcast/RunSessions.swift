@@ -30,6 +30,9 @@ struct RunSessions {
     }
 
     func index(of service: PushService) -> Int? { gateways.firstIndex { $0.service == service } }
+    func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
+        gateways[gateway].takesHeartbeats(token)
+    }
     func isOpen(_ gateway: Int) -> Bool { sessions[gateway] != nil }
     var isFull: Bool { inFlight.isFull }
     var inFlightCount: Int { inFlight.count }

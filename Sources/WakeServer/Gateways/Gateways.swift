@@ -74,6 +74,11 @@ struct Admission: Sendable {
     func problem(with token: PushToken) -> Problem? {
         guard services & 1 << token.service.rawValue != 0 else { return .serviceOff }
         guard token.service == .webPush, let webPush else { return nil }
-        return webPush.admits(token) ? nil : .pushHostNotAllowed
+        switch webPush.refusal(of: token) {
+        case nil: return nil
+        case .hostNotAllowed: return .pushHostNotAllowed
+        case .subjectMissing: return .pushSubjectMissing
+        case .keyMalformed: return .pushTokenMalformed
+        }
     }
 }
