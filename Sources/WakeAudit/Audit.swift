@@ -19,8 +19,7 @@ package struct Audit {
         self.log = log
     }
 
-    /// Repeats the audit while a running service writes to the file.
-    /// - Parameter progress: the current check, and how much of it is done in thousandths.
+    /// Repeats the audit while a service writes; `progress` gets a check and its share, in 1/1000.
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }
     ) throws(AuditFailure) -> AuditReport {

@@ -28,7 +28,6 @@ package struct AuditReport: Sendable {
     let unseen: Set<AuditCheck>
     let unasked: Set<AuditCheck>
 
-    /// Nothing was found, and everything asked for could be looked at.
     package var isClean: Bool { findings.isEmpty && unseen.isEmpty }
 
     package func verdict(of check: AuditCheck) -> Verdict {

@@ -5,7 +5,6 @@ import WakeSystem
 /// A client that turns wakes into local checks. Every wake (event stream, platform push, timer)
 /// starts the same cycle: fetch the signed feed that all clients fetch, check it against secrets
 /// that never leave the device, and deliver matches to the local user alone.
-///
 /// ```swift
 /// let configuration = ClientConfiguration(
 ///     feed: feed, feedKey: key, service: service, channel: .stream,
@@ -18,9 +17,8 @@ import WakeSystem
 /// of its own brings a ``DataSource`` instead of the feed. All state is in the state directory: the
 /// process may be killed at any moment. A second process is refused as `locked`.
 ///
-/// The actor is a façade. `PendingWakes` and `EventStream` bring wakes, `CycleScheduler` decides
-/// when a cycle begins, `CycleRunner` runs one at a time over a `CycleSource`, `Outbox` delivers
-/// matches, `RegistrationKeeper` brings the desired registration about, `ProfileState` stores.
+/// The actor joins `PendingWakes`, `EventStream`, `CycleScheduler`, `CycleRunner`, `Outbox`,
+/// `RegistrationKeeper` and `ProfileState`, each described at its type.
 public actor WakeClient {
     let profile: ProfileState
     let registration: RegistrationKeeper
@@ -39,12 +37,8 @@ public actor WakeClient {
     private let start: FeedRecord.Position
     private(set) var isRunning = false
 
-    /// A client of a signed feed. Opens the profile, or makes it; no request is made.
-    /// - Parameters:
-    ///   - configuration: the feed, the service, and the directories of this profile.
-    ///   - secrets: compared with the published digests.
-    ///   - handler: receives matches and warnings.
-    ///   - environment: network, clocks and log.
+    /// A client of a signed feed. Opens the profile, or makes it; no request is made. `secrets` are
+    /// compared with the published digests; `handler` receives matches and warnings.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: ClientConfiguration, secrets: some LocalSecrets,
@@ -67,12 +61,8 @@ public actor WakeClient {
         }
     }
 
-    /// A client of data that the app publishes itself. Opens the profile, or makes it.
-    /// - Parameters:
-    ///   - configuration: the directory of this profile, and the times of its cycles.
-    ///   - source: fetches and checks what the app publishes.
-    ///   - handler: receives matches and warnings.
-    ///   - environment: network, clocks and log.
+    /// A client of data that the app publishes itself: `source` fetches and checks it, `handler`
+    /// receives matches and warnings. Opens the profile, or makes it.
     /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
     public init(
         _ configuration: SourceConfiguration, source: some DataSource,
@@ -145,8 +135,7 @@ public actor WakeClient {
         if let failure { throw failure }
     }
 
-    /// Repeats `step` until it returns true or the task is cancelled. A full disk may get room
-    /// again; any other fault of the state ends the run.
+    /// Repeats `step` until true or cancelled; any fault of the state but a full disk ends the run.
     private func repeated(_ step: () async throws(ClientError) -> Bool) async -> ClientError? {
         while !Task.isCancelled {
             do throws(ClientError) {
@@ -214,7 +203,6 @@ public actor WakeClient {
         do throws(ClientError) {
             outcome = try await scheduler.runCycle(for: reason)
         } catch {
-            // Matches found before the failure do not wait for the next cycle.
             if error != .cancelled { try? await outbox.deliver() }
             throw error
         }
@@ -222,17 +210,15 @@ public actor WakeClient {
         return outcome
     }
 
-    /// Requests one cycle of `run`, from any thread, and returns at once. Called before `run`, it
-    /// is kept until then. To wait for the outcome, call `synchronize(_:)` instead.
-    ///
-    /// All calls before that cycle begins are one call, and calls while a cycle runs ask for one
-    /// more. `push` and `wake` wait at random for up to the spread, and are dropped while the
-    /// publisher has wakes paused or after `unregister`; the other reasons begin at once.
+    /// Requests one cycle of `run`, from any thread, and returns at once; `synchronize(_:)` waits
+    /// for the outcome. Kept until `run` begins. All calls before that cycle are one; calls while a
+    /// cycle runs ask for one more. `push` and `wake` wait at random for up to the spread, and are
+    /// dropped while the publisher has wakes paused or after `unregister`; other reasons begin at
+    /// once.
     public nonisolated func wake(_ reason: SyncReason = .push) { wakes.add(reason) }
 
-    /// Checks what is retained again if the app has more to search for since the last time: the
-    /// batches of the feed, or what a `DataSource` keeps. No request is made.
-    /// - Returns: the number of matches that are new.
+    /// Checks the retained batches, or what a `DataSource` keeps, again if the app has more to
+    /// search for since the last time. Makes no request; returns the number of new matches.
     @discardableResult
     public func recheckRetained() async throws(ClientError) -> Int {
         try await runner.recheckRetained()
@@ -240,8 +226,7 @@ public actor WakeClient {
 
     // MARK: Registration
 
-    /// Stores this push token as desired, and tries once to register it with the service under this
-    /// client's instance token. `run` keeps trying, and renews.
+    /// Stores the push token as desired, and tries to register it; `run` keeps trying, and renews.
     public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
         try registration.register(token)
         try await registration.reconcile()
@@ -272,9 +257,8 @@ public actor WakeClient {
             failure: runner.failure, quota: source.quota)
     }
 
-    /// Erases everything about this profile: state, cache, evidence.
-    /// - Parameter force: also when the service may still hold a registration, which could then
-    ///   never be erased; without it that is refused as `stillRegistered`.
+    /// Erases state, cache and evidence. Without `force` refused as `stillRegistered` while the
+    /// service may hold a registration, which could then never be erased.
     public func erase(force: Bool = false) async throws(ClientError) {
         try await runner.exclusively { () async throws(ClientError) in
             let desired = try registration.desired()

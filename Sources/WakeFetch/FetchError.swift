@@ -32,7 +32,6 @@ package enum FetchError: Error, Sendable, Hashable {
 
 /// A shared library that could not be loaded at run time.
 package struct MissingLibrary: Sendable, Hashable {
-    /// The fault of the library.
     package enum Reason: Sendable, Hashable {
         case notFound, functionMissing, tooOld, unfit, notInitialised
     }

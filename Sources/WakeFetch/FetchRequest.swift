@@ -125,9 +125,8 @@ package struct FetchField: Sendable, Redacted {
     package let name: StaticString
     package let value: [UInt8]
 
-    /// - Parameters:
-    ///   - name: a token, none of the names that the fetcher owns (precondition).
-    ///   - value: visible ASCII, space and tab, not empty; else the fetch ends as `invalidField`.
+    /// A field. `name` is a token that the fetcher does not own (precondition); `value` is visible
+    /// ASCII, space and tab, not empty, else the fetch ends as `invalidField`.
     package init(_ name: StaticString, _ value: [UInt8]) {
         precondition(Self.isAllowed(name), "not a field for a caller to set")
         self.name = name

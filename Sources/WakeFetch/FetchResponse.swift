@@ -24,7 +24,6 @@ package struct FetchResponse: Sendable, Hashable {
         self.date = date
     }
 
-    /// Whether the status is one of 200...299.
     package var isSuccess: Bool { (200...299).contains(status) }
 }
 

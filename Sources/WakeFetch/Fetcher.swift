@@ -4,7 +4,6 @@ import WakeSystem
 /// An HTTPS client on libcurl: bounded, abortable, and with nothing in a request that distinguishes
 /// clients. No redirects, cookies, caches, content decoding, `.netrc`, HSTS or Alt-Svc; TLS 1.2 or
 /// newer with the peer and its name verified; HTTP/1.1, or HTTP/2 for requests that allow it.
-///
 /// Transfers run on one thread per purpose (see ``FetchPurpose``). Requests beyond the bounds of
 /// ``FetchConfiguration`` wait in a queue; their timeouts begin when they are started.
 package final class Fetcher: Sendable {
@@ -23,16 +22,11 @@ package final class Fetcher: Sendable {
         for worker in workers { worker.beginClosing() }
     }
 
-    /// Fetches `request` and delivers the body as it arrives.
-    ///
-    /// Both callbacks run on the purpose's thread and block its other fetches, and thereby the
+    /// Fetches `request`; returns at the end of the body. `onHead` is called once, before the first
+    /// byte of body, and `sink` with consecutive chunks of at most 64 KiB; `.stop` ends the fetch
+    /// as `stopped`. Both run on the purpose's thread and block its other fetches, and thereby the
     /// sender: a slow sink costs no memory. A status other than 2xx is no error: at most 4 KiB (or
     /// `limit`, if less) of its body reach the sink, and a failure after its head is ignored.
-    ///
-    /// - Parameters:
-    ///   - onHead: called once, before the first byte of body; `.stop` ends the fetch as `stopped`.
-    ///   - sink: called with consecutive chunks of at most 64 KiB; `.stop` as above.
-    /// - Returns: the head, at the end of the body.
     /// - Throws: `cancelled` within milliseconds of the task's cancellation.
     package func fetch(
         _ request: FetchRequest,
@@ -62,10 +56,9 @@ package final class Fetcher: Sendable {
         return (response, body.remove())
     }
 
-    /// Starts a fetch that collects its body, without a task for it.
-    /// - Parameter then: called exactly once: on the purpose's thread, which it blocks, or before
-    ///   this returns if the fetch is refused. It may start other fetches.
-    /// - Returns: a handle to cancel it; releasing the handle changes nothing.
+    /// Starts a fetch that collects its body, without a task. `then` is called once: on the
+    /// purpose's thread, which it blocks, or before this returns if the fetch is refused; it may
+    /// start other fetches. The handle cancels it; releasing the handle changes nothing.
     @discardableResult
     package func start(
         _ request: FetchRequest,

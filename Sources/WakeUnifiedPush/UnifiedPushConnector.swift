@@ -27,18 +27,14 @@ public actor UnifiedPushConnector {
     private var isNameTaken = false
     private var isGivenUp = false
     private var isRunning = false
-    /// Performed in order, one at a time.
     private var outputs: [ConnectorMachine.Output] = []
     private var isPerforming = false
     private let clockEvent = AsyncEvent()
     private let registerEvent = AsyncEvent()
 
-    /// Creates a connector for one client and one distributor; does not use the bus yet.
-    /// - Parameters:
-    ///   - name: this app's name on the session bus, in reverse DNS style, one for each profile.
-    ///   - distributor: a name of `distributors()`.
-    ///   - description: shown to the person by some distributors; at most 100 bytes.
-    ///   - vapidKey: the service's public key for Web Push, which some distributors require.
+    /// A connector for one client and one of `distributors()`; does not use the bus yet. `name` is
+    /// this app's on the session bus, in reverse DNS style, one for each profile. Some distributors
+    /// show `description`, at most 100 bytes, and some require the service's public `vapidKey`.
     /// - Throws: `name`, `description` or `vapidKey`.
     public init(
         _ client: WakeClient, name: String, distributor: String,
@@ -212,7 +208,6 @@ public actor UnifiedPushConnector {
         await perform()
     }
 
-    /// Updates the machine and queues its outputs.
     private func update(_ input: ConnectorMachine.Input) -> [ConnectorMachine.Output] {
         guard var machine else { return [] }
         let (phase, next) = (machine.phase, machine.next)

@@ -88,8 +88,7 @@ struct ColumnStatistics {
     }
 }
 
-/// Where chance ends: bounds that bytes drawn at random pass less than once in a million audits,
-/// all tests of an audit together.
+/// Bounds that random bytes pass less than once in a million audits, all tests together.
 enum ChiSquareBounds {
     /// Of one test over a whole column or position; an audit makes about 1,200 of them a table.
     private static let perTest = 1e-10
@@ -103,8 +102,7 @@ enum ChiSquareBounds {
     /// it falls with more. Too even is as much a sign of structure as too uneven: a counter is.
     static let chiSquare = 115.0...490.0
 
-    /// The same over a single value, of which only text and padding shall show: Chernoff's bound
-    /// for 552 bytes is 1e-19.
+    /// The same over one value, to find text and padding: Chernoff's bound for 552 bytes is 1e-19.
     static let chiSquareOfValue = 650.0
 
     /// The shortest value Pearson's statistic is asked about.

@@ -2,8 +2,7 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The key file as the service writes it, 120 bytes (see `KeyFile`): defined a second time on
-/// purpose, because an auditor does not trust the audited.
+/// The service's key file, 120 bytes: `KeyFile`, defined again because ``Audit`` shares no code.
 struct MasterKeys {
     /// Masters by place: that of the first table of the policy, and that of the second.
     let masters: [KeyMemory]

@@ -12,8 +12,7 @@ struct PageFile {
     /// Whole pages.
     var pageCount: UInt32 { UInt32(clamping: size / pageSize) }
 
-    /// The file keeps the page of SQLite's lock bytes for them, once it is that long
-    /// (sqlite.org/fileformat2.html §1.4).
+    /// The page that a file so long keeps for SQLite's locks (sqlite.org/fileformat2.html §1.4).
     var lockPage: UInt32 { UInt32(0x4000_0000 / pageSize) + 1 }
 
     /// - Parameter number: from 1 to `pageCount`.

@@ -2,9 +2,7 @@ import WakeSystem
 
 /// The free space of pages: zeros, as `secure_delete` is on (btree.c, `freeSpace`, `freePage2`),
 /// and these numbers of the b-tree's own, where all cells are equally long:
-///
-/// 1. In the room of the cell pointers: pointers of dropped cells, each a place that a cell can
-///    have.
+/// 1. In the room of the cell pointers: those of dropped cells, each a possible place of a cell.
 /// 2. At such a place: the first bytes of a freeblock that became part of the gap, which are the
 ///    next place or 0, and a multiple of a cell's size.
 /// 3. Page numbers, aligned to four bytes: a former trunk of the freelist that takes over what a

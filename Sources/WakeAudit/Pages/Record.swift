@@ -1,5 +1,4 @@
-/// Rows of blobs of fixed lengths in a b-tree without rowids: all cells of a page are equally long
-/// (sqlite.org/fileformat2.html §1.6, §2.1, §2.4).
+/// Rows of fixed-length blobs without rowids (sqlite.org/fileformat2.html §1.6, §2.1, §2.4).
 struct RecordLayout: Equatable, Sendable {
     let lengths: [Int]
     let pageSize: Int
@@ -61,8 +60,7 @@ enum Varint {
     }
 }
 
-/// A record taken apart: the serial type of each value and where its bytes are
-/// (sqlite.org/fileformat2.html §2.1).
+/// A record: type and range of bytes of each value (sqlite.org/fileformat2.html §2.1).
 struct Record {
     enum Value {
         case null

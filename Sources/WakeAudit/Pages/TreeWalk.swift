@@ -165,8 +165,7 @@ struct PageMap {
         isReached[0] = true
     }
 
-    /// Marks a page that something points to.
-    /// - Returns: whether to go there: it exists, and nothing else has pointed to it.
+    /// Marks a page that something points to; returns whether to go there: it exists, and is new.
     mutating func reach(_ number: UInt32, _ findings: inout AuditFindings) -> Bool {
         let fault: AuditFinding? =
             if number == 0 || number > pageCount {

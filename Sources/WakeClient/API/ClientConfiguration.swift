@@ -1,7 +1,6 @@
 public import WakeSystem
 
-/// The addresses of the feed and the service, and the directories of one profile. Each profile
-/// needs its own directories.
+/// The addresses of the feed and the service, and the directories of one profile.
 public struct ClientConfiguration: Sendable, Redacted {
     /// The way wakes arrive.
     public enum Channel: Sendable, Equatable {
@@ -40,9 +39,8 @@ public struct ClientConfiguration: Sendable, Redacted {
     public var cacheDirectory: String
     /// The only way out, when set.
     public var proxy: Proxy?
-    /// The limit of bytes of heads and batches for each day (UTC), at least 262,144; nil for none.
-    /// The head is always fetched; a batch that does not fit is continued another day. Not counted
-    /// are the overhead of TLS and HTTP, the event stream and registrations.
+    /// Bytes of heads and batches a day (UTC), at least 262,144; nil for no limit. Heads are always
+    /// fetched; a batch that does not fit waits. TLS, HTTP, stream, registrations are not counted.
     public var dailyByteBudget: Int?
     /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
     public var cacheCapacity: Int
@@ -64,8 +62,7 @@ public struct ClientConfiguration: Sendable, Redacted {
         self.cacheCapacity = cacheCapacity
     }
 
-    /// Checks it as a client does, without making anything.
-    /// - Throws: `configuration`.
+    /// Checks it as a client does, without making anything; throws `configuration`.
     public func check() throws(ClientError) { _ = try ServiceAddresses(self) }
 }
 

@@ -1,8 +1,7 @@
 import WakeFeed
 import WakeFetch
 
-/// A failure of the client: numbers and cases, never text from the wire. Expected outcomes are
-/// values of `SyncOutcome` and `RegistrationState` instead.
+/// A failure of the client: numbers and cases, never text from the wire.
 public enum ClientError: Error, Sendable, Equatable {
     /// Resolving, connecting, sending, receiving or waiting failed.
     case network
@@ -36,8 +35,7 @@ public enum ClientError: Error, Sendable, Equatable {
     case protocolViolation
     /// There is no instance token: nothing was ever registered, or it is all unregistered.
     case notRegistered
-    /// The service does not serve this push service, or not the host of this endpoint. The
-    /// registration stays desired and is tried again after hours; stream and polling go on.
+    /// The service does not serve this push service or endpoint's host; tried again after hours.
     case notServed
     /// The service may still hold a registration: unregister first.
     case stillRegistered

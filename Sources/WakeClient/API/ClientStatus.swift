@@ -78,8 +78,7 @@ public enum SyncOutcome: Sendable, Equatable {
     case upToDate
     /// New batches were checked. `matches` are those that were not known before.
     case checked(batches: Int, matches: Int)
-    /// As `checked`, until the day's quota was used up: `waiting` batches are fetched from `until`
-    /// on, seconds since 1970.
+    /// As `checked`; `waiting` batches exceed the quota until `until`, seconds since 1970.
     case metered(batches: Int, matches: Int, waiting: Int, until: Int64)
     /// The head is older than the wake said: an edge of a CDN lags behind. Checked again later.
     case behind

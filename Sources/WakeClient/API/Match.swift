@@ -24,22 +24,15 @@ public struct Match: Sendable, Equatable, Redacted {
         Match(id: id, secretID: secretID, note: note, sequence: sequence)
     }
 
-    /// A match that a `DataSource` found.
-    /// - Parameters:
-    ///   - id: the same for the same item, whenever it is found.
-    ///   - secretID: the app's own name for what matched.
-    ///   - note: more for the handler, in a form of the app's own.
+    /// A match that a `DataSource` found. `id` is the same whenever the item is found; `secretID`
+    /// is the app's own name for what matched; `note` is for the handler.
     public init(id: MatchID, secretID: String, note: [UInt8] = []) {
         self.init(id: id, secretID: secretID, note: note, sequence: 0)
     }
 
-    /// A match that a `DataSource` found. Its id is a hash of the item: equal items are delivered
-    /// once.
-    /// - Parameters:
-    ///   - item: the published bytes, or others that only this item has. They cannot be found from
-    ///     the id unless they can be guessed.
-    ///   - secretID: the app's own name for what matched.
-    ///   - note: more for the handler, in a form of the app's own.
+    /// A match that a `DataSource` found, with a hash of `item` as its id: equal items are
+    /// delivered once. `item` is the published bytes, or others that only this item has; they
+    /// cannot be found from the id unless they can be guessed.
     public init(item: [UInt8], secretID: String, note: [UInt8] = []) {
         let hash = Blake2b(count: 16, key: Self.itemDomain.span)
         hash.update(item.span)
@@ -66,8 +59,7 @@ public protocol MatchHandler: Sendable {
 public enum Warning: Sendable, Equatable {
     /// No verified head, and no page of a `DataSource`, for this many days (2, then 7).
     case silence(days: Int)
-    /// Two histories under one sequence number: a split view or a stolen key. Nothing newer is
-    /// checked.
+    /// Two histories under one number: a split view or a stolen key. Nothing newer is checked.
     case fork(sequence: UInt64)
     /// Batches that were dropped before the client came: they are never checked.
     case gap(first: UInt64, last: UInt64)

@@ -1,5 +1,4 @@
-/// The interface for programs of this package: the connector to a UnifiedPush distributor hands
-/// endpoints on, and the command line takes single steps.
+/// The interface for programs of this package: the UnifiedPush connector and the command line.
 extension WakeClient {
     // MARK: UnifiedPush
 
@@ -50,8 +49,7 @@ extension WakeClient {
 
     // MARK: Command line
 
-    /// Takes the step towards the desired registration that is due.
-    /// - Returns: seconds since 1970 of the next step; nil for none.
+    /// Takes the registration step that is due; returns seconds since 1970 of the next, or nil.
     @discardableResult
     package func reconcile() async throws(ClientError) -> Int64? {
         try await registration.reconcile()

@@ -1,8 +1,7 @@
 import WakeFeed
 import WakeSystem
 
-/// A cycle over a source of the app's own: page after page, each stored with its matches in one
-/// transaction. Every call of the app has a time limit.
+/// A cycle over a source of the app's own: each page is stored with its matches in one transaction.
 struct AppSourceCycle: CycleSource {
     /// Pages of one cycle, in case that cursors run in a circle. The next cycle goes on.
     static let pagesPerCycle = 4096
@@ -63,7 +62,6 @@ struct AppSourceCycle: CycleSource {
     }
 
     func recheck(onLate: () -> Void) async throws(ClientError) -> Int {
-        // Before the first page there is no past.
         guard cursor != nil else { return 0 }
         let source = source
         let matches = try await limited(onLate) { try await source.recheck() }
@@ -73,8 +71,7 @@ struct AppSourceCycle: CycleSource {
             profile.record, matches: Self.stamped(matches, at: now), as: .recheck)
     }
 
-    /// A source has no numbers of batches: in their place is the time at which it last brought the
-    /// match, so that one which is published again is remembered for longer.
+    /// Puts `now` in place of a batch's number: a match that is brought again is remembered longer.
     private static func stamped(_ matches: [Match], at now: Int64) -> [Match] {
         matches.map { $0.with(sequence: UInt64(clamping: now)) }
     }
@@ -117,7 +114,6 @@ struct AppSourceCycle: CycleSource {
 }
 
 extension DataSource {
-    /// A page with the matches of each batch in its place.
     fileprivate func checkedPage(after cursor: DataCursor?) async throws -> DataPage<[Match]> {
         let page = try await fetch(after: cursor)
         var matches: [[Match]] = []

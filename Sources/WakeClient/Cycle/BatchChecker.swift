@@ -2,8 +2,7 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-/// The check of one batch: fetched or found in the cache, verified and searched in one pass,
-/// committed in one transaction.
+/// The check of one batch, fetched or cached: verified and searched in one pass, then committed.
 struct BatchChecker {
     let addresses: FeedAddresses
     let cache: FeedCache
@@ -60,8 +59,7 @@ struct BatchChecker {
         }
     }
 
-    /// - Parameter bypassingCaches: the batch came damaged before.
-    /// - Returns: nil when the day's quota is used up.
+    /// Fetches the batch; nil when the day's quota is used up. `bypassingCaches`: it came damaged.
     private func fetch(
         _ name: String, _ search: BatchSearch, bypassingCaches: Bool
     ) async throws(ClientError) -> CommittedBatch? {

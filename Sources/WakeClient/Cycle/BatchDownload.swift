@@ -4,9 +4,8 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-/// The download of one batch, on the fetch thread: verified and searched in one pass as it arrives,
-/// and kept for later in a `.part` file that a broken fetch leaves behind. Memory is bounded by one
-/// chunk of at most 64 KiB and the reader's tables.
+/// The download of one batch, on the fetch thread: verified and searched as it arrives, and kept in
+/// a `.part` file. Memory is bounded by one chunk of at most 64 KiB and the reader's tables.
 final class BatchDownload: Sendable {
     /// Fetches are continued from multiples of this many bytes.
     static let markBytes = 65_536
@@ -14,7 +13,6 @@ final class BatchDownload: Sendable {
     static let mostBytes = FeedLimits.headerBytes + FeedLimits.payloadBytes
 
     struct Progress: Sendable {
-        /// The refusal of the batch, if it was refused.
         var failure: FeedError?
         /// The disk was full, and the batch is not kept.
         var isFull = false
@@ -61,10 +59,8 @@ final class BatchDownload: Sendable {
     /// Received bytes are kept for another day.
     var isKept: Bool { state.withLock { $0.part != nil } }
 
-    /// Bounds the fetch, before it begins.
     func limit(to share: DailyQuota.Share) { state.withLock { $0.share = share } }
 
-    /// Decides on the head of the response.
     func begin(_ response: FetchResponse) -> FetchVerdict {
         state.withLock { $0.progress.response = response }
         let isRestart = response.status == 200 && resumeAt > 0
@@ -95,9 +91,7 @@ final class BatchDownload: Sendable {
         }
     }
 
-    /// Checks the next bytes of the body.
     func append(_ bytes: Span<UInt8>) -> FetchVerdict {
-        // A closure cannot capture a span.
         let bytes = Array(copying: bytes)
         return state.withLock { state in
             let bytes = state.count(bytes)
@@ -124,8 +118,7 @@ final class BatchDownload: Sendable {
         return try reader.finish()
     }
 
-    /// Makes the part file durable before it gets its name: later it is searched as it is.
-    /// - Returns: true when it holds the whole batch.
+    /// Makes the part file durable before it gets its name; true when it holds the whole batch.
     func synchronize() -> Bool {
         state.withLock { state in
             do throws(FileError) {
@@ -196,8 +189,7 @@ private enum PartFile {
 }
 
 extension BatchReader {
-    /// Reads a file from its start to `end` or its own end.
-    /// - Returns: the number of bytes read.
+    /// Reads a file from its start to `end` or its own end; returns the number of bytes read.
     mutating func feed(_ file: OpenFile, upTo end: Int) throws -> Int {
         var offset = 0
         while offset < end {

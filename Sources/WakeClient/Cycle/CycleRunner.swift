@@ -1,17 +1,14 @@
 import WakeSystem
 
-/// The published data that a cycle checks: the signed feed, or a source of the app's own. `onLate`
-/// is called when the app takes too long, before its call is waited for.
+/// Data that a cycle checks. `onLate` is called when the app is late, before its call is awaited.
 protocol CycleSource {
     /// A number that changes whenever the device has more to search for.
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64
 
-    /// Checks retained data again, without a request.
-    /// - Returns: the number of matches that are new.
+    /// Checks retained data again, without a request; returns the number of new matches.
     func recheck(onLate: () -> Void) async throws(ClientError) -> Int
 
-    /// Fetches what is new and checks it.
-    /// - Parameter hint: the newest sequence that a wake named.
+    /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named.
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome
 
     /// The bytes of the counted day; nil without a limit.
@@ -42,8 +39,7 @@ final class CycleRunner {
         self.environment = environment
     }
 
-    /// Runs a cycle, or shares one that began since, however that ended.
-    /// - Parameter begunBefore: `cyclesBegun` when the caller knew that it needs one.
+    /// Runs a cycle, or shares one that began after `begunBefore` cycles, however that ended.
     func sharedCycle(
         hint: UInt64?, since begunBefore: Int
     ) async throws(ClientError) -> SyncOutcome {

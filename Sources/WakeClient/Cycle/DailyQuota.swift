@@ -1,14 +1,10 @@
 import WakeFeed
 import WakeSystem
 
-/// A limit of bytes for each day (UTC), for devices on a metered connection.
-///
-/// The bodies of heads and batches are counted before they are fetched: after a crash too much is
-/// counted and never too little. The unused rest of a share is given back.
-///
-/// Heads are always fetched, and use no more than half of a day's bytes; the other half is at least
-/// two marks from which a fetch can be continued. So every batch arrives after enough days, however
-/// much larger than the limit it is.
+/// A limit of bytes a day (UTC), for metered connections. Heads and batches are counted before they
+/// are fetched: after a crash too much is counted, never too little; the unused rest is given back.
+/// Heads are always fetched, with at most half of a day's bytes; the other half is at least two
+/// marks from which a fetch can be continued, so every batch arrives after enough days.
 struct DailyQuota: Sendable, Equatable {
     /// The smallest limit, bytes a day.
     static let least = 4 * BatchDownload.markBytes
@@ -44,8 +40,7 @@ struct DailyQuota: Sendable, Equatable {
         /// The same for one whose server sends everything though only the rest was asked for.
         var isRestartAllowed = false
 
-        /// - Returns: false when a response of this length is not known to fit and would leave
-        ///   nothing for another day.
+        /// False when a response of this length may not fit and leaves nothing for another day.
         mutating func admits(_ length: UInt64?, isRestart: Bool, isKept: Bool) -> Bool {
             if isRestart, isRestartAllowed { isWholeAllowed = true }
             guard !isWholeAllowed else { return true }
@@ -64,8 +59,7 @@ struct DailyQuota: Sendable, Equatable {
     /// Nothing but heads came today.
     private var isFresh: Bool { bytes <= limit / 2 }
 
-    /// Starts another day if it is one.
-    /// - Parameter signed: when the newest head was signed: it shows which of two clocks was wrong.
+    /// Starts another day if it is one; the newest head's time, `signed`, shows a wrong clock.
     mutating func advance(to now: Int64, signed: Int64?) {
         let today = Self.day(now)
         if today > day {
@@ -82,12 +76,9 @@ struct DailyQuota: Sendable, Equatable {
     /// Counts a head before it is fetched. Never refused; see above for its bound.
     mutating func countHead(_ count: Int) { bytes = max(bytes, min(bytes + count, limit / 2)) }
 
-    /// The share of the next batch; nil for nothing today.
-    /// - Parameters:
-    ///   - isKept: the fetch can be continued another day.
-    ///   - isResumed: a part of it is there.
-    ///   - isSecond: the batch came damaged and is fetched once more, to its end: a cache that
-    ///     damages it would otherwise use up every day.
+    /// The share of the next batch; nil for nothing today. `isKept`: it can be continued another
+    /// day; `isResumed`: a part of it is there; `isSecond`: it came damaged and is fetched once
+    /// more, to its end: a cache that damages it would otherwise use up every day.
     func share(isKept: Bool, isResumed: Bool = false, isSecond: Bool = false) -> Share? {
         if isSecond { return Share(bytes: rest, most: rest, isWholeAllowed: true) }
         if isKept {
@@ -101,9 +92,7 @@ struct DailyQuota: Sendable, Equatable {
         return Share(bytes: rest, most: rest, isWholeAllowed: isFresh)
     }
 
-    /// Counts a share before it is used.
-    /// - Parameter most: bytes that a batch can have.
-    /// - Returns: the bytes counted, for `charge`.
+    /// Counts a share, of `most` bytes at most, before it is used; returns the bytes counted.
     mutating func reserve(_ share: Share, most: Int) -> Int {
         let isWhole = share.isWholeAllowed || share.isRestartAllowed
         let count = isWhole ? most : min(share.most, most)
@@ -111,8 +100,7 @@ struct DailyQuota: Sendable, Equatable {
         return count
     }
 
-    /// Replaces the reserved bytes by the received ones.
-    /// - Parameter isFruitless: cut, and nothing of it can be used another day.
+    /// Replaces reserved by received bytes; `isFruitless`: cut, with nothing to use another day.
     mutating func charge(
         reserved: Int, received: Int, isFruitless: Bool, at now: Int64, signed: Int64?
     ) {
@@ -130,8 +118,7 @@ struct DailyQuota: Sendable, Equatable {
     }
 }
 
-/// The stored daily quota: each fetch of the feed is counted before it begins, and batches that do
-/// not fit wait for another day. Nothing here depends on a match.
+/// The stored daily quota: fetches are counted before they begin. Nothing here depends on a match.
 struct TrafficMeter {
     let limit: Int
     let profile: ProfileState
@@ -145,15 +132,13 @@ struct TrafficMeter {
         return quota
     }
 
-    /// Counts a head, which is always fetched.
     func countHead() throws(ClientError) {
         var quota = try today()
         quota.countHead(FeedLimits.headBytes)
         try profile.database.save(quota)
     }
 
-    /// Gives a fetch its share of the day, and counts it.
-    /// - Returns: the bytes counted; nil when nothing is left today.
+    /// Counts a fetch's share of the day; returns its bytes, nil when nothing is left today.
     func reserve(
         for download: BatchDownload, in cache: FeedCache, isSecond: Bool
     ) throws(ClientError) -> Int? {
@@ -170,7 +155,6 @@ struct TrafficMeter {
         return reserved
     }
 
-    /// Replaces the reserved bytes by the received ones.
     func charge(_ download: BatchDownload, reserved: Int) throws(ClientError) {
         var quota = try today()
         let progress = download.progress
@@ -181,8 +165,7 @@ struct TrafficMeter {
         try profile.database.save(quota)
     }
 
-    /// Records the number of batches that wait for another day.
-    /// - Returns: until when, seconds since 1970; nil when none does.
+    /// Records the number of waiting batches; returns until when, seconds since 1970, or nil.
     func setWaiting(_ batches: Int) throws(ClientError) -> Int64? {
         var quota = try today()
         if quota.waiting != batches {

@@ -2,8 +2,7 @@ private import Glibc
 import WakeFeed
 import WakeSystem
 
-/// The fetched batches, one file each under its published name. May be lost at any time; every use
-/// verifies its bytes.
+/// Fetched batches, one file each under its published name. May be lost; every use verifies them.
 final class FeedCache {
     private let directory: String
     /// Bytes of all batches together.
@@ -26,7 +25,6 @@ final class FeedCache {
     /// nil when nothing is to be kept.
     func partPath(_ name: String) -> String? { isUsable ? directory + "/" + name + ".part" : nil }
 
-    /// The disk has room for this many bytes more.
     func hasRoom(for bytes: Int) -> Bool {
         guard isUsable, let free = try? Files.freeBytes(at: directory) else { return false }
         return free >= bytes
@@ -37,8 +35,7 @@ final class FeedCache {
         return try? OpenFile(path(name), flags: O_RDONLY)
     }
 
-    /// The matches of the secrets in a batch that was kept.
-    /// - Throws: when the file is damaged or cannot be read.
+    /// The matches of the secrets in a kept batch. Throws when its file is damaged or unreadable.
     func matches(
         in name: String, of feed: FeedID, secrets: LocalSecretSet
     ) throws(FeedError) -> [FeedMatch] {

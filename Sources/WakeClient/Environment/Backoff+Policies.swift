@@ -1,6 +1,5 @@
 package import WakeSystem
 
-/// The client's back-off policies.
 extension Backoff {
     /// Registration and erasure: 30 s to 6 h.
     static let registration = Backoff(base: .seconds(30), ceiling: .seconds(6 * 3600))
@@ -18,12 +17,8 @@ extension Backoff {
     /// The longest wait that a server may ask for (`Retry-After`, RFC 9110 §10.2.3).
     static let longestFloor = Duration.seconds(6 * 3600)
 
-    /// The wait after a number of failures in a row, at least a second: an unlucky draw must not
-    /// ask a dead server in a loop.
-    /// - Parameters:
-    ///   - failures: at least 1.
-    ///   - random: in [0, 1).
-    ///   - floor: the shortest wait, as a server asked for; cut to `longestFloor`.
+    /// The wait after `failures` (1 or more), 1 s or more: an unlucky draw must not ask a dead
+    /// server in a loop. `random` is in [0, 1); `floor`, a server's, is cut to `longestFloor`.
     package func delay(failures: Int, random: Double, floor: Duration = .zero) -> Duration {
         var backoff = Backoff(base: base, ceiling: ceiling, failures: failures - 1)
         let floor = max(.seconds(1), min(floor, Self.longestFloor))
@@ -32,8 +27,7 @@ extension Backoff {
 }
 
 extension AsyncEvent {
-    /// Returns when the event is signalled, the time is over or the task is cancelled.
-    /// - Parameter duration: nil has no end; zero or less returns at once.
+    /// Returns when signalled, cancelled or after `duration`: nil has no end, zero or less no wait.
     package func wait(for duration: Duration?, in environment: ClientEnvironment) async {
         guard let duration else { return await wait() }
         guard duration > .zero else { return }

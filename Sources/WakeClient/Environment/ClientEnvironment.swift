@@ -7,7 +7,6 @@ import WakeSystem
 
 /// The client's way to the outside: a network, two clocks, sleep and randomness.
 public struct ClientEnvironment: Sendable {
-    /// Makes the carrier of requests.
     package var transport: @Sendable (FetchConfiguration) throws(FetchError) -> any ClientTransport
     /// Seconds since 1970; may jump.
     package var wallSeconds: @Sendable () -> Int64
@@ -81,8 +80,7 @@ package protocol ClientTransport: Sendable {
 extension Fetcher: ClientTransport {}
 
 extension ClientTransport {
-    /// Fetches a small body whole, of `request.limit` bytes at most.
-    /// - Throws: `httpStatus` for every status but 200.
+    /// Fetches a body of `request.limit` bytes at most; `httpStatus` for every status but 200.
     func body(
         of request: FetchRequest
     ) async throws(ClientError) -> (bytes: [UInt8], response: FetchResponse) {
@@ -109,7 +107,6 @@ private final class BoundedBody: Sendable {
     init(limit: Int) { self.limit = limit }
 
     func append(_ bytes: Span<UInt8>) -> FetchVerdict {
-        // A closure cannot capture a span.
         let copy = Array(copying: bytes)
         return collected.withLock { collected in
             guard collected.count + copy.count <= limit else { return .stop }

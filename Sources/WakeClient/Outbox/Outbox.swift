@@ -1,8 +1,7 @@
 import WakeFeed
 import WakeSystem
 
-/// Delivery of matches and warnings to the app's handler: at least once, in the order they were
-/// found, with a back-off for each match whose handler fails.
+/// Delivery to the app's handler: at least once, in the order found, with a back-off per match.
 final class Outbox {
     private let profile: ProfileState
     private let handler: any MatchHandler
@@ -29,10 +28,8 @@ final class Outbox {
     /// Signalled when there is something to deliver.
     var event: AsyncEvent { profile.outboxEvent }
 
-    /// The number of matches that wait.
     var count: Int { (try? profile.database.undeliveredCount()) ?? 0 }
 
-    /// Delivers what is due, and waits until more is.
     func deliverAndWait() async throws(ClientError) {
         try await deliver()
         let next = try profile.database.nextDelivery()
@@ -91,10 +88,8 @@ final class Outbox {
         environment.log(.deliveryFailed(retrySeconds: Int(delay.wholeSeconds)))
     }
 
-    /// From now on a delivery is recorded only by `confirm`: for a handler that collects.
     func deferConfirmation() { unconfirmed = unconfirmed ?? [] }
 
-    /// Records what the handler collected: the user has it.
     func confirm() throws(ClientError) {
         while let id = unconfirmed?.first {
             try record(id)
@@ -108,7 +103,6 @@ final class Outbox {
         await handler.handle(.diskFull)
     }
 
-    /// Warns when no head was verified for days.
     func warnOfSilence() async {
         var next = profile.record
         let warning = next.health.silence(now: environment.wallSeconds())

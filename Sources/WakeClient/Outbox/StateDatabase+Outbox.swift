@@ -8,9 +8,8 @@ typealias PendingMatch = (match: Match, failures: Int)
 extension StateDatabase {
     // MARK: Matches
 
-    /// Puts matches into the outbox. One that is there, delivered or not, keeps all but its
-    /// sequence: an item that is published again is delivered once.
-    /// - Returns: the number of matches that are new.
+    /// Puts matches into the outbox; returns the number of new ones. One that is there, delivered
+    /// or not, keeps all but its sequence: an item that is published again is delivered once.
     func insert(_ matches: [Match]) throws(ClientError) -> Int {
         let before = try integer("SELECT count(*) FROM match") ?? 0
         try execute(
@@ -27,8 +26,7 @@ extension StateDatabase {
         return Int((try integer("SELECT count(*) FROM match") ?? 0) - before)
     }
 
-    /// The next match that is due; nil when none is.
-    /// - Parameter skipped: the number of due matches that are passed over.
+    /// The next match that is due, after `skipped` others; nil when none is.
     func nextMatch(now: Int64, skipping skipped: Int) throws(ClientError) -> PendingMatch? {
         // A clock that was set back must not keep a match waiting for longer than a back-off.
         try first(
@@ -85,7 +83,6 @@ extension StateDatabase {
         try execute("INSERT INTO warning(code, first, second) VALUES(?, ?, ?)", rows: rows)
     }
 
-    /// The oldest warning that waits; nil when none does.
     func nextWarning() throws(ClientError) -> (id: Int64, warning: Warning)? {
         try first(
             "SELECT id, code, first, second FROM warning ORDER BY id LIMIT 1"

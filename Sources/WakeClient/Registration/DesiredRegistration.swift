@@ -17,7 +17,6 @@ struct DesiredRegistration: Sendable, Equatable {
     var revision: Int64
     /// The service acknowledged `kind`.
     var isAcknowledged = false
-    /// Attempts in a row that failed.
     var failures = 0
     /// No attempt before this time: back-off, or the time of renewal once acknowledged.
     var notBefore: Int64 = 0
@@ -41,7 +40,6 @@ enum Reconciler {
 
     /// The end of an attempt.
     enum Answer: Sendable, Equatable {
-        /// 204, and nothing else.
         case acknowledged
         /// A later attempt may succeed. Seconds as the server asked.
         case failed(retryAfter: Int?)
@@ -55,9 +53,8 @@ enum Reconciler {
     /// A restarted program tries again at random within this many seconds, once, whatever the wait.
     static let restart = 300.0
 
-    /// - Parameters:
-    ///   - mayRegister: false while the publisher has switched registrations off.
-    ///   - restart: when to try again at the latest, after a start; nil once that was done.
+    /// The step that is due. `mayRegister` is false while the publisher has switched registrations
+    /// off; `restart` is the latest time of the first attempt after a start, nil once it was made.
     static func step(
         _ desired: DesiredRegistration?, now: Int64, mayRegister: Bool, restart: Int64? = nil
     ) -> Step {
@@ -83,8 +80,7 @@ enum Reconciler {
         return desired.notBefore > now + bound + 60 ? now : desired.notBefore
     }
 
-    /// The registration after an answer; nil to wipe everything, once an erasure was acknowledged.
-    /// - Parameter random: in [0, 1).
+    /// The registration after an answer; nil wipes all, after an erasure. `random` is in [0, 1).
     static func apply(
         _ answer: Answer, to desired: DesiredRegistration, now: Int64, random: Double
     ) -> DesiredRegistration? {

@@ -2,8 +2,7 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// The registration with the service: stored as desired first, then brought about until the
-/// service acknowledged it, across restarts.
+/// The registration with the service: stored as desired, then brought about, across restarts.
 final class RegistrationKeeper {
     private let profile: ProfileState
     private let service: ServiceAddresses
@@ -44,7 +43,6 @@ final class RegistrationKeeper {
         try setDesired(.registered(token.wire))
     }
 
-    /// There is a service.
     var canRegister: Bool { service.registration != nil }
 
     func unregister() throws(ClientError) {
@@ -83,8 +81,7 @@ final class RegistrationKeeper {
         restart = environment.wallSeconds() + Int64(Reconciler.restart * environment.randomUnit())
     }
 
-    /// Takes the step that is due, and waits until another may be.
-    /// - Returns: true when the feed is retired and nothing is left to unregister.
+    /// Takes the due step and waits for the next; true when retired with nothing to unregister.
     func reconcileAndWait() async throws(ClientError) -> Bool {
         let next = try await reconcile()
         let record = profile.record

@@ -61,9 +61,8 @@ extension StateDatabase {
         if wasThere { try scrub() }
     }
 
-    /// Stores the outcome of an attempt, unless the desired registration changed meanwhile.
-    /// - Parameter next: nil wipes everything about the registration.
-    /// - Returns: whether it was stored.
+    /// Stores the outcome of an attempt, unless the desired registration changed meanwhile; returns
+    /// whether it did. A `next` of nil wipes everything about the registration.
     func store(
         _ next: DesiredRegistration?, ifRevision revision: Int64
     ) throws(ClientError) -> Bool {

@@ -72,9 +72,7 @@ struct FeedRecord: Sendable, Equatable {
         }
     }
 
-    /// Records that an occasion lasts, or is over.
-    /// - Parameter warning: nil when it is over.
-    /// - Returns: the warning, unless it was given before.
+    /// Records that an occasion lasts, or with nil is over; returns the warning if it is new.
     mutating func mark(_ occasion: Warned, _ warning: Warning?) -> [Warning] {
         guard let warning else {
             warned.remove(occasion)
@@ -127,7 +125,6 @@ struct FeedHealth: Sendable, Equatable {
     private(set) var verified: Int64
     /// `verified` is of a head.
     private(set) var hasVerified = false
-    /// Days of silence already warned of.
     private(set) var warnedDays = 0
     private(set) var trouble: Trouble?
     private(set) var troubleSince: Int64 = 0

@@ -3,8 +3,7 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-/// Access to a profile that another process may hold: reads its state, and leaves a desired
-/// registration for that process to bring about.
+/// Access to a profile that another process may hold: reads it, and leaves a desired registration.
 package struct ProfileAccess {
     private let configuration: ClientConfiguration
     private let feed: FeedAddresses
@@ -60,7 +59,6 @@ package struct ProfileAccess {
             try database.registration(), mayRegister: mayRegister, failure: nil)
     }
 
-    /// Asks the service for everything it holds about this client.
     package func storedRegistration() async throws(ClientError) -> HeldRegistration {
         guard let url = service.registration else { throw .configuration(.serviceMissing) }
         guard let desired = try database.registration() else { throw .notRegistered }

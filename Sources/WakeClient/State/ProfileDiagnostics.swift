@@ -73,12 +73,10 @@ package struct ProfileDiagnostics {
         return cursor
     }
 
-    /// The result of opening the event stream.
     package enum Stream: Sendable, Equatable {
         case works
         /// The service answered, but not with a stream.
         case refused(status: Int)
-        /// A stream that says nothing.
         case silent
     }
 

@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The profile that this process holds: its directory, its database, and the feed's row as it was
-/// saved last, which changes here alone.
+/// The profile that this process holds: directory, database, and the feed's row as last saved.
 final class ProfileState {
     let directory: StateDirectory
     let database: StateDatabase
@@ -11,8 +10,7 @@ final class ProfileState {
     /// A full disk was reported, and nothing was saved since.
     private var hasReportedFullDisk = false
 
-    /// Opens the profile, or makes it.
-    /// - Parameter start: the position of a client that has seen nothing yet.
+    /// Opens the profile, or makes it; `start` is the position of a client that has seen nothing.
     init(
         _ path: String, start: FeedRecord.Position, in environment: ClientEnvironment
     ) throws(ClientError) {
@@ -52,10 +50,8 @@ final class ProfileState {
         }
     }
 
-    /// Stores the row with what follows from it in one transaction, so that a crash loses no match
-    /// and repeats none; `record` moves only then.
-    /// - Parameter dropBefore: tombstones of older matches are dropped.
-    /// - Returns: the number of matches that are new.
+    /// Stores the row with what follows from it in one transaction: a crash loses and repeats no
+    /// match. Drops tombstones of matches before `dropBefore`; returns the number of new matches.
     @discardableResult
     func save(
         _ next: FeedRecord, matches: [Match] = [], warnings: [Warning] = [],
@@ -77,8 +73,7 @@ final class ProfileState {
         return new
     }
 
-    /// Warns once of an occasion, until it is over.
-    /// - Parameter warning: nil when the occasion is over.
+    /// Warns once of an occasion, until it is over, which a nil `warning` says.
     func warnOnce(_ occasion: FeedRecord.Warned, _ warning: Warning?) throws(ClientError) {
         var next = record
         let warnings = next.mark(occasion, warning)

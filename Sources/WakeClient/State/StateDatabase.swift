@@ -3,11 +3,9 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// The client's durable state in one SQLite file: the desired registration, the position in the
-/// feed, and the outbox. One owner, one thread.
-///
-/// `synchronous=FULL`: what was committed outlives a power cut. `secure_delete` and `scrub`: no
-/// file holds a wiped instance token (sqlite.org/pragma.html#pragma_secure_delete).
+/// The client's durable state in one SQLite file, with one owner and one thread.
+/// `synchronous=FULL`: commits outlive a power cut. `secure_delete` and `scrub`: no file holds a
+/// wiped instance token (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
     static let version: Int64 = 3
@@ -15,7 +13,6 @@ final class StateDatabase {
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
 
-    /// A failure to open the file.
     enum OpenError: Error {
         /// No database of this library, or a broken one.
         case damaged
@@ -39,8 +36,7 @@ final class StateDatabase {
         // Made here and not by SQLite: for its owner alone, whatever the umask. SQLite gives its
         // log files the same mode (sqlite.org/src, `findCreateFileMode`).
         if let status = try? FileStatus(of: path) {
-            // Less than the smallest page (sqlite.org/fileformat.html §1.3.2): SQLite would take
-            // it for a new file and forget everything.
+            // Below the least page (sqlite.org/fileformat.html §1.3.2) SQLite sees a new file.
             guard status.size >= 512 else { throw .damaged }
         } else {
             do throws(FileError) {
@@ -176,7 +172,6 @@ final class StateDatabase {
         try execute(sql, rows: [values])
     }
 
-    /// Runs one statement for each row of values.
     func execute(_ sql: String, rows: [[Value]]) throws(ClientError) {
         try mapError(ClientError.init) { () throws(SQLiteError) in
             let statement = try database.prepare(sql)
@@ -189,7 +184,6 @@ final class StateDatabase {
         }
     }
 
-    /// The first row of a query; nil when there is none.
     func first<Result>(
         _ sql: String, _ integers: Int64..., row: (Statement) throws(ClientError) -> Result
     ) throws(ClientError) -> Result? {
@@ -244,7 +238,6 @@ final class StateDatabase {
 }
 
 extension ClientError {
-    /// A failed read or write of the state.
     init(_ error: SQLiteError) { self = error.isFull ? .diskFull : .state(.unusable(0)) }
 
     /// A row that this library cannot have written.
@@ -271,7 +264,6 @@ enum StatePoint: Sendable, Equatable {
         case warning, scrub, traffic, distributor
     }
 
-    /// Nothing of it happened.
     case before(Write)
     /// In the transaction, not committed.
     case inside(Write)

@@ -28,8 +28,7 @@ struct StateDirectory: Sendable {
         }
     }
 
-    /// The path of the database in a profile's directory.
-    /// - Throws: `.state(.exposed)` when others can reach one of its files.
+    /// The path of the profile's database; `.state(.exposed)` when others can reach its files.
     static func checkedDatabase(in directory: String) throws(ClientError) -> String {
         let path = directory + "/client.db"
         for suffix in ["", "-wal", "-shm"] {
@@ -49,7 +48,6 @@ struct StateDirectory: Sendable {
 }
 
 extension ClientError {
-    /// A failed call on a file of the profile.
     fileprivate init(_ error: FileError) {
         switch error.number {
         case _ where error.isLocked: self = .locked

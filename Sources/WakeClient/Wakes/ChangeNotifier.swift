@@ -2,14 +2,12 @@ internal import Dispatch
 private import Glibc
 import WakeSystem
 
-/// The signal between processes of one user that the profile's state was changed: a byte, which
-/// means nothing, into a FIFO in the state directory.
+/// The signal between a user's processes that the state changed: any byte into a FIFO beside it.
 final class ChangeNotifier {
     private let file: OpenFile
     private let source: any DispatchSourceRead
 
-    /// - Parameter onChange: called on some thread, perhaps without cause.
-    /// - Returns: nil when the FIFO cannot be made; then changes are noticed later.
+    /// Calls `onChange` on any thread, perhaps without cause; nil when the FIFO cannot be made.
     init?(_ directory: String, onChange: @escaping @Sendable () -> Void) {
         let path = Self.path(directory)
         if unsafe mkfifo(path, 0o600) != 0, errno != EEXIST { return nil }

@@ -1,9 +1,8 @@
 import WakeFeed
 import WakeSystem
 
-/// The rule of when a cycle begins, as a value: one running, and one more requested. A wake during
-/// a cycle requests one more, because the running one may have fetched its head before the
-/// publication that the wake stands for. Wakes never end a running cycle.
+/// The rule of when a cycle begins: one runs, one more may be requested. A wake requests one more,
+/// as the running one may have fetched its head before the publication; it never ends that one.
 struct CycleSchedule: Sendable {
     struct Request: Sendable, Equatable {
         /// The newest sequence that a wake named; 0 for none.
@@ -11,7 +10,6 @@ struct CycleSchedule: Sendable {
         /// A wake without hint: when nothing is new, one more cycle follows (stale edges of a CDN).
         var isBlindWake = false
 
-        /// Adds a request that the same cycle serves.
         mutating func merge(_ other: Request) {
             hint = max(hint, other.hint)
             isBlindWake = isBlindWake || other.isBlindWake
@@ -31,9 +29,8 @@ struct CycleSchedule: Sendable {
     /// The time of the next cycle; nil while one runs or none is requested.
     var nextStart: Duration? { isRunning ? nil : due.map { max($0, notBefore) } }
 
-    /// Requests a cycle at `time` or sooner.
-    /// - Parameter isJittered: `time` is random within the spread of a wake. Further wakes share
-    ///   it: the earliest of many draws would bring all clients at once.
+    /// Requests a cycle at `time` or sooner. With `isJittered` it is random within a wake's spread,
+    /// and further wakes share it: the earliest of many draws would bring all clients at once.
     mutating func request(_ request: Request, at time: Duration, isJittered: Bool = false) {
         if !(isJittered && self.isJittered) { due = min(due ?? time, time) }
         self.isJittered = self.isJittered || isJittered
@@ -50,9 +47,7 @@ struct CycleSchedule: Sendable {
         return pending
     }
 
-    /// Ends the cycle that served `served`.
-    /// - Parameter random: in [0, 1).
-    /// - Returns: the wait before the cycle that the client itself requests, if any.
+    /// Ends a cycle; returns the wait before one that the client requests. `random` is in [0, 1).
     @discardableResult
     mutating func end(
         _ end: Result<SyncOutcome, ClientError>, served: Request, at now: Duration,
@@ -101,9 +96,7 @@ enum PollSchedule {
     static let shortest = Duration.seconds(15 * 60)
     static let longest = Duration.seconds(24 * 3600)
 
-    /// - Parameters:
-    ///   - pollSeconds: from the newest head; 0 for the standard.
-    ///   - random: in [0, 1).
+    /// The wait by the newest head's `pollSeconds`, 0 for the standard; `random` is in [0, 1).
     static func interval(pollSeconds: UInt32, random: Double) -> Duration {
         precondition((0..<1).contains(random))
         let seconds = pollSeconds == 0 ? standardSeconds : pollSeconds

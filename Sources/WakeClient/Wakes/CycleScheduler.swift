@@ -3,8 +3,7 @@ import WakeFeed
 import WakeModel
 import WakeSystem
 
-/// Begins cycles: collects requests from wakes, polls and callers, jitters the starts that all
-/// clients have in common, and backs off after failures.
+/// Collects requests of cycles, jitters starts common to all clients, and backs off after failures.
 final class CycleScheduler {
     private let profile: ProfileState
     private let runner: CycleRunner
@@ -71,8 +70,7 @@ final class CycleScheduler {
         if let request = wakes.shared, try isListening(to: .push) { requestJittered(request) }
     }
 
-    /// Handles an event of the service's stream.
-    /// - Parameter isFirst: sent to every client that connects.
+    /// Handles an event of the stream; the first one is sent to every client that connects.
     func receive(_ event: WakeEvent, isFirst: Bool, isOfFeed: Bool) {
         let record = profile.record
         let now = environment.wallSeconds()
@@ -109,8 +107,7 @@ final class CycleScheduler {
         return outcome
     }
 
-    /// Runs the next cycle if it is due, else waits for it or for another request.
-    /// - Returns: whether one was run.
+    /// Runs the next cycle if due, else waits for it or a request; returns whether one was run.
     func runNextCycle() async throws(ClientError) -> Bool {
         do throws(ClientError) {
             try await runner.recheckRetained()

@@ -29,8 +29,7 @@ final class EventStream {
         self.environment = environment
     }
 
-    /// Keeps the stream open until the task is cancelled.
-    /// - Parameter receive: called with each event.
+    /// Keeps the stream open until the task is cancelled, and passes on each event.
     func listen(_ receive: (WakeEvent, _ isFirst: Bool) -> Void) async {
         var failures = 0
         while !Task.isCancelled {
@@ -100,7 +99,6 @@ final class StreamInbox: Sendable {
     }
 
     func append(_ bytes: Span<UInt8>) -> FetchVerdict {
-        // A closure cannot capture a span.
         let bytes = Array(copying: bytes)
         let events = state.withLock { state -> [WakeEvent]? in
             guard let events = try? state.reader.append(bytes.span) else { return nil }

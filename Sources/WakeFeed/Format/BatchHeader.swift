@@ -71,7 +71,6 @@ extension BatchHeader {
         }
     }
 
-    /// The 256 bytes, signed.
     package func encoded(signedWith key: SigningKey) -> [UInt8] {
         var bytes = Self.layout.magic.bytes + feedID.bytes
         bytes.append(littleEndian: sequence)

@@ -24,8 +24,7 @@ public struct BatchSalt: Sendable, Hashable {
     }
 }
 
-/// 8, 16 or 32 bytes that stand for a secret, as numbers that compare as the bytes do: most
-/// significant first, zero beyond the width.
+/// 8, 16 or 32 bytes that stand for a secret, as big-endian numbers, zero beyond the width.
 package struct Digest: Sendable, Hashable {
     /// The first eight bytes, the key of the table of local secrets.
     let prefix: UInt64
@@ -41,7 +40,6 @@ extension Digest {
         fourth = isLong ? bytes.bigEndian(at: offset + 24) : 0
     }
 
-    /// The digest of a secret.
     init(of secret: SecretBytes, salt: BatchSalt?, width: DigestWidth) {
         self = DigestDerivation(width: width, salt: salt).digest(of: secret)
     }

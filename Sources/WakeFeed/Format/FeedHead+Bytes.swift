@@ -53,7 +53,6 @@ extension FeedHead {
         }
     }
 
-    /// The 4096 bytes, signed.
     package func encoded(signedWith key: SigningKey) -> [UInt8] {
         precondition(UInt64(suffixes.count) == sequence + 1 - firstSequence)
         var bytes = Self.layout.magic.bytes + feedID.bytes
@@ -70,8 +69,7 @@ extension FeedHead {
         return Self.layout.signed(bytes, with: key)
     }
 
-    /// The sequence of a head without verification, for a server that only serves the head.
-    /// - Returns: nil unless the bytes have the length and the magic of a head.
+    /// The sequence of an unverified head; nil unless length and magic are a head's.
     package static func sequence(ofUnverified bytes: Span<UInt8>) -> UInt64? {
         guard layout.matches(bytes) else { return nil }
         return bytes.littleEndian(at: 24)

@@ -76,8 +76,7 @@ public struct FeedFlags: OptionSet, Sendable, Hashable {
     public static let noRegistration = FeedFlags(rawValue: 4)
 }
 
-/// The settings of clients. Only the verified head with the highest `issued` sets them, so that an
-/// old head cannot restore old directives.
+/// The settings of clients, from the head with the highest `issued`: an old head restores nothing.
 public struct FeedSettings: Sendable, Hashable {
     /// Seconds between two polls.
     public var pollSeconds: UInt32

@@ -71,8 +71,7 @@ struct SignedLayout: Sendable {
         bytes.count == count && bytes.extracting(0..<8).equals(magic)
     }
 
-    /// The first stage of verification: no other byte is used before the signature is verified.
-    /// - Returns: the key that signed.
+    /// The key that signed: verified before any other byte is used.
     func signer(of bytes: Span<UInt8>, among keys: [FeedKey]) throws(FeedError) -> FeedKey {
         guard bytes.count >= count else { throw .truncated }
         guard bytes.count == count else { throw .tooLarge }
@@ -87,7 +86,6 @@ struct SignedLayout: Sendable {
         throw .badSignature
     }
 
-    /// The record of these fields, signed.
     func signed(_ fields: [UInt8], with key: SigningKey) -> [UInt8] {
         var bytes = fields + [UInt8](repeating: 0, count: count - fields.count)
         sign(&bytes, with: key)

@@ -56,8 +56,7 @@ public final class LocalSecretSet: Sendable {
     }
 }
 
-/// The identity of a match: BLAKE2b-128 of feed, secret and note. Not of the digest: an item
-/// published twice, salted or not, is delivered once.
+/// The identity of a match: BLAKE2b-128 of feed, secret and note, whatever the digest and its salt.
 public struct MatchID: Sendable, Hashable {
     /// 16 bytes.
     public let bytes: [UInt8]

@@ -14,8 +14,7 @@ package struct FeedDirectory: Sendable {
 
     func batchPath(_ name: String) -> String { batchesPath + "/" + name }
 
-    /// Creates a key file (unless a crashed attempt left one) and an empty feed.
-    /// - Returns: the key for clients.
+    /// Creates a key file (unless a crashed attempt left one) and an empty feed; returns its key.
     package static func initFeed(
         _ path: String, keyFile: String, settings: FeedSettings = FeedSettings(),
         lifetimeSeconds: Int64 = FeedLimits.lifetimeSeconds, random: RandomSource = .system,
@@ -48,7 +47,6 @@ package struct FeedDirectory: Sendable {
         }
     }
 
-    /// The head's bytes as they are served.
     package func headBytes() throws(FeedDirectoryError) -> [UInt8] {
         try mapError({ $0.isMissing ? FeedDirectoryError.noFeed : .file($0) }) {
             () throws(FileError) in
@@ -60,7 +58,6 @@ package struct FeedDirectory: Sendable {
         try signedHead(keys).head
     }
 
-    /// The verified head and its signer.
     func signedHead(
         _ keys: [FeedKey]
     ) throws(FeedDirectoryError) -> (head: FeedHead, signer: FeedKey) {
@@ -70,8 +67,7 @@ package struct FeedDirectory: Sendable {
         }
     }
 
-    /// Verifies the whole directory as a new client would, and searches it for secrets.
-    /// - Parameter progress: called after each batch with the number done and the total.
+    /// Verifies and searches all as a new client would; `progress` gets batches done and in total.
     package func verify(
         _ keys: [FeedKey], secrets: [LocalSecret] = [], now: Int64,
         progress: (Int, Int) -> Void = { _, _ in }
@@ -118,13 +114,11 @@ package struct FeedVerification: Sendable {
     private let verified: VerifiedHead
     private let secrets: LocalSecretSet
     package let plan: [VerifiedHead.PlannedBatch]
-    /// The cursor after the batches so far.
     package private(set) var cursor: FeedCursor
-    /// Batches so far.
     package private(set) var batches = 0
-    /// Digests in them, decoys included.
+    /// Digests of the batches so far, decoys included.
     package private(set) var digests = 0
-    /// Bytes of them, headers included.
+    /// Bytes of the batches so far, headers included.
     package private(set) var bytes = 0
     package private(set) var matches: [FeedMatch] = []
 

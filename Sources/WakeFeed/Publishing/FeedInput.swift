@@ -15,7 +15,6 @@ package enum FeedInput: Sendable {
         package let note: [UInt8]?
     }
 
-    /// The encoding of a file.
     package enum Encoding: Sendable, Equatable {
         /// One item a line, hexadecimal or base64url; if one line is hexadecimal, all must be.
         case text
@@ -51,8 +50,7 @@ package enum FeedInput: Sendable {
         self = .digests(Array(unique), width: width)
     }
 
-    /// Reads secrets of 16 to 1024 bytes.
-    /// - Parameter notes: a file with one line of text for each item, or one line for all of them.
+    /// Reads secrets of 16 to 1024 bytes; `notes` has a line of text for each item, or one for all.
     package init(
         secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
     ) throws(FeedInputError) {

@@ -2,11 +2,9 @@ internal import WakeModel
 private import WakeSodium
 import WakeSystem
 
-/// The published inputs and their batches: a publish repeated after a crash changes nothing.
-///
-/// A publish writes its *intent* before it renames the head, as both cannot be one step. The next
-/// publisher resolves an intent by the head it finds, which nobody else can have changed: it names
-/// the intended batch, or it never will.
+/// The published inputs and their batches: a publish repeated after a crash changes nothing. A
+/// publish writes its *intent* before it renames the head, as both cannot be one step; the next
+/// publisher resolves it by the head, which names the intended batch or never will.
 struct FeedJournal: Sendable, Equatable {
     struct Entry: Sendable, Equatable {
         /// BLAKE2b-256 of the input before padding.
@@ -17,7 +15,6 @@ struct FeedJournal: Sendable, Equatable {
         var isIntent: Bool
     }
 
-    /// The most entries: as many as batches are retained.
     static let capacity = FeedLimits.retainedBatches
 
     private(set) var entries: [Entry] = []
@@ -104,8 +101,7 @@ extension FeedDirectory {
 }
 
 extension FeedInput {
-    /// The hash of kind, width, note size, and the set of items with their notes, without order,
-    /// repetition, salt and padding.
+    /// The hash of kind, width, note size and the set of items with notes, before salt and padding.
     func identity(_ shape: BatchShape) -> HeaderHash {
         var bytes: [UInt8]
         switch self {

@@ -62,11 +62,8 @@ package struct FeedPublisher: Sendable {
             .upperBound
     }
 
-    /// Signs the head again, for freshness or with other settings; the sequence stays.
-    /// - Parameters:
-    ///   - settings: nil keeps the present ones.
-    ///   - lifetimeSeconds: until it expires; nil keeps the present span.
-    ///   - nextKey: announces a successor, withdraws it with `.some(nil)`, or keeps it with nil.
+    /// Signs the head again; the sequence stays. nil keeps the present `settings`,
+    /// `lifetimeSeconds` (until it expires) or `nextKey`; `.some(nil)` withdraws a successor.
     package func resign(
         settings: FeedSettings? = nil, lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil,
         now: Int64

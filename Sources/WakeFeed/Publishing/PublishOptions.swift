@@ -52,19 +52,15 @@ package struct PublishPreview: Sendable, Equatable {
     package let bytes: Int
 }
 
-/// A durable step of a publish.
+/// A durable step of a publish: files are written under temporary names, then named.
 package enum PublishStep: Sendable, Equatable {
     /// Leftovers of earlier crashes were removed.
     case pruned
-    /// A batch's bytes are on disk, under a temporary name.
     case batchWritten(UInt64)
     /// A batch has its name; no head names it yet.
     case batchNamed(UInt64)
-    /// The intent is in the journal.
     case journalWritten
-    /// The new head's bytes are on disk, under a temporary name.
     case headWritten
-    /// The new head has its name.
     case headNamed
 }
 
@@ -75,7 +71,6 @@ struct BatchShape: Sendable, Equatable {
     let noteBytes: Int
     let isSalted: Bool
 
-    /// The shape of an input's batches.
     init(of input: FeedInput, _ options: PublishOptions) throws(FeedDirectoryError) {
         let needed = input.hasNotes ? FeedLimits.noteBytes : 0
         noteBytes = options.noteBytes != 0 ? options.noteBytes : needed

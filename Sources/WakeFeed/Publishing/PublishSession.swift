@@ -16,8 +16,7 @@ struct PublishSession {
     /// A full minute, and never earlier than the present head: clients follow the newest.
     func issued(now: Int64) -> Int64 { max(head.issued, max(0, now) / 60 * 60) }
 
-    /// Writes batches, the intent and the head.
-    /// - Parameter identity: of the input; nil for inputs that are not journalled.
+    /// Writes batches, the intent and the head; an input without `identity` is not journalled.
     func append(
         _ parts: [[Int]], of input: FeedInput, builder: BatchBuilder, identity: HeaderHash?,
         now: Int64

@@ -2,7 +2,6 @@ private import WakeSodium
 import WakeSystem
 
 /// A verifier of one batch that also searches it, in a single pass over chunks of any size.
-///
 /// Matches and cursor are only available after `finish`. Memory stays bounded for any input: the
 /// header, the table of local digests, and the sealed notes of matches.
 public struct BatchReader: ~Copyable {
@@ -16,8 +15,7 @@ public struct BatchReader: ~Copyable {
     /// The verified header; nil until it is complete.
     public private(set) var header: BatchHeader?
 
-    /// The reader of the batch after `cursor`, which `head` names.
-    /// - Parameter secrets: the same set for all batches of a cycle.
+    /// The reader of the batch after `cursor`, named by `head`; a cycle has one set of `secrets`.
     public init(cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet) {
         precondition(head.head.retains(cursor.sequence + 1), "no batch follows this cursor")
         self.cursor = cursor

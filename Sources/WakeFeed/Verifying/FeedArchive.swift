@@ -1,8 +1,7 @@
 private import Glibc
 private import WakeSystem
 
-/// A verifier of downloaded files of one feed, in any order, without any request: each by itself,
-/// then against the others. Only their headers are kept.
+/// A verifier of files of one feed in any order, each alone, then together; keeps only headers.
 package struct FeedArchive {
     package struct Verdict: Sendable {
         package let path: String

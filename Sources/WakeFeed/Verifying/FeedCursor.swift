@@ -25,10 +25,7 @@ public struct FeedCursor: Sendable, Equatable {
     /// Oldest first; never empty.
     var keys: [AcceptedKey]
 
-    /// The cursor of a new client.
-    /// - Parameters:
-    ///   - key: the feed's first key, which names it.
-    ///   - successors: later keys, oldest first; at most 6.
+    /// The cursor of a new client: the feed's first key, and at most 6 successors, oldest first.
     public init(key: FeedKey, successors: [FeedKey] = []) {
         precondition(successors.count <= FeedLimits.acceptedKeys - 2)
         feedID = key.feedID
@@ -52,8 +49,7 @@ public struct FeedCursor: Sendable, Equatable {
         return (head, signer)
     }
 
-    /// Verifies a batch's header by itself: signature, contents, feed, number, signer.
-    /// - Parameter sequence: the number it must have; nil for any.
+    /// Verifies a batch's header by itself: signature, contents, feed, number unless nil, signer.
     func header(_ bytes: Span<UInt8>, of sequence: UInt64? = nil) throws(FeedError) -> BatchHeader {
         let signer = try BatchHeader.layout.signer(of: bytes, among: acceptedKeys)
         let header = try BatchHeader(signed: bytes)
@@ -77,8 +73,7 @@ public struct FeedCursor: Sendable, Equatable {
         }
     }
 
-    /// The cursor after a batch, or at a head without further batches.
-    /// - Parameter isNewest: whether all is checked: keys older than the head's signer are retired.
+    /// The cursor after a batch or at a head; `isNewest` retires keys older than the head's signer.
     func advanced(
         to sequence: UInt64, _ hash: HeaderHash?, signer: FeedKey, isNewest: Bool
     ) -> FeedCursor {

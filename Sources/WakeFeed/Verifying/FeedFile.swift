@@ -1,8 +1,7 @@
 private import Glibc
 package import WakeSystem
 
-/// One file of a feed, verified by itself: signed by a key of the feed, and complete.
-/// ``FeedArchive`` checks it against the other files.
+/// One file of a feed, verified by itself: signed and complete. ``FeedArchive`` compares several.
 package enum FeedFile: Sendable {
     case head(FeedHead)
     case batch(BatchHeader, HeaderHash)
@@ -74,12 +73,10 @@ package enum FeedFile: Sendable {
     }
 }
 
-/// A batch that was verified when it was fetched, to be searched for a secret that is added later.
-///
-/// The whole file is hashed, checked and searched again: a binary search could miss digests in a
-/// damaged file without an error, and a page that vanishes under a mapping ends the process.
-/// Signatures are not checked: the keys of older batches may have been retired, and a cache that
-/// others can write is not used.
+/// A batch that was verified when fetched, to be searched for a secret added later. The whole file
+/// is hashed and searched again: a binary search could miss digests in a damaged file, and a page
+/// that vanishes under a mapping ends the process. Signatures are not checked: keys of older
+/// batches may be retired, and a cache that others can write is not used.
 package struct CachedBatch: Sendable {
     package let header: BatchHeader
     private let file: OpenFile

@@ -1,5 +1,4 @@
-/// A verifier of heads, without clock, file or network: decides whether 4096 bytes are the feed's
-/// head and what follows from it.
+/// Decides, without clock, file or network, whether 4096 bytes are the feed's head.
 public struct HeadVerifier: Sendable {
     /// The client's state.
     public let cursor: FeedCursor
@@ -7,11 +6,8 @@ public struct HeadVerifier: Sendable {
     /// - Parameter cursor: as it was stored last.
     public init(cursor: FeedCursor) { self.cursor = cursor }
 
-    /// Performs the checks in their order; the first that fails names the error.
-    /// - Parameters:
-    ///   - bytes: the whole file.
-    ///   - now: seconds since 1970.
-    ///   - hint: the sequence of a wake-up, unsigned: it only makes a client fetch again.
+    /// Performs the checks in order; the first that fails names the error. `now`: seconds since
+    /// 1970; `hint`: a wake-up's sequence, unsigned: it only makes a client fetch again.
     public func verify(
         _ bytes: Span<UInt8>, now: Int64, hint: UInt64? = nil
     ) throws(FeedError) -> VerifiedHead {
@@ -77,8 +73,7 @@ public struct VerifiedHead: Sendable {
     /// The head itself.
     public let head: FeedHead
     let signer: FeedKey
-    /// The cursor to continue with, with the newest settings and keys. Its sequence advanced only
-    /// over batches that are no longer retained.
+    /// The next cursor: newest settings and keys; only batches no longer retained are passed over.
     public let cursor: FeedCursor
     /// Warnings that stop nothing.
     public let warnings: [FeedWarning]

@@ -1,8 +1,7 @@
 private import WakeSodium
 import WakeSystem
 
-/// A reader of a batch's payload: hashes, checks and searches it in windows that fit into the
-/// processor's cache.
+/// A reader of a payload: hashes, checks and searches it in windows that fit a processor's cache.
 struct PayloadReader {
     /// A local digest, with its sealed note if the batch has notes.
     struct Hit: Sendable {

@@ -4,7 +4,6 @@ import WakeSystem
 /// user, no fragment, no dot segments. In canonical form (scheme and host in lower case, no default
 /// port, a path), so that equal addresses are equal bytes and libcurl has nothing to interpret.
 package struct FetchURL: Sendable, Hashable, Redacted {
-    /// The protection of the connection.
     package enum Scheme: String, Sendable, Hashable {
         case http, https
 
@@ -20,9 +19,7 @@ package struct FetchURL: Sendable, Hashable, Redacted {
     package let scheme: Scheme
     package let reach: Reach
     package let port: UInt16
-    /// The whole address.
     package let bytes: [UInt8]
-    /// The end of the host in `bytes`.
     private let hostEnd: Int
 
     /// - Throws: `invalidURL` for all other text.

@@ -1,8 +1,7 @@
 extension IPAddress {
-    /// Whether a connection to the address may be made for an untrusted party: an ordinary address
-    /// of the public Internet. False for all that IANA's special-purpose registries (RFC 6890) list
-    /// as not globally reachable, for multicast, and for mapped, translated and tunnelled IPv4,
-    /// because the translator is unknown.
+    /// Whether a connection may be made for an untrusted party: an ordinary address of the public
+    /// Internet. False for what IANA's special-purpose registries (RFC 6890) list as not globally
+    /// reachable, multicast, and mapped, translated and tunnelled IPv4: the translator is unknown.
     package var isGlobal: Bool {
         switch family {
         case .v4: !Self.specialV4.contains { $0.contains(self) }

@@ -33,8 +33,7 @@ package struct IPAddress: Sendable, Hashable, Redacted {
     }
 }
 
-/// Addresses as text, in one strict form, without those that only inet_aton(3) accepts (`127.1`,
-/// `0x7f000001`, `2130706433`, `0177.0.0.1`) and without zones.
+/// Addresses as text in one strict form, without zones and what only inet_aton(3) reads (`127.1`).
 extension IPAddress {
     /// Four decimals without leading zeros, or the forms of RFC 4291 §2.2; nil for all else.
     package init?(_ text: [UInt8]) {
@@ -103,7 +102,6 @@ extension IPAddress {
                 groups.append(UInt16(value >> 16))
                 groups.append(UInt16(truncatingIfNeeded: value))
             } else {
-                // One to four hexadecimal digits.
                 guard (1...4).contains(part.count), part.allSatisfy(\.isHexDigit),
                     let group = UInt16(String(decoding: part, as: UTF8.self), radix: 16)
                 else { return nil }

@@ -2,7 +2,6 @@ import CRuntime
 
 @safe
 struct Curl: Sendable {
-    /// The file name of the library that is loaded unless another is named.
     private static let usualName = "libcurl.so.4"
 
     let library: crt_curl
@@ -103,8 +102,7 @@ final class CurlMulti {
 }
 
 extension FetchError {
-    /// The error for a code of libcurl-errors(3).
-    /// - Parameter hasHead: whether the head of the final response had come.
+    /// The error for a code of libcurl-errors(3), before or after the final response's head.
     init(code: Int32, hasHead: Bool) {
         switch Int(code) {
         case CURLE_OPERATION_TIMEDOUT: self = .timeout

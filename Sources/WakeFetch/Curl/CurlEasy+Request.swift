@@ -2,8 +2,7 @@ import CRuntime
 import WakeSystem
 
 extension CurlEasy {
-    /// Sets the options of a request, and every default of libcurl or of the environment that could
-    /// distinguish clients or lead to another address.
+    /// Sets a request's options, and all defaults that could identify clients or lead elsewhere.
     func prepare(
         _ request: FetchRequest, _ attempt: FetchAttempt, _ configuration: FetchConfiguration
     ) {

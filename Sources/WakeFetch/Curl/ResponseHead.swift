@@ -21,8 +21,7 @@ struct ResponseHead {
 
     init(wallClock: Int64) { self.wallClock = wallClock }
 
-    /// Consumes one line with its line end; returns the response after the end of a final head.
-    /// - Throws: `protocolViolation`.
+    /// Consumes one line; returns the response after a final head, or throws `protocolViolation`.
     mutating func consume(_ line: Span<UInt8>) throws(FetchError) -> FetchResponse? {
         bytes += line.count
         guard bytes <= Self.maximumBytes, line.count > 0 else { throw .protocolViolation }

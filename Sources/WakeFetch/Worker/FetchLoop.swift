@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// The loop of a fetch thread: executes commands, drives libcurl and reports results. Made, used
-/// and freed on that thread.
+/// The loop of a fetch thread, confined to it: executes commands, drives libcurl, reports results.
 final class FetchLoop {
     private let settings: FetchSettings
     private let worker: FetchWorker
@@ -66,7 +65,6 @@ final class FetchLoop {
             if let job = queue.remove(id) { return job.onEnd(.failure(.cancelled)) }
             end(id) { $0.result(.cancelled) }
         case .start(let job):
-            // The cancellation may have overtaken the job.
             if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
             let request = job.request
             queue.add(

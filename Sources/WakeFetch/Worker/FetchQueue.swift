@@ -1,12 +1,11 @@
 import WakeSystem
 
 /// An admission queue with a bound in total and per host: round robin among hosts, first come first
-/// served within a host. With more hosts than slots, a host keeps a slot for `streak` requests:
-/// every change of hosts costs a connection and a TLS handshake.
-///
-/// libcurl's bounds (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others) have one queue for all hosts:
-/// requests to a host that hangs delay the others, are examined again with every connection that
-/// becomes free, and their timeouts run meanwhile (curl issues 2369, 13227, 21396).
+/// served within one. With more hosts than slots, a host keeps a slot for `streak` requests, as
+/// each change costs a connection and a TLS handshake. libcurl's bounds
+/// (CURLMOPT_MAX_TOTAL_CONNECTIONS(3) and others) have one queue for all: requests to a host that
+/// hangs delay others, are examined for every free connection, and time out meanwhile (curl issues
+/// 2369, 13227, 21396).
 struct FetchQueue<Element> {
     /// The origin of a request: scheme, host and port as bytes.
     typealias Host = [UInt8]

@@ -1,8 +1,7 @@
 import Synchronization
 import WakeSystem
 
-/// The command queue of one purpose's fetch thread. The first fetch starts the thread; it ends,
-/// with its connections, after a while without fetches.
+/// The command queue of one purpose's fetch thread, which starts with a fetch and ends when idle.
 final class FetchWorker: Sendable {
     enum Command: Sendable {
         case start(FetchJob)
@@ -49,7 +48,6 @@ final class FetchWorker: Sendable {
         }
     }
 
-    /// Ends running fetches as `closed` and refuses later ones.
     func beginClosing() {
         state.withLock { state in
             state.isClosed = true

@@ -1,7 +1,6 @@
-/// A schedule for re-reading transfers that share a connection and receive nothing. libcurl up to
-/// 8.0 sometimes does not notify an HTTP/2 stream of data that it has already read, and the stream
-/// waits until it times out (measured with 7.88.1: every third burst of 100 requests that was
-/// answered at once). Times are durations since any fixed moment.
+/// A schedule for re-reading transfers that share a connection and receive nothing: libcurl up to
+/// 8.0 may not notify an HTTP/2 stream of data already read, which then times out (7.88.1: every
+/// third burst of 100 requests answered at once). Times are durations since any fixed moment.
 struct StallDetector {
     /// Time until the first re-read; it doubles with each.
     static let firstWait = Duration.milliseconds(250)

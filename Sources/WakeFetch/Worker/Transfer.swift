@@ -113,8 +113,7 @@ final class Transfer {
 
     // MARK: Called by the loop
 
-    /// - Returns: the time until the next check; nil before there is a connection.
-    /// - Throws: `timeout`.
+    /// The time until the next check, nil before there is a connection; throws `timeout`.
     func checkThroughput() throws(FetchError) -> Duration? {
         let now = clock.transferTime
         if throughput == nil {
@@ -128,7 +127,6 @@ final class Transfer {
         }
     }
 
-    /// Whether the head of the final response has come.
     var isAnswered: Bool { response != nil }
 
     /// See ``StallDetector``.

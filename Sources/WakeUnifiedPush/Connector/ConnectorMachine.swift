@@ -24,7 +24,6 @@ package struct ConnectorMachine: Sendable, Redacted {
         /// Withdraw an endpoint that is dead for good.
         case withdraw(EndpointToken)
         case acknowledge
-        /// Start a cycle of the client.
         case wake
         /// Warn the person; nil ends the warning.
         case warn(DistributorTrouble?)

@@ -9,10 +9,8 @@ package struct BusAddress: Sendable, Equatable, Redacted {
     /// 32 hexadecimal digits, if the address has them: another bus is refused.
     let guid: [UInt8]?
 
-    /// The supported addresses of a list, in the order to try them.
-    /// - Parameters:
-    ///   - text: addresses with `;` between them, such as `unix:path=/run/user/1000/bus`.
-    ///   - runtimeDirectory: for `unix:runtime=yes`.
+    /// The supported addresses of a list such as `unix:path=/run/user/1000/bus;unix:abstract=x`, in
+    /// the order to try them; `runtimeDirectory` is for `unix:runtime=yes`.
     /// - Throws: `.badAddress`; `.unsupportedAddress` without a supported transport.
     package static func list(
         _ text: [UInt8], runtimeDirectory: [UInt8]? = nil

@@ -1,7 +1,6 @@
 import WakeSystem
 
-/// A connection to the user's message bus: calls with replies, and a stream of received messages. A
-/// reply that is too late, or from a sender that was not asked, is dropped.
+/// A connection to the user's message bus: calls with replies, and a stream of received messages.
 package final class BusConnection: Sendable {
     /// The unique name that the bus has assigned, such as `:1.7`.
     package let uniqueName: [UInt8]
@@ -16,10 +15,8 @@ package final class BusConnection: Sendable {
     private static let busPath = "/org/freedesktop/DBus"
     private static let bus = "org.freedesktop.DBus"
 
-    /// Connects to the session bus.
-    /// - Parameters:
-    ///   - address: nil for `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in `XDG_RUNTIME_DIR`.
-    ///   - serving: the methods that may be called; other calls are answered with an error.
+    /// Connects to the session bus; a nil `address` is `DBUS_SESSION_BUS_ADDRESS`, or else `bus` in
+    /// `XDG_RUNTIME_DIR`. Calls of other methods than `serving` are answered with an error.
     /// - Throws: `.noAddress`, `.badAddress`, `.unsupportedAddress`, `.unreachable`, `.refused`,
     ///   `.noBus`, `.timedOut`, `.closed`.
     package static func session(
@@ -60,9 +57,8 @@ package final class BusConnection: Sendable {
 
     package var ending: BusError? { session.ending }
 
-    /// Sends a call and waits for its reply.
-    /// - Throws: `.failed` when it is answered with an error, `.timedOut`, `.cancelled`, `.closed`,
-    ///   `.overflow`, `.tooLarge`, and `.malformed` for an invalid message.
+    /// Sends a call and waits for its reply. Throws `.failed` for an error as answer, `.timedOut`,
+    /// `.cancelled`, `.closed`, `.overflow`, `.tooLarge`, or `.malformed` for an invalid message.
     package func call(
         _ message: BusMessage, timeout: Duration = .seconds(25)
     ) async throws(BusError) -> BusMessage {
@@ -85,8 +81,7 @@ package final class BusConnection: Sendable {
 
     // MARK: Methods of the bus
 
-    /// Requests a well-known name, without waiting in its queue.
-    /// - Returns: whether this connection owns it now.
+    /// Requests a well-known name, without waiting in its queue; returns whether it is owned now.
     package func requestName(_ name: String) async throws(BusError) -> Bool {
         // DBUS_NAME_FLAG_DO_NOT_QUEUE is 4; answers: 1 is primary owner, 4 is already owner.
         let answer = try await callBus("RequestName", [.string(name), .uint32(4)])

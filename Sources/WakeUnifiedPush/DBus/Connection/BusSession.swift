@@ -30,7 +30,6 @@ final class BusSession: Sendable {
 
     // MARK: For callers
 
-    /// Waits until the bus has accepted this connection.
     func opened() async throws(BusError) {
         await opening.wait()
         if Task.isCancelled { end(.cancelled) }
@@ -144,8 +143,7 @@ final class BusMessageQueue: Sendable {
     private let state = Mutex(State())
     private let event = AsyncEvent()
 
-    /// - Parameter bytes: the memory it takes, roughly.
-    /// - Returns: false when there is no room: the message was dropped.
+    /// Appends a message of about `bytes` of memory; false when it was dropped for lack of room.
     func append(_ message: BusMessage, bytes: Int) -> Bool {
         let hasRoom = state.withLock { state in
             if state.isEnded { return true }

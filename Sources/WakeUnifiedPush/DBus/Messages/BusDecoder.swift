@@ -19,8 +19,7 @@ package struct BusDecoder {
         end = range.upperBound
     }
 
-    /// The values of `signature`, which must be all there is.
-    /// - Throws: `.malformed`; `.tooLarge` for more than `BusLimits.values`.
+    /// The values of `signature` and no more; `.malformed`, or `.tooLarge` by `BusLimits.values`.
     package mutating func all(_ signature: BusSignature) throws(BusError) -> [BusValue] {
         let values = try next(signature)
         guard position == end else { throw .malformed(.excess) }

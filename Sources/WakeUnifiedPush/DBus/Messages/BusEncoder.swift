@@ -8,9 +8,8 @@ package struct BusEncoder {
 
     package init(order: BusByteOrder = .little) { self.order = order }
 
-    /// Appends one value.
-    /// - Throws: `.malformed` for an invalid value: text with NUL, an element that is not of its
-    ///   array's type, an empty structure, too deep; `.tooLarge` beyond `BusLimits.messageBytes`.
+    /// Appends one value. Throws `.malformed` for text with NUL, an element not of its array's
+    /// type, an empty structure or too much depth; `.tooLarge` beyond `BusLimits.messageBytes`.
     package mutating func append(_ value: BusValue) throws(BusError) {
         try append(value, as: Self.single(value), depth: 0)
     }

@@ -98,14 +98,12 @@ package struct BusMessage: Sendable, Equatable, Redacted {
             && self.interface?.elementsEqual(interface.utf8) == true
     }
 
-    /// The kind alone.
     package var description: String { "(bus \(kind))" }
 }
 
 extension BusMessage {
-    /// The message as bytes.
-    /// - Parameter serial: not 0.
-    /// - Throws: `.malformed` for an invalid message; `.tooLarge` beyond `BusLimits.messageBytes`.
+    /// The message as bytes; `serial` is not 0. Throws `.malformed` for an invalid message,
+    /// `.tooLarge` beyond `BusLimits.messageBytes`.
     package func encoded(
         serial: UInt32, order: BusByteOrder = .little
     ) throws(BusError) -> [UInt8] {
@@ -148,8 +146,7 @@ extension BusMessage {
         return fields
     }
 
-    /// - Parameter bytes: exactly one message.
-    /// - Returns: nil for an unknown kind of message.
+    /// Decodes exactly one message; nil for an unknown kind.
     package static func decoded(_ bytes: [UInt8]) throws(BusError) -> BusMessage? {
         guard bytes.count >= BusPreamble.bytes else { throw .malformed(.truncated) }
         let preamble = try BusPreamble(bytes, at: 0)

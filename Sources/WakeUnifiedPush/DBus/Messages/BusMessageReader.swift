@@ -21,8 +21,7 @@ package struct BusMessageReader {
         buffer += bytes[skipped...]
     }
 
-    /// The next message; nil when more bytes are needed.
-    /// - Throws: `.malformed`; the stream cannot be read further.
+    /// The next message, nil when more bytes are needed. No more can be read after `.malformed`.
     package mutating func next() throws(BusError) -> Reading? {
         while buffer.count - start >= BusPreamble.bytes {
             let preamble = try BusPreamble(buffer, at: start)
@@ -124,13 +123,11 @@ struct BusPreamble {
     }
 }
 
-/// The codes of the header's fields.
 enum BusField: UInt8 {
     case path = 1
     case interface, member, errorName, replySerial, destination, sender, signature, unixFDs
 }
 
-/// The validated fields of a header.
 struct BusHeader {
     private(set) var message: BusMessage
     private(set) var signature = BusSignature.empty

@@ -105,7 +105,6 @@ package enum BusLimits {
     package static let waitingBytes = 4 << 20
     /// Bytes that wait for the bus to take them.
     package static let outputBytes = 4 << 20
-    /// Calls that wait for their replies.
     package static let pendingCalls = 1024
     /// Bytes of one line of the authentication.
     package static let handshakeLineBytes = 1024

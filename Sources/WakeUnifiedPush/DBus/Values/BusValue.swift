@@ -18,8 +18,7 @@ package enum BusValue: Sendable, Equatable, Redacted {
     /// `ay`: every array of bytes is decoded as this.
     case bytes([UInt8])
     indirect case variant(BusValue)
-    /// - Parameter of: the one complete type of every element; decoded for every element type but
-    ///   `y` and dictionary entries.
+    /// Elements of one complete type, when decoded neither `y` nor dictionary entries.
     case array(of: BusSignature, [BusValue])
     /// `a{kv}`: in the order of the wire, repeated keys included.
     case dictionary(key: BusSignature, value: BusSignature, [BusEntry])
@@ -61,7 +60,6 @@ package struct BusEntry: Sendable, Equatable, Redacted {
 }
 
 extension BusValue {
-    /// Appends the value's own type.
     func appendType(to signature: inout [UInt8]) {
         switch self {
         case .array(let element, _): signature += [BusType.array.rawValue] + element.bytes
