@@ -1,7 +1,7 @@
 // The few functions of libcrypto that sign and verify with SHA-256 and either ECDSA on P-256 (ES256
 // of RFC 7518 §3.4) or RSA with PKCS #1 padding (RS256, §3.3), and that encrypt Web Push (RFC
-// 8291), declared here so that no -dev package is needed. Names are those of OpenSSL 3's documented ABI
-// (soname 3); see their man pages.
+// 8291), declared here so that no -dev package is needed. Names are those of OpenSSL 3's documented
+// ABI (soname 3); see their man pages.
 #pragma once
 
 #include <stdbool.h>
