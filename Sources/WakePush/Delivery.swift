@@ -23,8 +23,12 @@ package enum RetryCause: String, Sendable, CaseIterable {
     case providerTokenExpired = "provider-token-expired"
     /// The push service has seen too many new provider tokens: none may be minted for a while.
     case providerTokenUpdates = "provider-token-updates"
+    /// An answer blamed the gateway, though few in a row do.
+    case gatewayBlamed = "gateway-blamed"
     /// A refusal this program does not know, on a connection that works for others.
     case unknownRefusal = "unknown-refusal"
+    /// Another broadcast was due before it could be tried again.
+    case superseded
     /// The endpoint may not be sent to: its form, its host, or an address of that.
     case endpointRefused = "endpoint-refused"
 }

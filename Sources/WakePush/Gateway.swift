@@ -46,6 +46,8 @@ package protocol GatewaySession: AnyObject, Sendable {
     func tick()
     /// Stops sending; returns the number of wake-ups that the push service still has.
     func quiesce() -> Int
+    /// Wake-ups that the push service has, or may have; the others wait here.
+    var inFlight: Int { get }
     /// Ends at once. Nothing more is reported.
     func cancel()
 }

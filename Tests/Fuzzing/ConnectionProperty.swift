@@ -63,7 +63,7 @@ enum ConnectionProperty {
                 played.pushed += 1
             }
             now += 100
-            connection.tick(now: now)
+            connection.tick(now: now, isQueued: played.pushed % 2 == 0)
             take(&connection, &played)
         }
         connection.transportEnded()

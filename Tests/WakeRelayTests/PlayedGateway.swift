@@ -85,6 +85,7 @@ final class PlayedRound: GatewaySession {
 
     func flush(isFinal: Bool) {}
     func tick() {}
+    var inFlight: Int { waiting.value.count }
     func quiesce() -> Int { 0 }
     func cancel() { isStopped.update { $0 = true } }
 }

@@ -112,6 +112,6 @@ struct RelayDeliveryStatePropertyTests {
         #expect(Set(world.settled.keys) == Set(0..<count))
         #expect(world.flights.isEmpty && world.state.inFlight == 0)
         let gone = world.settled.values.count { $0 == .gone }
-        #expect(gone > count / 20 && gone <= count / 10 + 1)
+        #expect(gone > count / 40 && gone <= count / 10 + 1)
     }
 }

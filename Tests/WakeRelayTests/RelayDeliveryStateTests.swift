@@ -232,7 +232,8 @@ struct RelayDeliveryStateTests {
             now += 100
         }
         #expect(now >= 300_000 && now < 310_000 && tries < 20)
-        #expect(settled <= 1000)
+        // Nobody knows what arrived: each was repeated once.
+        #expect(settled == 5000)
     }
 
     @Test("a quiescent session lets nothing more leave")

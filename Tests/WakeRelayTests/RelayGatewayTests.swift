@@ -183,14 +183,15 @@ struct RelayGatewayTests {
     @Test("a refusal that passes is waited for, and nothing is lost", arguments: passing)
     func passes(_ reply: RelayPeer.Reply) async throws {
         let peer = try RelayPeer { number, batch in
-            number <= 2 ? reply : .lines(RelayPeer.answer(batch))
+            // What may have arrived is repeated once.
+            number == 1 ? reply : .lines(RelayPeer.answer(batch))
         }
         let test = try RelayRoundUnderTest(peer.server.url)
         test.round.send(try WakeUp.numbered(0..<50))
         test.round.flush(isFinal: true)
         expectWhole(try await test.settled(50), 50)
         // Every try is signed anew.
-        #expect(peer.requests.value.count >= 3)
+        #expect(peer.requests.value.count >= 2)
         #expect(peer.requests.value.allSatisfy { $0.fault == nil })
         peer.stop()
     }

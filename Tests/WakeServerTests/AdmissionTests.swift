@@ -31,6 +31,7 @@ struct AdmissionTests {
         func send(_ wakeUps: [WakeUp]) {}
         func flush(isFinal: Bool) {}
         func tick() {}
+        var inFlight: Int { 0 }
         func quiesce() -> Int { 0 }
         func cancel() {}
     }

@@ -19,6 +19,10 @@ package struct APNsGateway: Gateway, EngineService {
         connections = configuration.options.connections
     }
 
+    /// Anybody may register a token of the sandbox, and a released app has no others there: a few
+    /// refusals are no alarm.
+    var suspiciousRefusals: Int { service == .apnsSandbox ? 32 : 1 }
+
     static var tokenBytes: Int { 64 }
 
     func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration {

@@ -64,29 +64,32 @@ struct ServiceBreaker {
     /// Answers in a row, none accepted, that make a pause; and the number of tries after it.
     static let limit = 64
     /// Milliseconds without one accepted wake-up, counted from the first refusal.
-    static let patience: UInt64 = 5 * 60_000
+    /// Longer than one wake-up is tried, so that the last of a round does not stop the gateway.
+    static let patience: UInt64 = RetryPolicy.patience + 60_000
+    private static let failuresAtLeast = 3
 
     private static let policy = CircuitBreaker.Policy(
         threshold: limit, pauses: [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000], probes: limit)
 
     private(set) var circuit = CircuitBreaker(policy)
-    private var unseen = 0
+    private var failures = 0
     private var firstUnseen: UInt64?
 
     mutating func succeed() { self = ServiceBreaker() }
 
     mutating func fail(at moment: DeliveryMoment) {
+        failures += 1
         circuit.fail(now: moment.now, random: moment.jitter)
     }
 
     /// Counts a wake-up that came back unseen; the engine itself waits before it connects again.
     mutating func failUnseen(now: UInt64) {
         if firstUnseen == nil { firstUnseen = now }
-        unseen += 1
+        failures += 1
     }
 
     func isHopeless(now: UInt64) -> Bool {
-        guard circuit.pauseCount > 0 || unseen >= Self.limit else { return false }
+        guard failures >= Self.failuresAtLeast else { return false }
         let failing = max(circuit.failingFor(now: now) ?? 0, firstUnseen.map { now - $0 } ?? 0)
         return failing >= Self.patience
     }

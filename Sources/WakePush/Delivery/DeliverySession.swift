@@ -44,6 +44,8 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
         }
     }
 
+    package var inFlight: Int { locked.withLock { $0.isOver ? 0 : $0.state.inFlight } }
+
     package func cancel() { locked.withLock { end(&$0) } }
 
     /// Handles an event, from any thread but not under the transport's lock; false when the rest of

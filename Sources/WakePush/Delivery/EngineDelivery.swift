@@ -2,7 +2,7 @@ import WakeModel
 import WakeSystem
 
 /// The delivery of a gateway that uses the engine: pace, concurrency limit and breaker make
-/// batches; outcomes go through the response table and the provisional answers of their connection.
+/// batches; outcomes go through the response table, and refusals of push tokens wait for evidence.
 struct EngineDelivery<Service: EngineService>: DeliveryState {
     private let service: Service
     private var queue = RetryQueue()
@@ -11,14 +11,17 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private var limiter: ConcurrencyLimiter
     private var breaker = ServiceBreaker()
     private var pace: RampedTokenBucket?
-    private var provisional: [UInt32: ProvisionalAnswers<RetryQueue.Entry>] = [:]
+    private var refusals = ProvisionalAnswers<RetryQueue.Entry>()
+    /// Answers in a row that blame the gateway.
+    private var faultsInRow = 0
     private var step = DeliveryStep()
-    private var hasAccepted = false
-    /// The fault of the gateway if nothing at all is accepted.
-    private var suspicion: Misconfiguration?
     private var isFlushing = false
     private var isFinal = false
     private var isQuiescent = false
+
+    /// Answers in a row that blame the gateway and stop it: single ones come from a front of the
+    /// push service that is out of step with the others.
+    private static var faultLimit: Int { 5 }
 
     init(_ service: Service) {
         self.service = service
@@ -78,17 +81,11 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
             limiter.complete(outcomes.results.count, now: moment.now)
             for result in outcomes.results { try receive(result, outcomes, moment) }
         } catch { return DeliveryStep(failure: error) }
-        for connection in outcomes.ended {
-            guard var ended = provisional.removeValue(forKey: connection) else { continue }
-            for held in ended.disconnect() {
-                complete(held.item, held.delivery, Attempt(moment: moment))
-            }
-        }
         return step
     }
 
     private struct Attempt {
-        var isRetrySafe = false
+        var failure = AttemptFailure.refused
         var retryAfter = 0
         let moment: DeliveryMoment
     }
@@ -102,24 +99,33 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         switch result.outcome {
         case .answered(let status, let retryAfter, let body):
             let bytes = outcomes.bytes(of: body)
-            let verdict = Service.verdict(status: Int(status), body: bytes.span)
-            let delivery = try provisional[result.connection, default: ProvisionalAnswers()]
-                .judge(verdict, of: entry)
-            guard let delivery else { return }
             let attempt = Attempt(retryAfter: Int(retryAfter), moment: moment)
-            complete(entry, delivery, attempt)
-            if delivery == .accepted { accept(result.connection, attempt) }
-        case .retry(let isSafe):
-            let attempt = Attempt(isRetrySafe: isSafe, moment: moment)
+            try judge(Service.verdict(status: Int(status), body: bytes.span), of: entry, attempt)
+        case .retry(let failure):
+            let attempt = Attempt(failure: failure, moment: moment)
             complete(entry, .retry(.connectionFault), attempt)
         case .failed(let failure): throw GatewayFailure(failure, service.service)
         }
     }
 
-    private mutating func accept(_ connection: UInt32, _ attempt: Attempt) {
-        hasAccepted = true
-        guard let believed = provisional[connection]?.accept(), !believed.isEmpty else { return }
-        for held in believed { complete(held.item, held.delivery, attempt) }
+    private mutating func judge(
+        _ verdict: Verdict, of entry: RetryQueue.Entry, _ attempt: Attempt
+    ) throws(GatewayFailure) {
+        switch verdict {
+        case .delivery(let delivery):
+            complete(entry, delivery, attempt)
+            guard delivery == .accepted else { return }
+            faultsInRow = 0
+            for (entry, delivery) in refusals.accept() { complete(entry, delivery, attempt) }
+        case .ambiguous(let then, let or):
+            for (entry, delivery) in refusals.add(entry, then: then, or: or) {
+                complete(entry, delivery, attempt)
+            }
+        case .failure(let failure):
+            faultsInRow += 1
+            guard faultsInRow < Self.faultLimit else { throw failure }
+            complete(entry, .retry(.gatewayBlamed), attempt)
+        }
     }
 
     private mutating func complete(
@@ -144,11 +150,12 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
 
     private mutating func record(_ cause: RetryCause, _ attempt: Attempt) {
         switch cause {
-        case .connectionFault where attempt.isRetrySafe: breaker.failUnseen(now: attempt.moment.now)
+        case .connectionFault where attempt.failure == .unsent:
+            breaker.failUnseen(now: attempt.moment.now)
         case .throttled, .serviceFault, .connectionFault: breaker.fail(at: attempt.moment)
         case .providerTokenExpired: step.feedback.insert(.expired)
         case .providerTokenUpdates: step.feedback.insert(.tooManyUpdates)
-        case .unknownRefusal, .endpointRefused: break
+        case .unknownRefusal, .endpointRefused, .gatewayBlamed, .superseded: break
         }
     }
 
@@ -157,11 +164,9 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         _ entry: RetryQueue.Entry, _ cause: RetryCause, _ attempt: Attempt
     ) -> Bool {
         var entry = entry
-        entry.spent += RetryPolicy.cost(isRetrySafe: attempt.isRetrySafe)
-        let delay = RetryPolicy.delay(
-            spent: entry.spent, isRetrySafe: attempt.isRetrySafe,
-            retryAfter: max(attempt.retryAfter, Service.leastWait(after: cause)),
-            jitter: attempt.moment.jitter)
+        let delay = entry.fail(
+            attempt.failure, retryAfter: max(attempt.retryAfter, Service.leastWait(after: cause)),
+            at: attempt.moment)
         guard let delay else { return false }
         queue.append(entry, after: delay, now: attempt.moment.now)
         return true
@@ -169,68 +174,58 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
 
     mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] {
         guard isFlushing, queue.isEmpty, flights.count == 0 else { return [] }
-        var results: [WakeUpResult] = []
-        for connection in provisional.keys {
-            let rest = provisional[connection]?.giveUp()
-            if let fault = rest?.suspicion { suspicion = fault }
-            results += (rest?.decisions ?? []).map { $0.item.result($0.delivery) }
+        let (rest, suspicion) = refusals.giveUp()
+        if isFinal, let suspicion, refusals.count >= service.suspiciousRefusals {
+            throw .misconfigured(suspicion)
         }
-        if isFinal, !hasAccepted, let suspicion { throw .misconfigured(suspicion) }
-        return results
+        return rest.map { $0.result(.retry(.unknownRefusal)) }
     }
 }
 
-/// Ambiguous answers of one connection: they blame one push token for what a wrong configuration
-/// would cause as well. They are held until the connection accepts a wake-up. When too many are
-/// held, or nothing is accepted in the round, the gateway is at fault.
+/// Refusals that blame a push token for what a wrong configuration would cause as well. They are
+/// held until the gateway has accepted another wake-up of the round, and then believed. Their
+/// number says nothing: anybody may register tokens that are none.
 package struct ProvisionalAnswers<Item: Sendable>: Sendable {
     package typealias Decision = (item: Item, delivery: Delivery)
 
-    /// The most answers that are held: more refusals in a row are no coincidence.
-    private let limit: Int
+    /// The most answers that are held; beyond it the oldest is given up for the round.
+    package static var limit: Int { 4096 }
+
     private var hasAccepted = false
-    private var held: [(item: Item, then: Delivery, or: Misconfiguration)] = []
+    private var held = Deque<(item: Item, then: Delivery, or: Misconfiguration)>()
+    /// Refusals while nothing was accepted.
+    package private(set) var count = 0
+    private var suspicion: Misconfiguration?
 
-    package init(limit: Int = 64) {
-        precondition(limit > 0)
-        self.limit = limit
-    }
-
-    package var isEmpty: Bool { held.isEmpty }
+    package init() {}
 
     /// Records an accepted wake-up; returns what was held, which is believed now.
     package mutating func accept() -> [Decision] {
         hasAccepted = true
+        suspicion = nil
         guard !held.isEmpty else { return [] }
-        defer { held = [] }
-        return held.map { ($0.item, $0.then) }
+        defer { held = Deque() }
+        return held.contents.map { ($0.item, $0.then) }
     }
 
-    /// The meaning of an answer; nil while that is not known.
-    package mutating func judge(
-        _ verdict: Verdict, of item: Item
-    ) throws(GatewayFailure) -> Delivery? {
-        switch verdict {
-        case .delivery(let delivery): return delivery
-        case .failure(let failure): throw failure
-        case .ambiguous(let then, let or):
-            if hasAccepted { return then }
-            held.append((item, then, or))
-            guard held.count < limit else { throw .misconfigured(or) }
-            return nil
-        }
+    /// Takes a refusal: what it means once others were accepted, and if none is.
+    /// - Returns: what is decided now.
+    package mutating func add(
+        _ item: Item, then: Delivery, or: Misconfiguration
+    ) -> [Decision] {
+        if hasAccepted { return [(item, then)] }
+        count += 1
+        suspicion = suspicion ?? or
+        held.append((item, then, or))
+        guard held.count > Self.limit, let oldest = held.popFirst() else { return [] }
+        return [(oldest.item, .retry(.unknownRefusal))]
     }
 
-    /// Ends the connection: what is held is tried again.
-    package mutating func disconnect() -> [Decision] {
-        defer { self = Self(limit: limit) }
-        return held.map { ($0.item, .retry(.connectionFault)) }
-    }
-
-    /// Gives up what is held. The suspicion holds if no other connection accepts anything.
-    package mutating func giveUp() -> (decisions: [Decision], suspicion: Misconfiguration?) {
-        defer { held = [] }
-        return (held.map { ($0.item, .retry(.unknownRefusal)) }, held.first?.or)
+    /// Gives up what is held.
+    /// - Returns: also the fault of the gateway, unless it has accepted anything.
+    package mutating func giveUp() -> (items: [Item], suspicion: Misconfiguration?) {
+        defer { held = Deque() }
+        return (held.contents.map(\.item), suspicion)
     }
 }
 

@@ -17,10 +17,13 @@ protocol EngineService: Gateway {
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict
     /// Seconds, at least, before a wake-up is tried again.
     static func leastWait(after cause: RetryCause) -> Int
+    /// Refusals of push tokens alone that make the gateway suspicious at the end of a round.
+    var suspiciousRefusals: Int { get }
 }
 
 extension EngineService {
     static func leastWait(after cause: RetryCause) -> Int { 0 }
+    var suspiciousRefusals: Int { 1 }
 
     package var window: Int { 2 * connections * streams }
 

@@ -5,12 +5,35 @@ package struct RetryQueue: Sendable {
     package struct Entry: Sendable {
         package let wakeUp: WakeUp
         /// The cost of the attempts so far, see ``RetryPolicy``.
-        package var spent = 0
+        private var spent = 0
+        /// Milliseconds; set by the first attempt that failed.
+        private var deadline: UInt64?
+        private var mayHaveArrived = false
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
         package func result(_ delivery: Delivery) -> WakeUpResult {
             WakeUpResult(reference: wakeUp.reference, delivery: delivery)
+        }
+
+        /// Counts a failed attempt.
+        /// - Parameters:
+        ///   - retryAfter: seconds the push service asked to wait, or 0.
+        ///   - cost: of an attempt that costs more than others.
+        /// - Returns: milliseconds until the next attempt; nil to give up for the round.
+        package mutating func fail(
+            _ failure: AttemptFailure, retryAfter: Int = 0, cost: Int? = nil,
+            at moment: DeliveryMoment
+        ) -> UInt64? {
+            let deadline = deadline ?? moment.now + RetryPolicy.patience
+            self.deadline = deadline
+            spent += cost ?? RetryPolicy.cost(of: failure)
+            let isRepeated = failure == .unknown && mayHaveArrived
+            if failure == .unknown { mayHaveArrived = true }
+            guard spent < RetryPolicy.budget, !isRepeated else { return nil }
+            let wait = RetryPolicy.wait(
+                after: failure, spent: spent, retryAfter: retryAfter, jitter: moment.jitter)
+            return moment.now + wait <= deadline ? wait : nil
         }
     }
 
@@ -59,33 +82,39 @@ package struct RetryQueue: Sendable {
     }
 }
 
+/// The way in which an attempt failed.
+package enum AttemptFailure: Sendable {
+    /// The push service refused it and lives: an answer, or a refused stream.
+    case refused
+    /// The push service has not seen it, and the connection is gone: the engine itself waits before
+    /// it connects again.
+    case unsent
+    /// The wake-up may have arrived: a device must not feel more than one repetition in a round.
+    case unknown
+}
+
 /// The wait of a wake-up before the next attempt, and the end of its attempts in a round.
 package enum RetryPolicy {
-    /// The cost at which a wake-up is given up. Attempts that the push service has not seen cost
-    /// little: the engine itself waits before it connects again.
+    /// The cost at which a wake-up is given up.
     package static let budget = 100
-    private static let attempt = 10
-    private static let retrySafeAttempt = 1
+    /// Milliseconds from the first failed attempt to the last one.
+    package static let patience: UInt64 = 240_000
     /// Milliseconds; each attempt doubles the wait.
     private static let first = 500.0
     private static let longest = 30_000.0
     /// Seconds a push service may ask to wait; more is left to the next round.
-    package static let longestRetryAfter = 600
+    package static let longestRetryAfter = Int(patience / 1000)
 
-    package static func cost(isRetrySafe: Bool) -> Int { isRetrySafe ? retrySafeAttempt : attempt }
+    static func cost(of failure: AttemptFailure) -> Int { failure == .unsent ? 1 : 10 }
 
-    /// Milliseconds; nil to give up for the round.
-    /// - Parameters:
-    ///   - spent: the cost so far, this attempt included.
-    ///   - retryAfter: seconds the push service asked to wait, or 0.
-    ///   - jitter: in [0, 1); stretches the wait by up to a half.
-    package static func delay(
-        spent: Int, isRetrySafe: Bool, retryAfter: Int, jitter: Double
-    ) -> UInt64? {
-        guard spent < budget, retryAfter <= longestRetryAfter else { return nil }
-        if isRetrySafe { return 0 }
+    /// Milliseconds.
+    /// - Parameter spent: the cost so far, this attempt included.
+    static func wait(
+        after failure: AttemptFailure, spent: Int, retryAfter: Int, jitter: Double
+    ) -> UInt64 {
+        guard failure != .unsent else { return 0 }
         var wait = first
-        for _ in 1..<max(1, spent / attempt) { wait = min(longest, wait * 2) }
+        for _ in 1..<max(1, spent / cost(of: failure)) { wait = min(longest, wait * 2) }
         return UInt64(max(wait, Double(retryAfter) * 1000) * (1 + jitter / 2))
     }
 }

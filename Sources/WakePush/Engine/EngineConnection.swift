@@ -6,7 +6,7 @@ final class EngineConnection {
     private enum Stage {
         case idle
         case resolving
-        case connecting(any ByteStream, since: UInt64)
+        case connecting
         case open(any ByteStream)
     }
 
@@ -20,6 +20,9 @@ final class EngineConnection {
     let index: Int
     private let configuration: EngineConfiguration
     private var stage = Stage.idle
+    /// Set while the stage is `connecting`.
+    private var race: AddressRace?
+    /// Set while the stage is `open`.
     private var connection: PushConnection?
     private var backoff: Backoff
     private var attempted: UInt64?
@@ -35,12 +38,14 @@ final class EngineConnection {
         backoff = Self.backoff(configuration)
     }
 
-    /// A lost connection counts as one failure, so that it is not made again at once.
-    private static func backoff(_ configuration: EngineConfiguration) -> Backoff {
+    /// - Parameter failures: 1 even for a connection that has worked: it is not made again at once.
+    private static func backoff(
+        _ configuration: EngineConfiguration, failures: Int = 1
+    ) -> Backoff {
         Backoff(
             base: .milliseconds(configuration.reconnectMilliseconds),
             ceiling: .milliseconds(configuration.longestReconnectMilliseconds),
-            jitter: .stretch, failures: 1)
+            jitter: .stretch, failures: failures)
     }
 
     // MARK: Connecting
@@ -64,43 +69,58 @@ final class EngineConnection {
         stage = .resolving
     }
 
+    /// Begins to connect to the resolved addresses.
     func connect(
-        _ resolved: Result<[SocketAddress], PushFailure>, _ context: TLSContext?,
-        _ poller: Poller, now: UInt64
+        _ resolved: Result<[SocketAddress], PushFailure>, now: UInt64
     ) -> Progress {
         switch resolved {
         case .failure(let failure): return fail(failure == .unknownHost ? failure : nil)
         case .success(let addresses):
-            // Spreads connections over the addresses; a failed one tries the next.
-            let address = addresses[(index + backoff.failures - 1) % addresses.count]
-            let stream: (any ByteStream)? =
-                if let context {
-                    TLSStream(to: address, host: configuration.host, context: context)
-                } else {
-                    PlainStream(to: address)
-                }
-            guard let stream, poller.add(stream.descriptor, .edges, token: UInt64(index)) else {
-                return fail(nil)
-            }
-            stage = .connecting(stream, since: now)
+            // Connections spread over the addresses of a service, and a failed one moves on.
+            let first = (index + backoff.failures) % addresses.count
+            race = AddressRace(
+                Array(addresses[first...] + addresses[..<first]), now: now,
+                deadline: now + configuration.connectMilliseconds)
+            stage = .connecting
             return .pending
         }
     }
 
-    /// Continues an attempt. Once open, the connection has the number `serial`.
-    func open(_ template: RequestTemplate, serial: UInt32, now: UInt64) -> Progress {
-        guard case .connecting(let stream, let since) = stage else { return .pending }
-        guard now - min(now, since) < configuration.connectMilliseconds else { return fail(nil) }
-        // Before its first event a connecting socket shows no error.
-        guard mayWrite else { return .pending }
-        switch stream.open() {
-        case .waits:
-            mayWrite = false
-            return .pending
-        case .failed(let failure): return fail(failure)
-        case .open:
+    private func connect(
+        to address: SocketAddress, number: Int, _ context: TLSContext?, _ poller: Poller
+    ) -> (any ByteStream)? {
+        let stream: (any ByteStream)? =
+            if let context {
+                TLSStream(to: address, host: configuration.host, context: context)
+            } else {
+                PlainStream(to: address)
+            }
+        guard let stream else { return nil }
+        let token = UInt64(number) << 32 | UInt64(index)
+        if poller.add(stream.descriptor, .edges, token: token) { return stream }
+        stream.close()
+        return nil
+    }
+
+    /// Goes on with a connection that is being made.
+    /// - Parameters:
+    ///   - template: what is sent once it is open.
+    ///   - serial: the number it has then.
+    func open(
+        _ template: RequestTemplate, serial: UInt32, _ context: TLSContext?, _ poller: Poller,
+        now: UInt64
+    ) -> Progress {
+        let progress = race?.advance(now: now) { address, number in
+            connect(to: address, number: number, context, poller)
+        }
+        switch progress {
+        case nil, .pending: return .pending
+        case .lost(let failure): return fail(failure)
+        case .won(let stream):
+            race = nil
             stage = .open(stream)
             mayRead = true
+            mayWrite = true
             connection = PushConnection(
                 template, limits: configuration.limits, serial: serial,
                 wallSeconds: configuration.time.wallSeconds(), now: now)
@@ -117,9 +137,11 @@ final class EngineConnection {
     // MARK: While open
 
     /// Records an event. An edge is reported once, with all bits that hold then (epoll(7)).
-    func record(_ events: PollEvents) {
-        // A handshake may wait for either, and both meet failures.
-        let isAny = !isOpen || events.intersects(.broken)
+    /// - Parameter number: of the attempt to connect that the socket belongs to.
+    func record(_ events: PollEvents, number: Int) {
+        race?.record(number)
+        // Failures are met by reading and by writing.
+        let isAny = events.intersects(.broken)
         if isAny || events.intersects(.readable) || events.intersects(.readHangup) {
             mayRead = true
         }
@@ -159,7 +181,9 @@ final class EngineConnection {
         }
     }
 
-    func tick(now: UInt64) { connection?.tick(now: now) }
+    /// Ends streams, or the connection, that have waited too long.
+    /// - Parameter isQueued: pushes wait.
+    func tick(now: UInt64, isQueued: Bool) { connection?.tick(now: now, isQueued: isQueued) }
 
     func cancel() { connection?.cancel() }
 
@@ -170,7 +194,10 @@ final class EngineConnection {
         connection?.takeOutcomes(into: &outcomes)
         guard let connection, let end = connection.end else { return }
         outcomes.ended.append(connection.serial)
-        if connection.isProven, end != .stalled {
+        if connection.hasServed, case .goAway(ErrorCode.none) = end {
+            // RFC 9113 §6.8: the peer ends it as planned, and expects another.
+            backoff = Self.backoff(configuration, failures: 0)
+        } else if connection.isProven, end != .stalled {
             backoff = Self.backoff(configuration)
         } else {
             _ = backoff.fail(random: 0)
@@ -180,9 +207,11 @@ final class EngineConnection {
 
     private func close() {
         switch stage {
-        case .connecting(let stream, _), .open(let stream): stream.close()
-        case .idle, .resolving: break
+        case .open(let stream): stream.close()
+        case .connecting, .idle, .resolving: break
         }
+        race?.close()
+        race = nil
         connection?.wipe()
         connection = nil
         stage = .idle
@@ -190,8 +219,15 @@ final class EngineConnection {
         mayWrite = false
     }
 
+    /// The peer takes no more pushes, and still answers earlier ones.
+    var isDraining: Bool { connection?.isDraining == true }
+
     // MARK: For the poll timeout
 
+    /// When the next address is tried while others are being connected to.
+    var nextAddress: UInt64? { race?.nextStart }
+
+    /// Something is due from the far end, and its absence must be noticed.
     var awaitsPeer: Bool {
         switch stage {
         case .idle, .resolving: false

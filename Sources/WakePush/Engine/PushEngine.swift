@@ -69,6 +69,8 @@ package struct EngineConfiguration: Sendable {
     package var longestReconnectMilliseconds: UInt64 = 60_000
     /// Milliseconds without any connection after which waiting pushes fail.
     package var patienceMilliseconds: UInt64 = 60_000
+    /// Milliseconds that pushes wait without any answer, whatever connections are open.
+    package var answerPatienceMilliseconds: UInt64 = 120_000
     package var time = TimeSource.system
 
     package init(host: String, port: UInt16, transport: Transport, template: RequestTemplate) {

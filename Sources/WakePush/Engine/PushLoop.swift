@@ -10,14 +10,18 @@ final class PushLoop {
     private let deliver: @Sendable (PushOutcomes) -> Void
     private var template: RequestTemplate
     private var queue = PushQueue()
+    /// Two for each connection of the configuration: while one drains, the other takes its place.
     private let connections: [EngineConnection]
+    /// By place, the connection in use.
+    private var active: [Int]
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     private var opened: UInt32 = 0
     private var nextTick: UInt64 = 0
     private var heldSince: UInt64?
-    /// The time since which pushes have waited without any connection.
-    private var waitsSince: UInt64?
+    /// Since when pushes have waited without any connection, and without any answer.
+    private var unconnectedSince: UInt64?
+    private var unansweredSince: UInt64?
 
     init(
         _ configuration: EngineConfiguration, _ context: TLSContext?, _ poller: Poller,
@@ -29,7 +33,8 @@ final class PushLoop {
         self.mailbox = mailbox
         self.deliver = deliver
         template = configuration.template
-        connections = (0..<configuration.connections).map {
+        active = Array(0..<configuration.connections)
+        connections = (0..<2 * configuration.connections).map {
             EngineConnection(index: $0, configuration)
         }
     }
@@ -41,13 +46,15 @@ final class PushLoop {
         while !isOver {
             let count = poller.wait(into: &events, milliseconds: timeout)
             let now = configuration.time.milliseconds()
-            for event in events[..<count] where event.token < UInt64(connections.count) {
-                connections[Int(event.token)].record(PollEvents(rawValue: event.bits))
+            for event in events[..<count] where event.token != Poller.wakeToken {
+                connections[Int(event.token & 0xffff_ffff)].record(
+                    PollEvents(rawValue: event.bits), number: Int(event.token >> 32))
             }
             // In this order: what was posted before the end is executed.
             isOver = mailbox.isClosed
             for command in mailbox.take() { execute(command, now) }
             for connection in connections { serve(connection, now) }
+            replaceDraining()
             if now >= nextTick { tick(now) }
             if heldSince == nil, !outcomes.isEmpty { heldSince = now }
             var pending = pending()
@@ -65,11 +72,24 @@ final class PushLoop {
         for connection in connections {
             if connection.isRunnable(isQueued: pending.isQueued) { pending.isRunnable = true }
             if connection.awaitsPeer { pending.awaitsPeer = true }
-            if pending.isQueued, let attempt = connection.nextAttempt {
-                pending.nextAttempt = min(pending.nextAttempt ?? attempt, attempt)
+            let attempt = isActive(connection) ? connection.nextAttempt : nil
+            if pending.isQueued, let due = attempt ?? connection.nextAddress {
+                pending.nextAttempt = min(pending.nextAttempt ?? due, due)
             }
         }
         return pending
+    }
+
+    private func isActive(_ connection: EngineConnection) -> Bool {
+        active[connection.index % active.count] == connection.index
+    }
+
+    /// Puts the idle connection of a place into use when the other one drains.
+    private func replaceDraining() {
+        for place in active.indices where connections[active[place]].isDraining {
+            let other = (active[place] + active.count) % connections.count
+            if connections[other].nextAttempt != nil { active[place] = other }
+        }
     }
 
     private func execute(_ command: EngineCommand, _ now: UInt64) {
@@ -79,15 +99,17 @@ final class PushLoop {
             template.authorization = value
             for connection in connections { connection.setAuthorization(value) }
         case .resolved(let index, let result):
-            handle(connections[index].connect(result, context, poller, now: now))
+            handle(connections[index].connect(result, now: now))
         }
     }
 
     private func serve(_ connection: EngineConnection, _ now: UInt64) {
-        if queue.count > 0, let attempt = connection.nextAttempt, now >= attempt {
+        if queue.count > 0, isActive(connection), let attempt = connection.nextAttempt,
+            now >= attempt
+        {
             resolve(connection, now)
         }
-        handle(connection.open(template, serial: opened + 1, now: now))
+        handle(connection.open(template, serial: opened + 1, context, poller, now: now))
         guard connection.isOpen else { return }
         connection.read(into: &buffer, now: now)
         connection.write(from: &queue, now: now)
@@ -112,7 +134,7 @@ final class PushLoop {
         case .pending: break
         case .opened:
             opened += 1
-            waitsSince = nil
+            unconnectedSince = nil
         case .failed(let failure):
             guard let failure, !connections.contains(where: \.isOpen) else { return }
             // After a first connection the configuration is right; a certificate may expire.
@@ -124,24 +146,31 @@ final class PushLoop {
     private func tick(_ now: UInt64) {
         nextTick = now + 500
         for connection in connections where connection.isOpen {
-            connection.tick(now: now)
+            connection.tick(now: now, isQueued: queue.count > 0)
             connection.write(from: &queue, now: now)
             connection.takeOutcomes(into: &outcomes, &queue, now: now)
         }
-        guard queue.count > 0, !connections.contains(where: \.isOpen) else {
-            waitsSince = nil
+        guard queue.count > 0 else {
+            (unconnectedSince, unansweredSince) = (nil, nil)
             return
         }
-        let since = waitsSince ?? now
-        waitsSince = since
-        guard now - since >= configuration.patienceMilliseconds else { return }
+        let isConnected = connections.contains(where: \.isOpen)
+        unconnectedSince = isConnected ? nil : unconnectedSince ?? now
+        unansweredSince = unansweredSince ?? now
+        let unconnected = now - (unconnectedSince ?? now)
+        let unanswered = now - (unansweredSince ?? now)
+        guard
+            unconnected >= configuration.patienceMilliseconds
+                || unanswered >= configuration.answerPatienceMilliseconds
+        else { return }
         queue.fail(.unreachable, into: &outcomes)
-        waitsSince = nil
+        (unconnectedSince, unansweredSince) = (nil, nil)
     }
 
     private func handOver() {
         guard !outcomes.isEmpty else { return }
         heldSince = nil
+        if outcomes.results.contains(where: \.isAnswered) { unansweredSince = nil }
         var all = PushOutcomes()
         swap(&all, &outcomes)
         outcomes.results.reserveCapacity(all.results.count)

@@ -4,8 +4,8 @@ import WakeSystem
 package enum PushOutcome: Equatable, Sendable {
     /// The service answered; 2xx without a body. `retryAfter`: seconds, 0 when not given.
     case answered(status: UInt16, retryAfter: UInt32, body: PushBody)
-    /// No answer will come. Safe: the service has not seen the push.
-    case retry(isSafe: Bool)
+    /// No answer will come.
+    case retry(AttemptFailure)
     /// Sending again soon will not help.
     case failed(PushFailure)
 }
@@ -31,6 +31,8 @@ package struct PushResult: Equatable, Sendable {
     package var outcome: PushOutcome
     /// Serial number of the connection within its engine; 0 for none.
     package var connection: UInt32 = 0
+
+    var isAnswered: Bool { if case .answered = outcome { true } else { false } }
 }
 
 /// Many outcomes, their bodies in one arena. Bodies are never shown.

@@ -173,9 +173,9 @@ struct PendingPushes: Sendable {
         return .enough
     }
 
-    mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
+    mutating func giveUp(_ stream: UInt32, _ failure: AttemptFailure) {
         guard let slot = table.find(stream) else { return }
-        outcomes.append(table[slot].reference, .retry(isSafe: isSafe), connection: serial)
+        outcomes.append(table[slot].reference, .retry(failure), connection: serial)
         remove(stream, at: slot)
     }
 

@@ -22,6 +22,11 @@ package struct PushConnection: Sendable {
     private var now: UInt64
     private var lastReceived: UInt64
     private var lastPing: UInt64 = 0
+    /// Since when pushes wait although nothing is in flight.
+    private var noRoomSince: UInt64?
+    /// Streams in a row that were given up without an answer.
+    private var unanswered = 0
+    private let firstStream: UInt32
     /// Seconds since 1970 when `now` was 0.
     private let wallOrigin: Int64
 
@@ -40,6 +45,7 @@ package struct PushConnection: Sendable {
         encoder = RequestEncoder(template)
         pushes = PendingPushes(serial: serial, capacity: limits.streams)
         nextStream = firstStream
+        self.firstStream = firstStream
         lastReceived = now
         wallOrigin = wallSeconds - Int64(now / 1000)
         self.now = now
@@ -80,6 +86,12 @@ package struct PushConnection: Sendable {
 
     var serial: UInt32 { pushes.serial }
     var isProven: Bool { pushes.provesCredential }
+    /// The peer takes no more pushes, and still answers earlier ones.
+    var isDraining: Bool { goAwayCode != nil && end == nil }
+    /// It has sent enough that its planned end is no sign of trouble.
+    var hasServed: Bool {
+        isProven && Int(nextStream - firstStream) / 2 >= ConnectionLimits.usefulPushes
+    }
     /// The peer owes us something: an answer, or its first frame.
     var awaitsPeer: Bool { end == nil && (!hasSettings || pushes.count > 0) }
 
@@ -185,13 +197,13 @@ package struct PushConnection: Sendable {
         case .reset(let stream, let code):
             guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
             // RFC 9113 §8.7: a refused stream was not processed.
-            giveUp(stream, isSafe: code == ErrorCode.refusedStream)
+            giveUp(stream, code == ErrorCode.refusedStream ? .refused : .unknown)
         case .settings(let range): receiveSettings(bytes.extracting(range))
         case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &output.bytes)
         case .goAway(let last, let code):
             goAwayCode = code
             // RFC 9113 §6.8: streams above `last` were not and will not be processed.
-            for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, isSafe: true) }
+            for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, .unsent) }
             endIfDrained()
         case .windowUpdate(let stream, let increment): receiveWindow(stream, Int(increment))
         case .pushPromise, .continuation: violate(ErrorCode.protocolError)
@@ -225,7 +237,7 @@ package struct PushConnection: Sendable {
             guard wasOpened(stream) else { return violate(ErrorCode.protocolError) }
             if let code = sendWindow.grow(stream, by: increment) {
                 sendReset(stream, code)
-                return giveUp(stream, isSafe: false)
+                return giveUp(stream, .unknown)
             }
         }
         sendBlocked()
@@ -264,19 +276,20 @@ package struct PushConnection: Sendable {
         switch part {
         case .more: return
         case .whole:
+            unanswered = 0
             // RFC 9113 §8.1: answered before the request was sent whole.
             if sendWindow.isBlocked(stream) { sendReset(stream, ErrorCode.cancel) }
         case .enough: sendReset(stream, ErrorCode.cancel)
         case .malformed:
             // RFC 9113 §8.1.1: an error of its stream alone.
             sendReset(stream, ErrorCode.protocolError)
-            pushes.giveUp(stream, isSafe: false)
+            pushes.giveUp(stream, .unknown)
         }
         close(stream)
     }
 
-    private mutating func giveUp(_ stream: UInt32, isSafe: Bool) {
-        pushes.giveUp(stream, isSafe: isSafe)
+    private mutating func giveUp(_ stream: UInt32, _ failure: AttemptFailure) {
+        pushes.giveUp(stream, failure)
         close(stream)
     }
 
@@ -306,7 +319,7 @@ package struct PushConnection: Sendable {
     private mutating func end(_ reason: ConnectionEnd) {
         guard end == nil else { return }
         end = reason
-        for stream in pushes.streams(where: { _ in true }) { giveUp(stream, isSafe: false) }
+        for stream in pushes.streams(where: { _ in true }) { giveUp(stream, .unknown) }
     }
 
     private mutating func endIfDrained() {
@@ -321,21 +334,30 @@ package struct PushConnection: Sendable {
     mutating func advance(to now: UInt64) { self.now = max(self.now, now) }
 
     /// Ends streams, or the connection, that have waited too long; about once a second.
-    package mutating func tick(now: UInt64) {
+    /// - Parameter isQueued: pushes wait for room.
+    package mutating func tick(now: UInt64, isQueued: Bool) {
         advance(to: now)
-        let silence = self.now - lastReceived
+        // A peer may open no stream, or refill no window, and still answer every PING.
+        let isStuck = isQueued && pushes.count == 0 && room == 0
+        noRoomSince = isStuck ? noRoomSince ?? self.now : nil
+        if let since = noRoomSince, self.now - since >= limits.noRoomMilliseconds {
+            return end(.stalled)
+        }
         guard awaitsPeer else { return lastReceived = self.now }
-        let limit = limits.answerMilliseconds
-        if silence >= limit { return end(.stalled) }
-        if hasSettings, silence >= limit / 2, lastPing <= lastReceived {
+        let silence = self.now - lastReceived
+        if silence >= limits.silenceMilliseconds { return end(.stalled) }
+        if hasSettings, silence >= limits.silenceMilliseconds / 2, lastPing <= lastReceived {
             lastPing = self.now
             FrameWriter.ping(0x7265_7665_696c_6c65, acknowledges: false, into: &output.bytes)
         }
         let time = self.now
+        let limit = limits.answerMilliseconds
         for stream in pushes.streams(where: { $0.age(now: time) >= limit }) {
+            unanswered += 1
             sendReset(stream, ErrorCode.cancel)
-            giveUp(stream, isSafe: false)
+            giveUp(stream, .unknown)
         }
+        if !isProven, unanswered >= ConnectionLimits.unansweredStreams { end(.stalled) }
     }
 }
 

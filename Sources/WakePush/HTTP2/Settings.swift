@@ -2,8 +2,14 @@
 package struct ConnectionLimits: Sendable {
     /// Open streams at most.
     package var streams = 1000
-    /// Milliseconds until a push without an answer, or a silent connection, is given up.
-    package var answerMilliseconds: UInt64 = 10_000
+    /// Milliseconds until a push without an answer is given up while its connection lives: real
+    /// services answer single requests after half a minute.
+    package var answerMilliseconds: UInt64 = 45_000
+    /// Milliseconds until a connection is given up on which nothing comes, not even an answer to
+    /// PING.
+    package var silenceMilliseconds: UInt64 = 10_000
+    /// Milliseconds until a connection is given up that gives no room for pushes that wait.
+    package var noRoomMilliseconds: UInt64 = 20_000
 
     package init() {}
 
@@ -17,6 +23,10 @@ package struct ConnectionLimits: Sendable {
     static let window = 1 << 20
     /// Bytes a peer may make us queue without reading them.
     static let unreadBytes = 1 << 19
+    /// Pushes a connection has sent before its planned end may be followed at once by another.
+    static let usefulPushes = 64
+    /// Streams without an answer in a row that end a connection which has accepted nothing.
+    static let unansweredStreams = 2
     /// Streams whose body waits for a window.
     static let blockedStreams = 64
 }

@@ -203,8 +203,6 @@ struct PushHost {
 
     /// Requests in flight to a host that has accepted nothing yet; each answer allows one more.
     static let firstAllowance = 4
-    /// Refusals of a host that has accepted nothing, until it is given up for the round.
-    static let refusalLimit = 64
     /// "Gone" that is believed of a host that has accepted nothing in this round: enough for a
     /// private server with a few devices, too few for one that says so to everything.
     static let unprovenGoneLimit = 3
@@ -229,7 +227,6 @@ struct PushHost {
     private var reachability = CircuitBreaker(.init(threshold: 3, pauses: pauses, probes: 1))
     private var service = ServiceBreaker()
     private(set) var hasAccepted = false
-    private var refusals = 0
     private var unprovenGone = 0
     private var allowance = Self.firstAllowance
     private var rests = 0
@@ -286,7 +283,6 @@ struct PushHost {
 
     fileprivate mutating func accept() -> [RetryQueue.Entry] {
         hasAccepted = true
-        refusals = 0
         service.succeed()
         return releaseHeld()
     }
@@ -315,13 +311,6 @@ struct PushHost {
         guard !hasAccepted else { return true }
         unprovenGone += 1
         return unprovenGone <= Self.unprovenGoneLimit
-    }
-
-    /// Records a refusal; true when there are too many and nothing was accepted.
-    mutating func refuse() -> Bool {
-        guard !hasAccepted else { return false }
-        refusals += 1
-        return refusals >= Self.refusalLimit
     }
 
     /// Records a request without an answer; true when the host is to be given up.

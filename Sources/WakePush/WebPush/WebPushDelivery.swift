@@ -173,7 +173,6 @@ struct WebPushDelivery: DeliveryState {
         } else {
             withholdOrComplete(entry, .retry(.unknownRefusal), failure)
         }
-        if hosts[host].refuse() { close(host, .unknownRefusal, failure) }
     }
 
     private mutating func judge(_ attempt: Attempt, _ error: FetchError) {
@@ -185,21 +184,22 @@ struct WebPushDelivery: DeliveryState {
         case .addressRefused, .invalidURL, .invalidField, .onionWithoutProxy:
             complete(attempt.entry, .retry(.endpointRefused))
         case .timeout: miss(attempt, cost: Self.timeoutCost)
-        case .tls: miss(attempt, .misconfigured(.webPush(.untrusted)))
-        case .libraryMissing, .network, .truncated, .stopped, .cancelled, .closed,
-            .outOfResources, .protocolViolation:
-            miss(attempt)
+        case .tls: miss(attempt, .misconfigured(.webPush(.untrusted)), lost: .refused)
+        case .libraryMissing, .cancelled, .closed, .outOfResources: miss(attempt, lost: .refused)
+        // libcurl-errors(3): 5 to 7, nothing was sent.
+        case .network(code: 5...7): miss(attempt, lost: .refused)
+        case .network, .truncated, .stopped, .protocolViolation: miss(attempt)
         }
     }
 
     private mutating func miss(
         _ attempt: Attempt, _ failure: GatewayFailure = .unavailable(.unreachable, .webPush),
-        cost: Int = RetryPolicy.cost(isRetrySafe: false)
+        lost: AttemptFailure = .unknown, cost: Int? = nil
     ) {
         let host = attempt.host
         let isOver = hosts[host].fail(at: attempt.moment)
         guard isOver || hosts[host].end != nil else {
-            return retry(attempt, .connectionFault, cost: cost)
+            return retry(attempt, .connectionFault, lost, cost: cost)
         }
         let cause = hosts[host].end ?? .connectionFault
         withholdOrComplete(attempt.entry, .retry(cause), failure)
@@ -207,14 +207,11 @@ struct WebPushDelivery: DeliveryState {
     }
 
     private mutating func retry(
-        _ attempt: Attempt, _ cause: RetryCause, cost: Int = RetryPolicy.cost(isRetrySafe: false),
-        retryAfter: Int = 0
+        _ attempt: Attempt, _ cause: RetryCause, _ failure: AttemptFailure = .refused,
+        cost: Int? = nil, retryAfter: Int = 0
     ) {
         var entry = attempt.entry
-        entry.spent += cost
-        let delay = RetryPolicy.delay(
-            spent: entry.spent, isRetrySafe: false, retryAfter: retryAfter,
-            jitter: attempt.moment.jitter)
+        let delay = entry.fail(failure, retryAfter: retryAfter, cost: cost, at: attempt.moment)
         let end = hosts[attempt.host].end
         guard let delay, end == nil else { return complete(entry, .retry(end ?? cause)) }
         hosts[attempt.host].retry(entry, after: delay, now: attempt.moment.now)
@@ -292,7 +289,7 @@ package struct WebPushLimits: Sendable {
     var window = 8192
     var lookUps = 16
     /// "Gone" that is held for want of evidence; more is not believed.
-    var held = 512
+    var held = 4096
     var hosts = 16_384
 
     /// Requests in flight to hosts that have accepted nothing.

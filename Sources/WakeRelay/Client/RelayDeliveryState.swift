@@ -125,11 +125,11 @@ struct RelayDeliveryState: DeliveryState {
         var step = DeliveryStep()
         if case .refused(.stale) = result {} else { staleSince = nil }
         let cause: RetryCause
-        var isRetrySafe = true
+        var lost = AttemptFailure.unsent
         switch result {
         case .completed, .interrupted, .refused(.replayed):
             if !left.isEmpty { backoff.fail(now: now, random: random) }
-            (cause, isRetrySafe) = (.connectionFault, false)
+            (cause, lost) = (.connectionFault, .unknown)
         case .unconnected(let isUnknownHost):
             if !backoff.failToConnect(now: now, random: random) {
                 step.failure = .unavailable(isUnknownHost ? .unknownHost : .unreachable, service)
@@ -145,13 +145,11 @@ struct RelayDeliveryState: DeliveryState {
             cause = .throttled
         case .refused(.failed(let retryAfter)):
             pause(retryAfter, now: now, random: random, &step)
-            (cause, isRetrySafe) = (.serviceFault, false)
+            (cause, lost) = (.serviceFault, .refused)
         }
         guard step.failure == nil else { return step }
         for var entry in left {
-            entry.spent += RetryPolicy.cost(isRetrySafe: isRetrySafe)
-            let delay = RetryPolicy.delay(
-                spent: entry.spent, isRetrySafe: isRetrySafe, retryAfter: 0, jitter: random)
+            let delay = entry.fail(lost, at: DeliveryMoment(now: now, jitter: random))
             if let delay {
                 queue.append(entry, after: delay, now: now)
                 step.retried += 1

@@ -19,6 +19,7 @@ final class BroadcastRun {
     private let inbox: RunInbox
     private let store: Store
     private let log: Log
+    private let isNextDue: () -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
     private let start = ContinuousClock.now
@@ -29,15 +30,19 @@ final class BroadcastRun {
     /// For what is in flight, and for buckets that have begun, when the program stops.
     private static let stopTimeout = Duration.seconds(3)
 
-    /// - Parameter report: with the run's number and its counts before a restart.
+    /// - Parameters:
+    ///   - report: with the run's number and its counts before a restart.
+    ///   - isNextDue: whether another broadcast waits for the end of this one.
     init(
         _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
-        planner: BroadcastPlanner, log: Log, publish: @escaping (BroadcastReport) -> Void
+        planner: BroadcastPlanner, log: Log, isNextDue: @escaping () -> Bool,
+        publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
         self.checkpoint = checkpoint
         self.inbox = inbox
         self.log = log
+        self.isNextDue = isNextDue
         self.publish = publish
         store = planner.store
         scan = RegistrationScan(store, checkpoint)
@@ -85,7 +90,7 @@ final class BroadcastRun {
                 await handleReports()
                 guard isWhole else { return scan.abandon() }
                 scan.finishPage()
-            case .wait: await completeGeneration()
+            case .wait: await completeDeliveries()
             case .failed:
                 report.isCutShort = true
                 return
@@ -151,9 +156,18 @@ final class BroadcastRun {
         return false
     }
 
-    private func completeGeneration() async {
-        sessions.drain(isLast: checkpoint.isInLastGeneration)
-        while sessions.inFlightCount > 0, !inbox.isStopping { await waitForReports() }
+    /// Waits for the last outcomes; not for what is tried again once another broadcast is due.
+    private func completeDeliveries() async {
+        sessions.finish()
+        while sessions.inFlightCount > 0, !inbox.isStopping {
+            if sessions.areWaiting, isNextDue() {
+                sessions.cancel()
+                await handleReports()
+                for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
+            } else {
+                await waitForReports()
+            }
+        }
         checkpoint.save(savedCounters)
     }
 

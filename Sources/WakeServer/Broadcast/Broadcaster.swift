@@ -224,7 +224,8 @@ final class Broadcaster: Sendable {
         state.withLock { $0.report = report }
         while true {
             let run = BroadcastRun(
-                report, checkpoint: writer, inbox: inbox, planner: planner, log: log
+                report, checkpoint: writer, inbox: inbox, planner: planner, log: log,
+                isNextDue: { self.schedule.isNextDue }
             ) { report in self.state.withLock { $0.report = report } }
             report = await run.run()
             // A store that cannot be read now may be read again.

@@ -19,9 +19,11 @@ struct RunSessions {
     init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
         self.gateways = gateways
         batches = gateways.map { _ in [] }
-        // Enough that no gateway waits for rows while another is slow to answer.
+        // Enough that no gateway waits for rows while another is slow, or holds refusals.
         inFlight = InFlightTable(
-            capacity: gateways.reduce(Limits.wakeUpsInFlight) { $0 + $1.window })
+            capacity: gateways.reduce(Limits.wakeUpsInFlight) {
+                $0 + $1.window + ProvisionalAnswers<Int>.limit
+            })
         sessions = gateways.enumerated().map { index, gateway in
             gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))
@@ -74,15 +76,21 @@ struct RunSessions {
         for session in sessions { session?.tick() }
     }
 
-    /// Asks for the outcome of everything sent so far; `isLast`: nothing more will be sent.
-    func drain(isLast: Bool) {
-        for session in sessions { session?.flush(isFinal: isLast) }
+    /// Asks for the outcome of everything: nothing more will be sent.
+    func finish() {
+        for session in sessions { session?.flush(isFinal: true) }
     }
+
+    /// Takes everything out that was in flight when the sessions were cancelled.
+    mutating func abandon() -> [InFlightTable.Entry] { sessions.indices.flatMap { close($0) } }
 
     /// Lets nothing more leave; true while wake-ups are still with a push service.
     func quiesce() -> Bool {
         sessions.reduce(false) { isBusy, session in (session?.quiesce() ?? 0) > 0 || isBusy }
     }
+
+    /// Whether no push service has a wake-up now: what is left waits to be tried again.
+    var areWaiting: Bool { sessions.allSatisfy { ($0?.inFlight ?? 0) == 0 } }
 
     func cancel() {
         for session in sessions { session?.cancel() }

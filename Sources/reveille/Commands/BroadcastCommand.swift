@@ -161,6 +161,8 @@ struct BroadcastStatus: Decodable {
     /// By push service, whether its deletion breaker has tripped.
     let breakers: [String: Bool]
     let stopped: [String: String]
+    /// Of the pushes given up, by cause.
+    let causes: [String: Int]
     /// How far it is, for the terminal.
     let line: String
 
@@ -209,7 +211,24 @@ struct BroadcastStatus: Decodable {
             gone-permille in [broadcast] sets the share
             """
         }
-        return stopped.keys.sorted().compactMap { stopped[$0] } + alarms
+        let all = stopped.keys.sorted().compactMap { stopped[$0] } + alarms
+        return all.isEmpty ? shortfall : all
+    }
+
+    /// A message when fewer than half of the pushes were accepted.
+    private var shortfall: [String] {
+        let asked = accepted + abandoned + unsent
+        guard 2 * accepted < asked else { return [] }
+        let reasons = causes.filter { $0.value > 0 }.sorted {
+            ($1.value, $0.key) < ($0.value, $1.key)
+        }
+        let named = reasons.map { ": \($0.key) \($0.value)" }.joined()
+        return [
+            """
+            only \(accepted) of \(asked) pushes were accepted\(named)
+            hint: nobody was deleted for it; the next broadcast tries again
+            """
+        ]
     }
 }
 

@@ -105,7 +105,7 @@ struct FCMMisconfiguredTests {
     func answers(_ mistake: Mistake) async throws {
         let report = try await refused(mistake)
         #expect(report.distinct == 0 && report.exchanges == 1)
-        #expect((1...70).contains(report.requests))
+        #expect((1...90).contains(report.requests))
     }
 
     @Test("an account that is refused stops it before anything is sent", arguments: badAccounts)

@@ -27,7 +27,7 @@ struct RelayBroadcastTests {
     @Test(
         "whatever goes wrong on the way, all are woken in this round and none is lost",
         arguments: [
-            ["--cut-after", "7", "--cut-batches", "2"], ["--cut-after", "0", "--cut-batches", "1"],
+            ["--cut-after", "7", "--cut-batches", "1"], ["--cut-after", "0", "--cut-batches", "1"],
             ["--lines", "reversed"],
             ["--lines", "split"], ["--lines", "without-done"],
             ["--answer-first", "1:429:relay_busy:1"], ["--answer-first", "1:503"],

@@ -132,63 +132,43 @@ struct APNsResponsesTests {
 }
 
 @Suite("Evidence that a gateway works")
-struct DeliveryEvidenceTests {
-    private let bad = APNsResponsesTests.verdict(400, #"{"reason":"BadDeviceToken"}"#)
+struct ProvisionalAnswersTests {
+    private let fault = Misconfiguration.apns(.tokensOfOtherEnvironment)
 
     @Test("a bad token first in a round is held, and gone once another is accepted")
-    func heldThenGone() throws {
+    func heldThenGone() {
         var answers = ProvisionalAnswers<Int>()
-        #expect(try answers.judge(bad, of: 1) == nil)
-        #expect(try answers.judge(bad, of: 2) == nil)
-        let settled = answers.accept()
-        #expect(settled.map(\.item) == [1, 2])
-        #expect(settled.allSatisfy { $0.delivery == .gone })
+        #expect(answers.add(1, then: .gone, or: fault).isEmpty)
+        #expect(answers.add(2, then: .gone, or: fault).isEmpty)
+        let decided = answers.accept()
+        #expect(decided.map(\.item) == [1, 2] && decided.allSatisfy { $0.delivery == .gone })
         #expect(answers.accept().isEmpty)
-        #expect(try answers.judge(bad, of: 3) == .gone)
-        #expect(answers.giveUp().decisions.isEmpty)
+        #expect(answers.add(3, then: .gone, or: fault).map(\.item) == [3])
+        let (rest, suspicion) = answers.giveUp()
+        #expect(rest.isEmpty && suspicion == nil)
     }
 
     @Test("what is held at the end is left for the next round, and names what may be at fault")
-    func finishedWithout() throws {
+    func finishedWithout() {
         var answers = ProvisionalAnswers<Int>()
         #expect(answers.giveUp().suspicion == nil)
-        #expect(try answers.judge(bad, of: 1) == nil)
-        #expect(try answers.judge(bad, of: 2) == nil)
-        let (settled, suspicion) = answers.giveUp()
-        #expect(settled.map(\.item) == [1, 2])
-        #expect(settled.allSatisfy { $0.delivery == .retry(.unknownRefusal) })
-        #expect(suspicion == .apns(.tokensOfOtherEnvironment))
-        #expect(answers.isEmpty)
+        #expect(answers.add(1, then: .gone, or: fault).isEmpty)
+        #expect(answers.add(2, then: .gone, or: fault).isEmpty)
+        let (rest, suspicion) = answers.giveUp()
+        #expect(rest == [1, 2] && suspicion == fault)
+        #expect(answers.giveUp().items.isEmpty)
     }
 
-    @Test("too many bad tokens in a row blame the configuration at once")
-    func limit() throws {
-        var answers = ProvisionalAnswers<Int>(limit: 3)
-        #expect(try answers.judge(bad, of: 1) == nil)
-        #expect(try answers.judge(bad, of: 2) == nil)
-        #expect(throws: GatewayFailure.misconfigured(.apns(.tokensOfOtherEnvironment))) {
-            try answers.judge(bad, of: 3)
-        }
-    }
-
-    @Test("what a lost connection held is tried again, and the next one starts without answers")
-    func lost() throws {
+    @Test("beyond the bound the oldest is given up; however many there are, nobody is blamed")
+    func bound() {
         var answers = ProvisionalAnswers<Int>()
-        #expect(try answers.judge(bad, of: 1) == nil)
-        let settled = answers.disconnect()
-        #expect(settled.map(\.item) == [1])
-        #expect(settled.allSatisfy { $0.delivery == .retry(.connectionFault) })
-        _ = answers.accept()
-        _ = answers.disconnect()
-        #expect(try answers.judge(bad, of: 2) == nil)
-    }
-
-    @Test("plain deliveries and failures need no answers")
-    func plain() throws {
-        var answers = ProvisionalAnswers<Int>()
-        #expect(try answers.judge(.delivery(.gone), of: 1) == .gone)
-        #expect(throws: GatewayFailure.misconfigured(.apns(.keyRefused))) {
-            try answers.judge(APNsResponsesTests.failure(.keyRefused), of: 2)
+        let limit = ProvisionalAnswers<Int>.limit
+        for item in 0..<limit { #expect(answers.add(item, then: .gone, or: fault).isEmpty) }
+        for item in 0..<10 {
+            let spilled = answers.add(limit + item, then: .gone, or: fault)
+            #expect(spilled.map(\.item) == [item])
+            #expect(spilled.map(\.delivery) == [.retry(.unknownRefusal)])
         }
+        #expect(answers.accept().map(\.item) == Array(10..<limit + 10))
     }
 }

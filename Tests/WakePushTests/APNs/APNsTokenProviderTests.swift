@@ -31,7 +31,7 @@ struct APNsTokenProviderTests {
     }
 
     /// Seconds after a change in which answers may be to the token before.
-    private static let late = 11
+    private static let late = 46
 
     @Test("the serial changes with the value and only then")
     func serial() throws {

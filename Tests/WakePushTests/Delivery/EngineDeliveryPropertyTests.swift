@@ -55,8 +55,9 @@ struct EngineDeliveryPropertyTests {
                     retryAfter: UInt32.random(in: 0...2, using: &generator))
             case 10..<15: outcomes.answer(reference, on: connection, status: 503)
             case 15..<16: outcomes.answer(reference, on: connection, status: 410)
-            case 16..<20: outcomes.lose(reference, on: connection, isSafe: false)
-            case 20..<25: outcomes.lose(reference, on: connection, isSafe: true)
+            case 16..<20: outcomes.lose(reference, on: connection, .unknown)
+            case 20..<23: outcomes.lose(reference, on: connection, .unsent)
+            case 23..<25: outcomes.lose(reference, on: connection, .refused)
             default: outcomes.answer(reference, on: connection, status: 200)
             }
         }
@@ -69,7 +70,7 @@ struct EngineDeliveryPropertyTests {
             for flight in flights where flight.connection == ended {
                 outcomes.lose(
                     flight.reference, on: ended,
-                    isSafe: Bool.random(using: &generator))
+                    Bool.random(using: &generator) ? .unsent : .unknown)
             }
             flights.removeAll { $0.connection == ended }
             outcomes.ended.append(ended)
@@ -112,6 +113,44 @@ struct EngineDeliveryPropertyTests {
         let accepted = world.settled.values.count { $0 == .accepted }
         let gone = world.settled.values.count { $0 == .gone }
         #expect(accepted > 2500 && gone > 50)
+    }
+
+    @Test(
+        "thirty real push tokens among a hundred thousand invented ones are all woken",
+        arguments: [400, 410])
+    func invented(_ status: UInt16) throws {
+        var generator = SplitMix64(seed: UInt64(status))
+        var left = Set(0..<100_030)
+        let real = Set(left.shuffled(using: &generator).prefix(30))
+        var rounds = 0
+        while left.count > 30 {
+            rounds += 1
+            var flow = EngineDelivery<FakeEngineService>(window: 2000)
+            flow.add(try left.shuffled(using: &generator).map { try WakeUp($0) })
+            flow.flush(isFinal: true)
+            var (now, results) = (0 as UInt64, [WakeUpResult]())
+            while results.count < left.count {
+                now += 1
+                try flow.advance(now: now)
+                while let batch = flow.next(now: now) {
+                    var outcomes = PushOutcomes()
+                    for (order, token) in batch.tokens.enumerated() {
+                        let reason = status == 400 ? "BadDeviceToken" : "Unregistered"
+                        if real.contains(token) {
+                            outcomes.answer(batch.reference(order), status: 200)
+                        } else {
+                            outcomes.answer(batch.reference(order), status: status, reason: reason)
+                        }
+                    }
+                    results += try flow.receive(outcomes, now: now).results
+                }
+                results += try flow.conclude()
+            }
+            let accepted = results.filter { $0.delivery == .accepted }.map(\.reference)
+            #expect(Set(accepted) == real)
+            for result in results where result.delivery == .gone { left.remove(result.reference) }
+        }
+        #expect(left == real && rounds <= 3)
     }
 
     @Test("a push service that refuses everything gets ever fewer, and is given up in minutes")

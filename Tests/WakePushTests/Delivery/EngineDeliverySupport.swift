@@ -54,9 +54,12 @@ extension FakeService {
                 scheme: "http", authority: "localhost", path: "/", tokenPlace: .path, body: []))
     }
 
-    static func form(_ token: Span<UInt8>) -> [UInt8] { [0] }
+    /// The token's number, see `WakeUp.numbered`.
+    static func form(_ token: Span<UInt8>) -> [UInt8] {
+        Array(copying: token.extracting(24..<32))
+    }
 
-    static var tokenBytes: Int { 1 }
+    static var tokenBytes: Int { 8 }
 }
 
 extension EngineDelivery<FakeEngineService> {
@@ -90,6 +93,15 @@ extension EngineDelivery where Service: FakeService {
 
 extension PushBatch {
     var references: [UInt64] { (0..<count).map(reference) }
+
+    /// The numbers of the push tokens.
+    var tokens: [Int] {
+        (0..<count).map { index in
+            var number = 0
+            withToken(index) { number = Int($0.bigEndian(at: 0, as: UInt64.self)) }
+            return number
+        }
+    }
 }
 
 extension WakeUp {
@@ -118,7 +130,9 @@ extension PushOutcomes {
             connection: connection)
     }
 
-    mutating func lose(_ reference: UInt64, on connection: UInt32 = 1, isSafe: Bool) {
-        append(reference, .retry(isSafe: isSafe), connection: connection)
+    mutating func lose(
+        _ reference: UInt64, on connection: UInt32 = 1, _ failure: AttemptFailure
+    ) {
+        append(reference, .retry(failure), connection: connection)
     }
 }

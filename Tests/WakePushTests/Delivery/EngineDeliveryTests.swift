@@ -34,63 +34,92 @@ struct EngineDeliveryTests {
         #expect(try flow.conclude().isEmpty)
     }
 
-    @Test("bad tokens wait for evidence of their own connection and are then believed")
+    @Test("bad tokens wait for evidence, whatever becomes of their connection, then are believed")
     func evidence() throws {
         var (flow, batch) = try launched(4)
         var outcomes = PushOutcomes()
         outcomes.answer(batch.reference(0), on: 1, status: 400, reason: "BadDeviceToken")
         outcomes.answer(batch.reference(1), on: 2, status: 400, reason: "BadDeviceToken")
+        outcomes.ended = [1]
         #expect(try flow.receive(outcomes, now: 1).results.isEmpty)
         outcomes = PushOutcomes()
-        outcomes.answer(batch.reference(2), on: 2, status: 200)
+        outcomes.answer(batch.reference(2), on: 3, status: 200)
         let step = try flow.receive(outcomes, now: 1)
-        #expect(step.results.count == 2)
-        #expect(step.results.contains(WakeUpResult(reference: 1, delivery: .gone)))
-        #expect(step.results.contains(WakeUpResult(reference: 2, delivery: .accepted)))
-        // The other connection has shown nothing: its refusal stays undecided, nothing is gone.
+        #expect(step.results == settled([2], .accepted) + settled([0, 1], .gone))
         outcomes = PushOutcomes()
-        outcomes.answer(batch.reference(3), on: 1, status: 410, reason: "Unregistered")
+        outcomes.answer(batch.reference(3), on: 4, status: 400, reason: "BadDeviceToken")
         #expect(try flow.receive(outcomes, now: 1).results == settled([3], .gone))
         flow.flush(isFinal: true)
-        #expect(try flow.conclude() == settled([0], .retry(.unknownRefusal)))
         #expect(try flow.conclude().isEmpty)
     }
 
-    @Test("a connection that ends before its evidence has its bad tokens tried again")
-    func ended() throws {
-        var (flow, batch) = try launched(2)
-        var outcomes = PushOutcomes()
-        outcomes.answer(batch.reference(0), on: 7, status: 400, reason: "BadDeviceToken")
-        outcomes.answer(batch.reference(1), on: 8, status: 200)
-        _ = try flow.receive(outcomes, now: 0)
-        outcomes = PushOutcomes()
-        outcomes.ended = [7]
-        #expect(try flow.receive(outcomes, now: 0).results.isEmpty)
-        flow.flush(isFinal: true)
-        #expect(try flow.conclude().isEmpty)
-        let early = try flow.isIdle(now: 499)
-        #expect(early)
-        let again = try flow.batch(now: 500)
-        outcomes = PushOutcomes()
-        outcomes.answer(again.reference(0), on: 8, status: 400, reason: "BadDeviceToken")
-        #expect(try flow.receive(outcomes, now: 500).results == settled([0], .gone))
-    }
-
-    @Test("a round of bad tokens only is the configuration's fault, at its end or at the 64th")
+    @Test("a round of bad tokens only goes on to its end, which names the possible fault")
     func nothingAccepted() throws {
-        for count in [1, 63, 64] {
-            var (flow, batch) = try launched(count)
+        for count in [1, 63, 64, ProvisionalAnswers<Int>.limit + 100] {
+            var flow = Flow(window: count)
+            flow.add(try WakeUp.numbered(0..<count))
             flow.flush(isFinal: true)
-            var outcomes = PushOutcomes()
-            for order in 0..<count {
-                outcomes.answer(batch.reference(order), status: 400, reason: "BadDeviceToken")
+            var results: [WakeUpResult] = []
+            while let batch = flow.next(now: 0) {
+                var outcomes = PushOutcomes()
+                for order in 0..<batch.count {
+                    outcomes.answer(batch.reference(order), status: 400, reason: "BadDeviceToken")
+                }
+                results += try flow.receive(outcomes, now: 0).results
             }
+            // The oldest of more than can be held.
+            let spilled = max(0, count - ProvisionalAnswers<Int>.limit)
+            #expect(results == settled(Array(0..<spilled), .retry(.unknownRefusal)))
             #expect(throws: GatewayFailure.misconfigured(.apns(.tokensOfOtherEnvironment))) {
-                #expect(try flow.receive(outcomes, now: 0).results.isEmpty)
-                #expect(count < 64)
-                _ = try flow.conclude()
+                try flow.conclude()
             }
         }
+    }
+
+    @Test("single answers that blame the gateway are tried again, five in a row stop it")
+    func strayFaults() throws {
+        var (flow, batch) = try launched(60)
+        var outcomes = PushOutcomes()
+        for order in 0..<60 {
+            if order % 10 == 5 {
+                let reason = "InvalidProviderToken"
+                outcomes.answer(batch.reference(order), status: 403, reason: reason)
+            } else {
+                outcomes.answer(batch.reference(order), status: 200)
+            }
+        }
+        #expect(try flow.receive(outcomes, now: 0).results.count == 54)
+        batch = try flow.batch(now: 500)
+        #expect(batch.count == 6)
+        outcomes = PushOutcomes()
+        for order in 0..<4 {
+            let reason = "InvalidProviderToken"
+            outcomes.answer(batch.reference(order), status: 403, reason: reason)
+        }
+        #expect(try flow.receive(outcomes, now: 500).results.isEmpty)
+        outcomes = PushOutcomes()
+        outcomes.answer(batch.reference(4), status: 403, reason: "InvalidProviderToken")
+        #expect(throws: GatewayFailure.misconfigured(.apns(.keyRefused))) {
+            try flow.receive(outcomes, now: 500)
+        }
+    }
+
+    @Test("what may have arrived is sent once more in a round, and a refused stream backs off")
+    func repetition() throws {
+        var (flow, batch) = try launched(2)
+        var outcomes = PushOutcomes()
+        outcomes.lose(batch.reference(0), .unknown)
+        outcomes.lose(batch.reference(1), .refused)
+        #expect(try flow.receive(outcomes, now: 0).results.isEmpty)
+        let isWaiting = try flow.isIdle(now: 499)
+        #expect(isWaiting)
+        batch = try flow.batch(now: 500)
+        #expect(batch.tokens.sorted() == [0, 1])
+        outcomes = PushOutcomes()
+        for reference in batch.references { outcomes.lose(reference, .unknown) }
+        #expect(
+            try flow.receive(outcomes, now: 500).results == settled([0], .retry(.connectionFault)))
+        #expect(try flow.batch(now: 10_000).tokens == [1])
     }
 
     @Test("a refusal that is not known is not repeated: the answer was definite")
@@ -119,7 +148,7 @@ struct EngineDeliveryTests {
             }
             let isWaiting = try flow.isIdle(now: now)
             #expect(isWaiting)
-            now += 60_000
+            now += [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000][tries - 1]
             batch = try flow.batch(now: now)
             tries += 1
         }

@@ -5,62 +5,71 @@ import Testing
 
 @Suite("The retry policy")
 struct RetryPolicyTests {
-    private func delay(
-        _ spent: Int, isRetrySafe: Bool = false, retryAfter: Int = 0, jitter: Double = 0
-    ) -> UInt64? {
-        RetryPolicy.delay(
-            spent: spent, isRetrySafe: isRetrySafe, retryAfter: retryAfter, jitter: jitter)
+    private func entry() throws -> RetryQueue.Entry { RetryQueue.Entry(wakeUp: try WakeUp(1)) }
+
+    private func moment(_ now: UInt64 = 0, jitter: Double = 0) -> DeliveryMoment {
+        DeliveryMoment(now: now, jitter: jitter)
     }
 
-    @Test("a seen wake-up is tried ten times, half a second later and doubled up to thirty")
-    func doubling() {
-        var (spent, waits) = (0, [UInt64?]())
-        for _ in 0..<10 {
-            spent += RetryPolicy.cost(isRetrySafe: false)
-            waits.append(delay(spent))
-        }
+    @Test("a refused wake-up is tried ten times, half a second later and doubled up to thirty")
+    func doubling() throws {
+        var entry = try entry()
+        let waits = (0..<10).map { _ in entry.fail(.refused, at: moment()) }
         #expect(
             waits == [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, nil])
     }
 
-    @Test("an unseen one is tried a hundred times, at once: the engine waits before it connects")
-    func unseen() {
-        var (spent, tries) = (0, 0)
-        while true {
-            spent += RetryPolicy.cost(isRetrySafe: true)
-            tries += 1
-            guard let wait = delay(spent, isRetrySafe: true, jitter: 1) else { break }
-            #expect(wait == 0)
-        }
-        #expect(tries == 100)
+    @Test("an unsent one is tried a hundred times, at once: the engine waits before it connects")
+    func unsent() throws {
+        var entry = try entry()
+        for _ in 0..<99 { #expect(entry.fail(.unsent, at: moment(jitter: 0.9)) == 0) }
+        #expect(entry.fail(.unsent, at: moment()) == nil)
     }
 
-    @Test("unseen attempts before a seen one do not make it wait longer")
-    func mixed() {
-        #expect(delay(10 + 5) == 500)
-        #expect(delay(10 + 9) == 500)
-        #expect(delay(99) != nil && delay(100) == nil && delay(109) == nil)
+    @Test("one that may have arrived is repeated once, whatever else happens in between")
+    func unknown() throws {
+        var entry = try entry()
+        #expect(entry.fail(.unknown, at: moment()) == 500)
+        #expect(entry.fail(.refused, at: moment()) == 1000)
+        #expect(entry.fail(.unsent, at: moment()) == 0)
+        #expect(entry.fail(.unknown, at: moment()) == nil)
     }
 
-    @Test("what the push service asks for is waited at least, up to ten minutes, then given up")
-    func retryAfter() {
-        #expect(delay(10, retryAfter: 3) == 3000)
-        #expect(delay(40, retryAfter: 3) == 4000)
-        #expect(delay(10, retryAfter: 600) == 600_000)
-        #expect(delay(10, retryAfter: 601) == nil)
-        #expect(delay(10, retryAfter: Int(UInt32.max)) == nil)
+    @Test("unsent attempts before a refused one do not make it wait longer")
+    func mixed() throws {
+        var entry = try entry()
+        for _ in 0..<9 { _ = entry.fail(.unsent, at: moment()) }
+        #expect(entry.fail(.refused, at: moment()) == 500)
+    }
+
+    @Test("what the push service asks for is waited at least; all waits end after four minutes")
+    func retryAfter() throws {
+        var entry = try entry()
+        #expect(entry.fail(.refused, retryAfter: 3, at: moment(1000)) == 3000)
+        #expect(entry.fail(.refused, retryAfter: 200, at: moment(4000)) == 200_000)
+        #expect(entry.fail(.refused, retryAfter: 1, at: moment(239_000)) == 2000)
+        #expect(entry.fail(.refused, retryAfter: 1, at: moment(241_000)) == nil)
+        var later = try self.entry()
+        #expect(later.fail(.refused, retryAfter: 241, at: moment()) == nil)
+        var never = try self.entry()
+        #expect(never.fail(.refused, retryAfter: Int(UInt32.max), at: moment()) == nil)
     }
 
     @Test("jitter stretches a wait by up to a half and never shortens it")
     func jitter() throws {
         var generator = SplitMix64(seed: 1)
-        for spent in stride(from: 10, to: 100, by: 10) {
-            for after in [0, 5, 600] {
-                let least = try #require(delay(spent, retryAfter: after))
-                #expect(delay(spent, retryAfter: after, jitter: 1) == least + least / 2)
-                for _ in 0..<50 {
-                    let jitter = Double.random(in: 0...1, using: &generator)
-                    let wait = try #require(delay(spent, retryAfter: after, jitter: jitter))
+        for after in [0, 5, 100] {
+            for _ in 0..<50 {
+                let jitter = Double.random(in: 0..<1, using: &generator)
+                var (plain, stretched) = (try entry(), try entry())
+                for _ in 0..<6 {
+                    let shortest = plain.fail(.refused, retryAfter: after, at: moment())
+                    let longer = stretched.fail(
+                        .refused, retryAfter: after, at: moment(jitter: jitter))
+                    guard let least = shortest, let wait = longer else {
+                        #expect(longer == nil)
+                        continue
+                    }
                     #expect((least...least + least / 2).contains(wait))
                 }
             }
@@ -134,21 +143,15 @@ struct ServiceBreakerTests {
         #expect(breaker.isHopeless(now: 7000 + ServiceBreaker.patience))
     }
 
-    @Test("wake-ups that come back unseen for five minutes are hopeless too, but only many")
-    func unseen() {
+    @Test("time alone makes hopeless: three failures that nothing accepted came between are enough")
+    func few() {
         var breaker = ServiceBreaker()
-        for _ in 0..<63 { breaker.failUnseen(now: 0) }
+        breaker.fail(at: DeliveryMoment(now: 0, jitter: 0))
+        breaker.failUnseen(now: 0)
         #expect(!breaker.isHopeless(now: 2 * ServiceBreaker.patience))
         breaker.failUnseen(now: 1000)
         #expect(breaker.isHopeless(now: ServiceBreaker.patience))
         // The engine waits before it connects: nothing else is held back.
         #expect(breaker.allowance(now: 1000) == nil)
-    }
-
-    @Test("a few refusals are never hopeless, however long ago")
-    func few() {
-        var breaker = ServiceBreaker()
-        for _ in 0..<63 { breaker.fail(at: DeliveryMoment(now: 0, jitter: 0)) }
-        #expect(!breaker.isHopeless(now: 100 * ServiceBreaker.patience))
     }
 }

@@ -82,12 +82,25 @@ struct EngineRecoveryTests {
         let server = try EngineServer { $0 == 1000 ? .stall : .status(200) }
         defer { server.stop() }
         var configuration = EngineTests.configuration(server.port)
-        configuration.limits.answerMilliseconds = 400
+        configuration.limits.silenceMilliseconds = 400
         let run = try await EngineTests.push(3000, configuration)
         #expect(run.answered.count == 3000)
         #expect(run.unsafeRetries > 0)
         // On a loaded machine other connections seem silent, too.
         #expect(server.connections >= 2)
+    }
+
+    @Test("a planned end costs no pause, and the next connection is made beside the old one")
+    func goAway() async throws {
+        let server = try EngineServer { $0 % 500 == 0 ? .goAway : .status(200) }
+        defer { server.stop() }
+        var configuration = EngineTests.configuration(server.port)
+        // With any back-off the test would not end in time.
+        configuration.reconnectMilliseconds = 3_600_000
+        configuration.longestReconnectMilliseconds = 3_600_000
+        let run = try await EngineTests.push(5000, configuration)
+        #expect(run.answered.count == 5000)
+        #expect(server.connections >= 5)
     }
 
     @Test(

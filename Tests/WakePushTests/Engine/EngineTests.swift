@@ -44,8 +44,8 @@ struct EngineTests {
                 switch result.outcome {
                 case .answered(let status, _, _):
                     if status < 429 { run.answered[number] = status } else { again.append(number) }
-                case .retry(let isSafe):
-                    if isSafe { run.safeRetries += 1 } else { run.unsafeRetries += 1 }
+                case .retry(let failure):
+                    if failure == .unknown { run.unsafeRetries += 1 } else { run.safeRetries += 1 }
                     again.append(number)
                 case .failed(let failure): run.failures.append(failure)
                 }

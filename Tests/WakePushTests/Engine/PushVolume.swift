@@ -81,8 +81,8 @@ final class PushVolume: Sendable {
             seen.answers[status, default: 0] += 1
             if status == 200 { seen.accepted += 1 }
             return status == 429 || status == 503
-        case .retry(let isSafe):
-            if isSafe { seen.safeRetries += 1 } else { seen.unsafeRetries += 1 }
+        case .retry(let failure):
+            if failure == .unknown { seen.unsafeRetries += 1 } else { seen.safeRetries += 1 }
             return true
         case .failed(let failure):
             seen.failures.append(failure)

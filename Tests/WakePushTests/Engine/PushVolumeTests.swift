@@ -124,6 +124,7 @@ struct PushVolumeTests {
         var configuration = endpoint.engine(request.template(token))
         configuration.limits.streams = streams
         configuration.limits.answerMilliseconds = 2000
+        configuration.limits.silenceMilliseconds = 2000
         configuration.reconnectMilliseconds = 10
         return configuration
     }

@@ -119,9 +119,10 @@ struct FCMResponsesTests {
             (403, FCMBody.fcm("SENDER_ID_MISMATCH", 403)), (404, ""),
         ]
         for (status, body) in bodies {
-            var answers = ProvisionalAnswers<Int>()
-            _ = answers.accept()
-            _ = try answers.judge(Self.verdict(status, body), of: 1)
+            guard case .ambiguous = Self.verdict(status, body) else {
+                Issue.record("\(status) \(body) decides alone")
+                continue
+            }
         }
     }
 

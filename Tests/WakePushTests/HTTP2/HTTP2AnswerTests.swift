@@ -131,7 +131,7 @@ struct HTTP2AnswerTests {
         peer.read()
         #expect(peer.frames.contains(.reset(stream: 3, code: ErrorCode.protocolError)))
         peer.answer(5)
-        #expect(peer.take().map(\.outcome) == [.retry(isSafe: false), answered(200)])
+        #expect(peer.take().map(\.outcome) == [.retry(.unknown), answered(200)])
     }
 
     @Test("a refused stream is safe to repeat, any other reset may have been seen")
@@ -143,7 +143,7 @@ struct HTTP2AnswerTests {
             FrameWriter.reset(stream: 5, code: ErrorCode.internalError, into: &$0)
             FrameWriter.reset(stream: 5, code: ErrorCode.internalError, into: &$0)
         }
-        #expect(peer.take().map(\.outcome) == [.retry(isSafe: true), .retry(isSafe: false)])
+        #expect(peer.take().map(\.outcome) == [.retry(.refused), .retry(.unknown)])
         #expect(peer.connection.end == nil)
     }
 
@@ -154,7 +154,7 @@ struct HTTP2AnswerTests {
         peer.write { FrameWriter.goAway(lastStream: 5, code: 0, into: &$0) }
         #expect(peer.connection.room == 0)
         #expect(
-            peer.take() == [PushResult(reference: 3, outcome: .retry(isSafe: true))])
+            peer.take() == [PushResult(reference: 3, outcome: .retry(.unsent))])
         #expect(peer.connection.end == nil)
         peer.answer(3)
         peer.answer(5)
@@ -167,7 +167,7 @@ struct HTTP2AnswerTests {
         var peer = HTTP2Peer.proven()
         let count = peer.fill(from: 1)
         peer.connection.transportEnded()
-        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(isSafe: false), count: count))
+        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(.unknown), count: count))
         #expect(peer.connection.room == 0)
     }
 

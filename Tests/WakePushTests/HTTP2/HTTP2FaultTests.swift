@@ -75,7 +75,7 @@ struct HTTP2FaultTests {
         let count = peer.fill(from: 1, atMost: 5)
         peer.write(violation.frames)
         #expect(peer.errorCode == violation.code)
-        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(isSafe: false), count: count))
+        #expect(peer.take().map(\.outcome) == Array(repeating: .retry(.unknown), count: count))
         peer.read()
         #expect(peer.frames.last == .goAway(lastStream: 0, code: violation.code))
     }
@@ -99,14 +99,14 @@ struct HTTP2FaultTests {
     func stall() {
         var peer = HTTP2Peer.proven()
         _ = peer.fill(from: 1, atMost: 3)
-        peer.connection.tick(now: 1000 + 4999)
+        peer.connection.tick(now: 1000 + 4999, isQueued: false)
         peer.read()
         #expect(peer.frames.isEmpty)
-        peer.connection.tick(now: 1000 + 5000)
-        peer.connection.tick(now: 1000 + 6000)
+        peer.connection.tick(now: 1000 + 5000, isQueued: false)
+        peer.connection.tick(now: 1000 + 6000, isQueued: false)
         peer.read()
         #expect(peer.frames.count == 1)
-        peer.connection.tick(now: 1000 + 10_000)
+        peer.connection.tick(now: 1000 + 10_000, isQueued: false)
         #expect(peer.connection.end == .stalled)
         #expect(peer.take().count == 3)
     }
@@ -115,25 +115,72 @@ struct HTTP2FaultTests {
     func lateStream() {
         var peer = HTTP2Peer.proven()
         _ = peer.fill(from: 1, atMost: 2)
-        peer.now = 1000 + 9000
+        // Slow services answer after half a minute: PING shows that the connection lives.
+        for second in 1...44 {
+            peer.now = 1000 + UInt64(second) * 1000
+            peer.write { FrameWriter.ping(1, acknowledges: true, into: &$0) }
+            peer.connection.tick(now: peer.now, isQueued: false)
+            #expect(peer.take().isEmpty)
+        }
         peer.answer(5)
-        peer.connection.tick(now: 1000 + 10_000)
+        peer.connection.tick(now: 1000 + 45_000, isQueued: false)
         peer.read()
         #expect(peer.frames.contains(.reset(stream: 3, code: ErrorCode.cancel)))
         #expect(peer.connection.end == nil)
-        #expect(peer.take().map(\.outcome) == [answered(200), .retry(isSafe: false)])
+        #expect(peer.take().map(\.outcome) == [answered(200), .retry(.unknown)])
         peer.answer(3)
         #expect(peer.take().isEmpty)
+    }
+
+    @Test("two streams in a row without an answer end a connection that has accepted nothing")
+    func unproven() {
+        var peer = HTTP2Peer()
+        for push in [1, 2] as [UInt64] {
+            #expect(peer.connection.end == nil)
+            peer.push(push)
+            for _ in 0..<45 {
+                peer.now += 1000
+                peer.write { FrameWriter.ping(1, acknowledges: true, into: &$0) }
+                peer.connection.tick(now: peer.now, isQueued: true)
+            }
+            #expect(peer.take().map(\.outcome) == [.retry(.unknown)])
+        }
+        #expect(peer.connection.end == .stalled)
+    }
+
+    @Test(
+        "a connection that gives no room for waiting pushes is given up, however alive it is",
+        arguments: ["streams", "window"])
+    func noRoom(_ kind: String) {
+        var peer = HTTP2Peer.proven()
+        if kind == "streams" {
+            peer.write { FrameWriter.settings([(id: 0x3, value: 0)], into: &$0) }
+        } else {
+            while peer.connection.room > 0 {
+                peer.push(7)
+                peer.answer(peer.connection.nextStream - 2)
+            }
+            _ = peer.take()
+        }
+        #expect(peer.connection.room == 0)
+        for _ in 0..<20 {
+            peer.connection.tick(now: peer.now, isQueued: true)
+            #expect(peer.connection.end == nil)
+            peer.now += 1000
+            peer.write { FrameWriter.ping(1, acknowledges: true, into: &$0) }
+        }
+        peer.connection.tick(now: peer.now, isQueued: true)
+        #expect(peer.connection.end == .stalled)
     }
 
     @Test("an idle connection is not a silent one")
     func idle() {
         var peer = HTTP2Peer.proven()
-        peer.connection.tick(now: 1_000_000)
-        peer.connection.tick(now: 2_000_000)
+        peer.connection.tick(now: 1_000_000, isQueued: false)
+        peer.connection.tick(now: 2_000_000, isQueued: false)
         #expect(peer.connection.end == nil)
         peer.push(1)
-        peer.connection.tick(now: 2_000_500)
+        peer.connection.tick(now: 2_000_500, isQueued: false)
         #expect(peer.connection.end == nil)
     }
 

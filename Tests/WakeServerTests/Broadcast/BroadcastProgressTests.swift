@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 import WakeModel
-
 import WakeSystem
+
 @testable import WakeServer
 
 @Suite("The progress of a broadcast")

@@ -65,6 +65,25 @@ struct BroadcastScheduleTests {
         #expect(!isNewAgain)
     }
 
+    @Test("another broadcast is due beside one that runs when it could start at its end")
+    mutating func nextDue() {
+        var schedule = schedule(at: at(0))
+        #expect(!schedule.isNextDue(at(0)))
+        for start in [0, 10, 20] {
+            schedule.started(sequence: 1, now: at(start))
+            #expect(!schedule.isNextDue(at(start)))
+            #expect(
+                schedule.ask(sequence: 1, force: true, now: at(start + 1)) == .waits(seconds: nil))
+            // The third in an hour leaves no room for a fourth.
+            #expect(schedule.isNextDue(at(start + 2)) == (start < 20))
+            schedule.ended(now: at(start + 3))
+            #expect(!schedule.isNextDue(at(start + 4)))
+        }
+        var beating = self.schedule(heartbeat: 7200, at: at(0))
+        beating.started(sequence: 1, now: at(0))
+        #expect(!beating.isNextDue(at(0)) && beating.isNextDue(at(7200)))
+    }
+
     @Test("the hour counts from the end of a broadcast: a token may be the last of it")
     mutating func endCounts() {
         var schedule = schedule(at: at(0))

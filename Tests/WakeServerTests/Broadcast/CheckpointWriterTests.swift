@@ -60,6 +60,7 @@ struct CheckpointWriterTests {
     ) -> Bool {
         var pending: [(id: [UInt8], segment: Int)] = []
         var left = limit
+        var hasCurrent = false
         func completeSome(_ share: Int, _ table: inout Table) {
             pending.shuffle(using: &random)
             for _ in 0..<(pending.count * share / 100) {
@@ -74,6 +75,9 @@ struct CheckpointWriterTests {
             case .end: return true
             case .wait: completeSome(100, &table)
             case .range(let run):
+                // Otherwise a kill repeats what was read of current.
+                if run.generation == .current, !hasCurrent { completeSome(100, &table) }
+                hasCurrent = run.generation == .current
                 for id in table.rows(of: run) {
                     if left == 0 {
                         writer.abandonRange()
@@ -146,6 +150,31 @@ struct CheckpointWriterTests {
         writer.complete(segments[1])
         writer.save(RunCounters())
         #expect(try isDone(run.generation, run.first + 5))
+    }
+
+    @Test("of current nothing is written down before the last row of previous has its outcome")
+    func lateRow() throws {
+        let writer = try created(seed: 6)
+        var late: Int?
+        while case .range(let range) = writer.next() {
+            if late == nil { late = writer.didRead(id(range)) }
+            writer.endRange()
+        }
+        writer.save(RunCounters())
+        #expect(try !isDone(.current, 5))
+        #expect(try isDone(.previous, 5) || isDone(.previous, 1_048_000))
+        writer.complete(try #require(late))
+        writer.save(RunCounters())
+        #expect(writer.next() == .end)
+        let done = try #require(try Checkpoint.open(path)).done
+        #expect(done.previous.isComplete && done.current.isComplete)
+    }
+
+    /// The first id of a range.
+    private func id(_ range: BucketRange) -> [UInt8] {
+        [range.first >> 12, range.first >> 4, range.first << 4].map {
+            UInt8(truncatingIfNeeded: $0)
+        } + [UInt8](repeating: 0, count: 29)
     }
 
     private func isDone(_ generation: Generation, _ bucket: UInt32) throws -> Bool {

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 import WakeModel
 import WakePush
-
 import WakeSystem
+
 @testable import WakeServer
 @testable import WakeStore
 

@@ -79,11 +79,26 @@ struct Checkpoint: Sendable {
 
     /// Marks buckets whose pushes all have their outcome. Outlives the process from here on.
     mutating func markDone(_ range: BucketRange) throws(FileError) {
-        precondition(range.generation == .previous || done.previous.isComplete, "previous first")
+        let wasComplete = done.previous.isComplete
         done.insert(range)
+        // A row of previous without an outcome may have moved to a bucket of current that is done
+        // by now: a crash must repeat that bucket.
+        guard range.generation == .previous || wasComplete else { return }
+        try write(range)
+        if !wasComplete, done.previous.isComplete {
+            try write(BucketRange(.current, first: 0, last: UInt32(BucketBitmap.buckets - 1)))
+        }
+    }
+
+    private func write(_ range: BucketRange) throws(FileError) {
         let first = Int(range.first / 8)
         let changed = Array(done[range.generation].bytes[first...Int(range.last / 8)])
         try file.write(changed.span, at: Self.offset(of: range.generation) + first)
+    }
+
+    /// Forgets what is done but not written, as a crash would.
+    mutating func rewind() {
+        if !done.previous.isComplete { done.current = BucketBitmap() }
     }
 
     /// Writes the counters beside the bits, which they may lag behind after a crash.

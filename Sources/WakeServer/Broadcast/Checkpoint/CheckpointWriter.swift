@@ -37,9 +37,6 @@ final class CheckpointWriter {
         return step
     }
 
-    /// Whether everything was read but what the current generation's deliveries still need.
-    var isInLastGeneration: Bool { order.isInLastGeneration }
-
     /// Registers a row of the range and returns its segment, for `complete`.
     func didRead(_ id: [UInt8]) -> Int {
         guard let bucket = BucketRange.bucket(of: id) else {
@@ -60,6 +57,7 @@ final class CheckpointWriter {
     /// again; `complete` must not be called for them any more.
     func rewind() {
         completion = CompletionTracker()
+        checkpoint.rewind()
         order.rewind()
     }
 

@@ -5,7 +5,7 @@ import WakeStore
 struct RegistrationScan {
     enum Step {
         case rows([StoreRow], Generation)
-        /// The generation was read to its end: call again when its deliveries are complete.
+        /// Everything was read: call again when the deliveries are complete.
         case wait
         case end
         case failed

@@ -5,16 +5,15 @@ import WakeModel
 /// order.
 ///
 /// Previous first, because a renewal moves a row from previous to current and never back: one that
-/// moves before it is read is found again in current, one that moves later had its push. For the
-/// same reason no bucket of current is returned until every bucket of previous is done: a row that
-/// was read but not pushed before a crash is read again, and may have moved by then.
+/// moves before it is read is found again in current, one that moves later had its push, or gets
+/// it. Current does not wait for the last outcomes of previous, see `Checkpoint.markDone`.
 ///
 /// The order hides who is pushed first: nobody learns from one run about another or about an id,
 /// except for neighbours within a block. After a restart a run continues in another order.
 struct ScanOrder: Equatable {
     enum Step: Equatable {
         case range(BucketRange)
-        /// Every bucket of this generation was returned: call again when more is done.
+        /// Every bucket was returned: call again when more is done.
         case wait
         case end
     }
@@ -48,22 +47,24 @@ struct ScanOrder: Equatable {
         return blocks
     }
 
-    var isInLastGeneration: Bool { generation == .current }
-
     mutating func next(notIn done: CompletedBuckets) -> Step {
         while true {
             let set = done[generation]
             while passed < BucketBitmap.buckets, set.contains(bucket(passed)) { passed += 1 }
             if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set)) }
-            guard set.isComplete else { return .wait }
-            guard generation == .previous else { return .end }
+            guard generation == .previous else {
+                return set.isComplete && done[.previous].isComplete ? .end : .wait
+            }
             generation = .current
             passed = 0
         }
     }
 
-    /// Goes back to the first bucket of this generation that is not done, once none is being read.
-    mutating func rewind() { passed = 0 }
+    /// Goes back to the first bucket that is not done, once none is being read.
+    mutating func rewind() {
+        generation = .previous
+        passed = 0
+    }
 
     private mutating func nextRange(notIn set: BucketBitmap) -> BucketRange {
         let first = bucket(passed)

@@ -120,6 +120,16 @@ struct BroadcastSchedule: Equatable {
         return seconds == 0 ? .start(history.pending) : .wait(seconds: seconds)
     }
 
+    /// Whether another broadcast could start if the one that runs had ended.
+    func isNextDue(_ now: ClockReading) -> Bool {
+        var later = self
+        later.history.move(to: now)
+        guard later.history.isRunning else { return false }
+        later.endLast()
+        let isHeartbeatDue = history.heartbeat.map { $0.due <= later.uptime } ?? false
+        return (!history.pending.isEmpty || isHeartbeatDue) && later.secondsUntilAllowed == 0
+    }
+
     /// Seconds to the next broadcast if nothing else happens; nil while one runs or none is due.
     func secondsToNextStart(_ now: ClockReading) -> Int? {
         var later = self

@@ -27,6 +27,7 @@ final class ScheduleStore: Sendable {
     }
 
     var history: BroadcastHistory { schedule.withLock { $0.history } }
+    var isNextDue: Bool { schedule.withLock { $0.isNextDue(.system()) } }
     var secondsToNextStart: Int? { schedule.withLock { $0.secondsToNextStart(.system()) } }
 
     func decide() -> BroadcastSchedule.Decision {
