@@ -47,7 +47,28 @@ typedef int (*password_callback)(char *buffer, int size, int writing, void *cont
     X(int, verify, EVP_DigestVerify, \
       (void *digest, const unsigned char *signature, size_t signature_count, \
        const unsigned char *message, size_t count)) \
-    X(void, clear_errors, ERR_clear_error, (void))
+    X(void, clear_errors, ERR_clear_error, (void)) \
+    X(void *, read_public_der, d2i_PUBKEY, (void **key, const unsigned char **der, long count)) \
+    X(void *, key_context_new, EVP_PKEY_CTX_new, (void *key, void *engine)) \
+    X(void, key_context_free, EVP_PKEY_CTX_free, (void *context)) \
+    X(int, derive_init, EVP_PKEY_derive_init, (void *context)) \
+    X(int, derive_peer, EVP_PKEY_derive_set_peer, (void *context, void *peer)) \
+    X(int, derive, EVP_PKEY_derive, (void *context, unsigned char *secret, size_t *count)) \
+    X(unsigned char *, hmac, HMAC, \
+      (const void *type, const void *key, int key_count, const unsigned char *message, \
+       size_t count, unsigned char *code, unsigned *code_count)) \
+    X(void *, cipher_new, EVP_CIPHER_CTX_new, (void)) \
+    X(void, cipher_free, EVP_CIPHER_CTX_free, (void *cipher)) \
+    X(const void *, aes_128_gcm, EVP_aes_128_gcm, (void)) \
+    X(int, encrypt_init, EVP_EncryptInit_ex, \
+      (void *cipher, const void *type, void *engine, const unsigned char *key, \
+       const unsigned char *nonce)) \
+    X(int, encrypt, EVP_EncryptUpdate, \
+      (void *cipher, unsigned char *sealed, int *sealed_count, const unsigned char *message, \
+       int count)) \
+    X(int, encrypt_final, EVP_EncryptFinal_ex, \
+      (void *cipher, unsigned char *sealed, int *sealed_count)) \
+    X(int, cipher_control, EVP_CIPHER_CTX_ctrl, (void *cipher, int type, int count, void *bytes))
 
 struct crt_crypto_table {
     CRYPTO_FUNCTIONS(CRT_MEMBER)
@@ -175,4 +196,65 @@ bool crt_crypto_verify(
     table->digest_free(digest);
     table->clear_errors();
     return is_good;
+}
+
+// MARK: Encryption
+
+void *crt_crypto_key_pair(crt_crypto crypto) {
+    void *key = crypto.table->key_generate(NULL, NULL, "EC", "P-256");
+    crypto.table->clear_errors();
+    return key;
+}
+
+void *crt_crypto_point_key(crt_crypto crypto, const uint8_t *point) {
+    // SubjectPublicKeyInfo of id-ecPublicKey on prime256v1 (RFC 5480 §2), up to the point.
+    uint8_t der[26 + CRT_POINT_BYTES] = {
+        0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01,
+        0x06, 0x08, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00};
+    if (point[0] != 4) return NULL;
+    memcpy(der + 26, point, CRT_POINT_BYTES);
+    const unsigned char *start = der;
+    void *key = crypto.table->read_public_der(NULL, &start, sizeof der);
+    crypto.table->clear_errors();
+    return key;
+}
+
+bool crt_crypto_agree(crt_crypto crypto, void *key, void *peer, uint8_t *secret) {
+    const crt_crypto_table *table = crypto.table;
+    size_t count = CRT_BLOCK_BYTES;
+    void *context = table->key_context_new(key, NULL);
+    bool is_agreed = context && table->derive_init(context) == 1
+        && table->derive_peer(context, peer) == 1
+        && table->derive(context, secret, &count) == 1 && count == CRT_BLOCK_BYTES;
+    if (context) table->key_context_free(context);
+    table->clear_errors();
+    return is_agreed;
+}
+
+bool crt_crypto_hmac(
+    crt_crypto crypto, const uint8_t *key, size_t key_count, const uint8_t *message, size_t count,
+    uint8_t *code) {
+    const crt_crypto_table *table = crypto.table;
+    if (key_count > INT_MAX) return false;
+    bool is_made =
+        table->hmac(table->sha256(), key, (int)key_count, message, count, code, NULL) != NULL;
+    table->clear_errors();
+    return is_made;
+}
+
+bool crt_crypto_seal(
+    crt_crypto crypto, const uint8_t *key, const uint8_t *nonce, const uint8_t *message,
+    size_t count, uint8_t *sealed) {
+    enum { GET_TAG = 0x10 };  // EVP_CTRL_AEAD_GET_TAG
+    const crt_crypto_table *table = crypto.table;
+    void *cipher = count <= INT_MAX ? table->cipher_new() : NULL;
+    if (!cipher) return false;
+    int written = 0, rest = 0;
+    bool is_sealed = table->encrypt_init(cipher, table->aes_128_gcm(), NULL, key, nonce) == 1
+        && table->encrypt(cipher, sealed, &written, message, (int)count) == 1
+        && written == (int)count && table->encrypt_final(cipher, sealed + count, &rest) == 1
+        && table->cipher_control(cipher, GET_TAG, CRT_TAG_BYTES, sealed + count) == 1;
+    table->cipher_free(cipher);
+    table->clear_errors();
+    return is_sealed;
 }

@@ -4,6 +4,8 @@ package enum Limits {
 
     /// Longest push token or endpoint, bytes: with 4 bytes of header it fills a 512-byte plaintext.
     package static let pushTokenBytes = 508
+    /// Longest endpoint that is registered with its keys, bytes: those take 82.
+    package static let keyedEndpointBytes = pushTokenBytes - SubscriptionKeys.suffixBytes
     /// APNs tokens, bytes: 32 today; Apple says "variable length".
     package static let apnsTokenBytes = 32...100
 

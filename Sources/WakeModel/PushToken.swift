@@ -1,7 +1,8 @@
 import WakeSystem
 
 /// The address that a push service issued for one app instance: an APNs or FCM token, or a Web Push
-/// endpoint. The bytes are the wire form: decoded hexadecimal for APNs, otherwise characters.
+/// endpoint. The bytes are the wire form: decoded hexadecimal for APNs, otherwise characters; the
+/// keys of a Web Push subscription follow its endpoint (``SubscriptionKeys``).
 package struct PushToken: Sendable, Equatable {
     package let service: PushService
     package let bytes: SecretBytes
@@ -29,14 +30,39 @@ package struct PushToken: Sendable, Equatable {
         try self.init(service: service, bytes: decoded)
     }
 
-    /// The text as the app sent it, up to the case of hexadecimal digits.
+    /// An endpoint with the keys of its subscription.
+    package init(endpoint: Span<UInt8>, keys: SubscriptionKeys) throws(PushTokenError) {
+        guard endpoint.count <= Limits.keyedEndpointBytes else { throw .tooLong }
+        var bytes = endpoint.array
+        defer { bytes.wipe() }
+        keys.append(to: &bytes)
+        try self.init(service: .webPush, bytes: bytes)
+    }
+
+    /// The keys of a Web Push subscription, when it was registered with them.
+    package var keys: SubscriptionKeys? {
+        service == .webPush ? bytes.withSpan { SubscriptionKeys(suffixOf: $0) } : nil
+    }
+
+    /// Lends what names the receiver: the bytes without keys.
+    package func withAddress<Result, Failure: Error>(
+        _ body: (Span<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard service == .webPush else { return try bytes.withSpan(body) }
+        return try bytes.withSpan { (bytes) throws(Failure) in
+            try body(bytes.extracting(0..<SubscriptionKeys.addressCount(bytes)))
+        }
+    }
+
+    /// The text as the app sent it, without keys and up to the case of hexadecimal digits.
     package func text() -> SecretBytes {
         switch service {
         case .apns, .apnsSandbox:
             var text = bytes.withSpan { Hex.encode($0) }
             defer { text.wipe() }
             return SecretBytes(text)
-        case .fcm, .webPush: return bytes
+        case .fcm: return bytes
+        case .webPush: return withAddress { SecretBytes($0) }
         }
     }
 
@@ -50,7 +76,9 @@ package struct PushToken: Sendable, Equatable {
             // Opaque, but it travels in JSON: visible ASCII is all that FCM issues.
             guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) })
             else { throw .malformed }
-        case .webPush: guard PushEndpoint(bytes.span) != nil else { throw .malformed }
+        case .webPush:
+            let count = SubscriptionKeys.addressCount(bytes.span)
+            guard PushEndpoint(bytes.span.extracting(0..<count)) != nil else { throw .malformed }
         }
     }
 }

@@ -18,8 +18,11 @@ package protocol Gateway: Sendable {
     /// Messages that wake every app that subscribed itself.
     var topics: FCMTopics? { get }
 
-    /// True when a push token of `service` may be registered; quick.
-    func admits(_ token: PushToken) -> Bool
+    /// The reason why a push token of `service` may not be registered; quick.
+    func refusal(of token: PushToken) -> EndpointRefusal?
+
+    /// Whether a push token is woken by heartbeats, and not only when there is something new.
+    func takesHeartbeats(_ token: PushToken) -> Bool
 
     /// Opens a session; costs nothing until something is sent.
     /// - Parameters:
@@ -36,7 +39,8 @@ extension Gateway {
     package var wakesTokens: Bool { true }
     package var topics: FCMTopics? { nil }
 
-    package func admits(_ token: PushToken) -> Bool { true }
+    package func refusal(of token: PushToken) -> EndpointRefusal? { nil }
+    package func takesHeartbeats(_ token: PushToken) -> Bool { true }
 }
 
 /// One gateway in one broadcast.

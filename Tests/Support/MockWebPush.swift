@@ -10,6 +10,7 @@ package struct MockWebPush: Sendable {
     package let authority: String
     private let certificates: TestAuthority
     private let pair: SigningKeyPair
+    private let hosts: String
 
     package var program: RunningProgram { mock.program }
     package var port: Int { mock.ports[0] }
@@ -21,10 +22,13 @@ package struct MockWebPush: Sendable {
     /// - Parameters:
     ///   - flags: of `mock-push --service webpush`; certificate and public key are given.
     ///   - isPlain: without TLS.
+    ///   - others: more host names.
     ///   - expectsKey: whether another VAPID key than the one here is refused.
     package init(
-        _ flags: [String] = [], isPlain: Bool = false, expectsKey: Bool = true
+        _ flags: [String] = [], others: [String] = [], isPlain: Bool = false,
+        expectsKey: Bool = true
     ) async throws {
+        hosts = (["*.\(Self.domain)"] + others).joined(separator: ", ")
         certificates = try TestAuthority()
         authority = certificates.certificate
         pair = try SigningKeyPair()
@@ -32,7 +36,7 @@ package struct MockWebPush: Sendable {
         var arguments = ["--service", "webpush"]
         if expectsKey { arguments += ["--public-key", publicKey] }
         if !isPlain {
-            let shown = try certificates.issue(for: "*.\(Self.domain)")
+            let shown = try certificates.issue(for: "*.\(Self.domain)", also: others)
             arguments += ["--certificate", shown.certificate, "--key", shown.key]
         }
         mock = try await MockProgram(arguments + flags)
@@ -51,7 +55,7 @@ package struct MockWebPush: Sendable {
         """
         [webpush]
         key = \(keyPath)
-        hosts = *.\(Self.domain)
+        hosts = \(hosts)
         connect = 127.0.0.1:\(port)
         ca = \(authority)
 

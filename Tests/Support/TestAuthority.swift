@@ -19,11 +19,12 @@ package struct TestAuthority: Sendable {
     /// A certificate and its key, for a host name.
     /// - Parameter days: negative for one that has expired.
     package func issue(
-        for name: String, days: Int = 1
+        for name: String, also others: [String] = [], days: Int = 1
     ) throws -> (certificate: String, key: String) {
         let (key, request) = (path("\(name).key"), path("\(name).csr"))
+        let names = ([name] + others).map { "DNS:\($0)" }.joined(separator: ",")
         let (issued, words) = (path("\(name).pem"), path("\(name).ext"))
-        try Data("subjectAltName=DNS:\(name)\n".utf8).write(to: URL(filePath: words))
+        try Data("subjectAltName=\(names)\n".utf8).write(to: URL(filePath: words))
         try OpenSSLCommand.run([
             "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
             key, "-out", request, "-subj", "/CN=\(name)",

@@ -104,14 +104,20 @@ enum StoreHistory {
     private static func pushToken(_ number: Int) -> PushToken {
         let service = PushService.allCases[number % 4]
         let text: String
+        var keys: [UInt8] = []
         switch service {
         case .apns, .apnsSandbox:
             text = String(repeating: "0f", count: 32 + number % 69)
         case .fcm: text = "f" + String(repeating: "c", count: number % 507)
         case .webPush:
             text = "https://push.example.org/" + String(repeating: "e", count: number % 480)
+            if number % 3 == 0 { keys = [0, 4] + [UInt8](repeating: 3, count: 64 + 16) }
         }
         do {
+            if !keys.isEmpty {
+                let bytes = Array(text.utf8.prefix(Limits.keyedEndpointBytes)) + keys
+                return try PushToken(service: service, bytes: bytes)
+            }
             return try PushToken(service: service, text: Array(text.utf8).span)
         } catch {
             preconditionFailure("a well-formed push token")

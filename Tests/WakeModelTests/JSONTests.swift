@@ -6,6 +6,21 @@ import WakeSystem
 struct JSONTests {
     static let hex = String(repeating: "ab", count: 32)
 
+    /// A point and a secret of RFC 8291 §5.
+    static let point =
+        "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+    static let auth = "BTBZMqHH6r4Tts7J_aSIgg"
+
+    static func keys(point: String = point, auth: String = auth) -> String {
+        #"{"p256dh":"\#(point)","auth":"\#(auth)"}"#
+    }
+
+    /// - Parameter path: the length of the endpoint.
+    static func webPush(_ keys: String, path length: Int = 20) -> String {
+        let endpoint = "https://a.b/" + String(repeating: "x", count: length - 12)
+        return #"{"keys":\#(keys),"service":"webpush","endpoint":"\#(endpoint)"}"#
+    }
+
     private func decode(_ text: String) -> Result<PushToken, RegistrationBodyError> {
         Result { () throws(RegistrationBodyError) in
             try RegistrationBody.decode(Array(text.utf8))
@@ -25,6 +40,25 @@ struct JSONTests {
         #expect(token.bytes.copy() == [UInt8](repeating: 0xAB, count: 32))
     }
 
+    @Test("an endpoint of up to 426 bytes comes with its keys")
+    func keyed() throws {
+        for length in [13, Limits.keyedEndpointBytes] {
+            let token = try decode(Self.webPush(Self.keys(), path: length)).get()
+            let keys = try #require(token.keys)
+            #expect(token.text().count == length && token.withAddress { $0.count } == length)
+            let point = Base64URL.encode(keys.point.copy().span)
+            #expect(String(decoding: point, as: UTF8.self) == Self.point)
+            let secret = Base64URL.encode(keys.secret.copy().span)
+            #expect(String(decoding: secret, as: UTF8.self) == Self.auth)
+            let body = RegistrationBody.encode(token)
+            #expect(try body.count == 1024 && RegistrationBody.decode(body) == token)
+            #expect(try PushToken(service: .webPush, bytes: token.bytes.copy()) == token)
+            #expect("\(token) \(keys)".utf8.count < 60)
+        }
+        let bare = try decode(#"{"service":"webpush","endpoint":"https://a.b/"}"#).get()
+        #expect(bare.keys == nil)
+    }
+
     static let refused: [(String, RegistrationBodyError)] = [
         ("", .json(.malformed)), ("{}", .unknownService), ("[]", .json(.malformed)),
         ("null", .json(.malformed)), (#"{"service":"apns"}"#, .json(.missingMember)),
@@ -39,6 +73,17 @@ struct JSONTests {
         (#"{"service":"apns","endpoint":"https://a.b/c"}"#, .json(.missingMember)),
         (#"{"service":"fcm","token":"a","endpoint":"https://a.b/c"}"#, .json(.unknownMember)),
         (#"{"service":"webpush","endpoint":"https://127.1/c"}"#, .token(.malformed)),
+        (#"{"service":"apns","token":"\#(hex)","keys":\#(keys())}"#, .json(.unknownMember)),
+        (webPush(#""x""#), .json(.malformed)), (webPush("{}"), .json(.missingMember)),
+        (webPush("null"), .json(.malformed)),
+        (webPush(#"{"p256dh":"\#(point)"}"#), .json(.missingMember)),
+        (webPush(#"{"p256dh":"\#(point)","auth":"\#(auth)","x":"y"}"#), .json(.unknownMember)),
+        (webPush(#"{"auth":"\#(auth)","auth":"\#(auth)"}"#), .json(.duplicateMember)),
+        (webPush(keys(point: String(point.dropLast()))), .token(.malformed)),
+        (webPush(keys(point: point + "=")), .token(.malformed)),
+        (webPush(keys(point: "A" + point.dropFirst())), .token(.malformed)),
+        (webPush(keys(auth: auth + "AA")), .token(.malformed)),
+        (webPush(keys(), path: 427), .token(.tooLong)),
         (#"{"service":"fcm","token":"a\u0000b"}"#, .json(.malformed)),
         (#"{"service":"fcm","token":"\ud800"}"#, .json(.malformed)),
         (#"{"service":"fcm","token":"\ud800\u0041"}"#, .json(.malformed)),
@@ -95,14 +140,14 @@ struct JSONTests {
     func answers() throws {
         let token = try PushToken(
             service: .fcm, bytes: [UInt8](repeating: UInt8(ascii: "\\"), count: 508))
-        let stored = StoredRegistration(
-            generation: .previous, id: [UInt8](repeating: 3, count: 32),
-            sealed: [UInt8](repeating: 255, count: 552), token: token)
+        let keyed = try decode(Self.webPush(Self.keys(), path: 426)).get()
+        let stored = [token, keyed].map { token in
+            StoredRegistration(
+                generation: .previous, id: [UInt8](repeating: 3, count: 32),
+                sealed: [UInt8](repeating: 255, count: 552), token: token)
+        }
         let hash = String(repeating: "0", count: 64)
-        for answer in [
-            RegistrationResponse(stored: stored, policyHash: hash),
-            RegistrationResponse(stored: nil, policyHash: hash),
-        ] {
+        for answer in (stored + [nil]).map({ RegistrationResponse(stored: $0, policyHash: hash) }) {
             let bytes = answer.encode()
             #expect(bytes.count == Limits.registrationAnswerBytes)
             #expect(try RegistrationResponse.decode(bytes) == answer)

@@ -1,8 +1,8 @@
 import Testing
 import WakeModel
 import WakePush
-
 import WakeSystem
+
 @testable import WakeServer
 
 @Suite("Which push tokens may be registered")
@@ -21,8 +21,10 @@ struct AdmissionTests {
             FakeSession()
         }
 
-        func admits(_ token: PushToken) -> Bool {
-            token.bytes.copy().starts(with: Array("https://\(host)/".utf8))
+        var refusal = EndpointRefusal.hostNotAllowed
+
+        func refusal(of token: PushToken) -> EndpointRefusal? {
+            token.bytes.copy().starts(with: Array("https://\(host)/".utf8)) ? nil : refusal
         }
     }
 
@@ -75,8 +77,22 @@ struct AdmissionTests {
         #expect(Problem.notNeeded.status == 422 && "\(Problem.notNeeded.code)" == "not_needed")
     }
 
-    @Test("the two problems are 422, each with its code")
+    @Test("each refusal of an endpoint is a problem of its own")
+    func refusals() throws {
+        let token = try Self.token(.webPush)
+        for (refusal, problem) in [
+            (.hostNotAllowed, .pushHostNotAllowed), (.subjectMissing, .pushSubjectMissing),
+            (.keyMalformed, .pushTokenMalformed),
+        ] as [(EndpointRefusal, Problem)] {
+            let admission = Admission([FakeGateway(service: .webPush, refusal: refusal)])
+            #expect(admission.problem(with: token) == problem)
+        }
+    }
+
+    @Test("the problems are 422, each with its code")
     func problems() {
+        #expect(Problem.pushSubjectMissing.status == 422)
+        #expect("\(Problem.pushSubjectMissing.code)" == "push_subject_missing")
         #expect(Problem.serviceOff.status == 422 && Problem.pushHostNotAllowed.status == 422)
         #expect("\(Problem.serviceOff.code)" == "service_off")
         #expect("\(Problem.pushHostNotAllowed.code)" == "push_host_not_allowed")

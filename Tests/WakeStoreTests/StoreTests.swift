@@ -53,6 +53,9 @@ struct StoreTests {
             try PushToken(service: .fcm, text: longest.span),
             try PushToken(service: .fcm, bytes: [UInt8(ascii: "a")]),
             try PushToken(service: .webPush, text: endpoint.span),
+            try PushToken(
+                service: .webPush,
+                bytes: endpoint + [0, 4] + [UInt8](repeating: 3, count: 64 + 16)),
         ]
         for (number, token) in tokens.enumerated() {
             #expect(await store.ask(.register(Known.token(number), token)) == .done)

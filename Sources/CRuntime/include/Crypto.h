@@ -1,6 +1,7 @@
 // The few functions of libcrypto that sign and verify with SHA-256 and either ECDSA on P-256 (ES256
-// of RFC 7518 §3.4) or RSA with PKCS #1 padding (RS256, §3.3), declared here so that no -dev
-// package is needed. Names are those of OpenSSL 3's documented ABI (soname 3); see their man pages.
+// of RFC 7518 §3.4) or RSA with PKCS #1 padding (RS256, §3.3), and that encrypt Web Push (RFC
+// 8291), declared here so that no -dev package is needed. Names are those of OpenSSL 3's documented
+// ABI (soname 3); see their man pages.
 #pragma once
 
 #include <stdbool.h>
@@ -69,5 +70,24 @@ size_t crt_crypto_sign(
 bool crt_crypto_verify(
     crt_crypto crypto, void *key, const uint8_t *message, size_t count, const uint8_t *signature,
     size_t signature_count);
+
+/// Bytes of SHA-256 and of the shared secret of P-256; and of the tag of AES-GCM.
+enum { CRT_BLOCK_BYTES = 32, CRT_TAG_BYTES = 16 };
+
+/// A new P-256 key pair, and the public key of an uncompressed point of CRT_POINT_BYTES: NULL when
+/// that is not on the curve, and without memory.
+void *_Nullable crt_crypto_key_pair(crt_crypto crypto);
+void *_Nullable crt_crypto_point_key(crt_crypto crypto, const uint8_t *point);
+/// ECDH (NIST SP 800-56A §5.7.1.2): the x of the shared point into `secret`, CRT_BLOCK_BYTES.
+bool crt_crypto_agree(crt_crypto crypto, void *key, void *peer, uint8_t *secret);
+/// HMAC-SHA-256 (RFC 2104) into `code`, CRT_BLOCK_BYTES.
+bool crt_crypto_hmac(
+    crt_crypto crypto, const uint8_t *key, size_t key_count, const uint8_t *message, size_t count,
+    uint8_t *code);
+/// AES-128-GCM (NIST SP 800-38D) with a nonce of 12 bytes: `sealed` holds CRT_TAG_BYTES more than
+/// the message, the tag last.
+bool crt_crypto_seal(
+    crt_crypto crypto, const uint8_t *key, const uint8_t *nonce, const uint8_t *message,
+    size_t count, uint8_t *sealed);
 
 #pragma clang assume_nonnull end

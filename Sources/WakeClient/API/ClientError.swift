@@ -168,7 +168,7 @@ extension ClientError {
 
     /// The service's answer to a registration, when that was no success.
     init(registrationStatus status: Int, retryAfter: Int?) {
-        // Policy/PROTOCOL.md: `service_off`, `not_needed`, `push_host_not_allowed`.
+        // Policy/PROTOCOL.md: the operator alone can change the answer.
         self = status == 422 ? .notServed : .httpStatus(status, retryAfter: retryAfter)
     }
 

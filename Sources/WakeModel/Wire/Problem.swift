@@ -5,7 +5,8 @@ package enum Problem: Sendable, CaseIterable {
     case instanceTokenMissing, instanceTokenMalformed
     case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing
     case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, notNeeded
-    case pushHostNotAllowed, queryNotAllowed, notFound, methodNotAllowed, rangeNotSatisfiable
+    case pushHostNotAllowed, pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed
+    case rangeNotSatisfiable
     case storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, broadcastDoesNotFit
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
@@ -31,6 +32,7 @@ package enum Problem: Sendable, CaseIterable {
         case .serviceOff: (422, "service_off")
         case .notNeeded: (422, "not_needed")
         case .pushHostNotAllowed: (422, "push_host_not_allowed")
+        case .pushSubjectMissing: (422, "push_subject_missing")
         case .queryNotAllowed: (400, "query_not_allowed")
         case .notFound: (404, "not_found")
         case .methodNotAllowed: (405, "method_not_allowed")
@@ -63,13 +65,17 @@ package enum Problem: Sendable, CaseIterable {
         case .bodyTooDeep: "the body is nested too deeply"
         case .memberDuplicate: "a member of the body occurs twice"
         case .memberUnknown: "the body has a member this protocol does not know"
-        case .memberMissing: "the body needs service, and token (webpush: endpoint)"
+        case .memberMissing:
+            "the body needs service, and token (webpush: endpoint, perhaps with keys)"
         case .serviceUnknown: "the service must be apns, apns-sandbox, fcm or webpush"
         case .pushTokenMalformed: "the push token is not of the form its service issues"
-        case .pushTokenTooLong: "the push token is longer than 508 bytes"
+        case .pushTokenTooLong:
+            "the push token is longer than 508 bytes, or an endpoint with keys than 426"
         case .serviceOff: "this installation sends nothing through that push service"
         case .notNeeded: "this installation wakes apps of that push service by a topic"
         case .pushHostNotAllowed: "this installation sends nothing to the host of that endpoint"
+        case .pushSubjectMissing:
+            "Apple takes no push without a subject, and this installation has none"
         case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"

@@ -1,11 +1,13 @@
 import WakeSystem
 
-/// The body of `PUT /v1/registration`: exactly `service` and `token` (or `endpoint`).
+/// The body of `PUT /v1/registration`: exactly `service` and `token`, or for Web Push `endpoint`
+/// and perhaps `keys`.
 package enum RegistrationBody {
     /// - Throws: the rule of the protocol that the body breaks, never its content.
     package static func decode(_ body: [UInt8]) throws(RegistrationBodyError) -> PushToken {
         var service: PushService?
         var secret: (member: Member, text: SecretBytes)?
+        var keys: Result<SubscriptionKeys, PushTokenError>?
         do {
             var scanner = try JSONScanner(body)
             try scanner.document { (scanner) throws(JSONError) in
@@ -14,6 +16,7 @@ package enum RegistrationBody {
                     case .service:
                         let word = try scanner.string()
                         service = PushService(name: word.span)
+                    case .keys: keys = try readKeys(&scanner)
                     case let member? where secret == nil:
                         var text = try scanner.string()
                         secret = (member, SecretBytes(text))
@@ -25,11 +28,36 @@ package enum RegistrationBody {
         } catch { throw .json(error) }
         guard let service else { throw .unknownService }
         guard let secret, secret.member.matches(service) else { throw .json(.missingMember) }
+        guard keys == nil || service == .webPush else { throw .json(.unknownMember) }
         do {
             return try secret.text.withSpan { (text) throws(PushTokenError) in
-                try PushToken(service: service, text: text)
+                guard let keys else { return try PushToken(service: service, text: text) }
+                return try PushToken(endpoint: text, keys: keys.get())
             }
         } catch { throw .token(error) }
+    }
+
+    private static func readKeys(
+        _ scanner: inout JSONScanner
+    ) throws(JSONError) -> Result<SubscriptionKeys, PushTokenError> {
+        var (p256dh, auth): ([UInt8]?, [UInt8]?)
+        defer {
+            p256dh?.wipe()
+            auth?.wipe()
+        }
+        try scanner.object { (scanner, name) throws(JSONError) in
+            if name.span.equals("p256dh") {
+                p256dh = try scanner.string()
+            } else if name.span.equals("auth") {
+                auth = try scanner.string()
+            } else {
+                throw .unknownMember
+            }
+        }
+        guard let p256dh, let auth else { throw .missingMember }
+        do throws(PushTokenError) {
+            return .success(try SubscriptionKeys(p256dh: p256dh.span, auth: auth.span))
+        } catch { return .failure(error) }
     }
 
     /// The body for a push token, padded with white space to one length for all tokens.
@@ -38,6 +66,7 @@ package enum RegistrationBody {
         body.beginObject()
         body.member("service", string: token.service.name)
         token.text().withSpan { body.member(token.service.member, string: $0) }
+        token.keys?.addMember(to: &body)
         body.endObject()
         body.pad(to: Limits.paddedBodyBytes)
         return body.bytes
@@ -47,6 +76,7 @@ package enum RegistrationBody {
         case service
         case token
         case endpoint
+        case keys
 
         init?(_ name: Span<UInt8>) {
             if name.equals("service") {
@@ -55,6 +85,8 @@ package enum RegistrationBody {
                 self = .token
             } else if name.equals("endpoint") {
                 self = .endpoint
+            } else if name.equals("keys") {
+                self = .keys
             } else {
                 return nil
             }

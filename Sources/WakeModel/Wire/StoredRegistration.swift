@@ -41,6 +41,7 @@ package struct RegistrationResponse: Sendable, Equatable {
             text.beginObject("decoded")
             text.member("service", string: stored.token.service.name)
             stored.token.text().withSpan { text.member(stored.token.service.member, string: $0) }
+            stored.token.keys?.addMember(to: &text)
             text.endObject()
         }
         text.member("policy", string: policyHash)
@@ -69,7 +70,15 @@ package struct RegistrationResponse: Sendable, Equatable {
             case .string(let text) = decoded[service.member.description]
         else { throw .missingMember }
         let token = try mapError({ (_: PushTokenError) in JSONError.malformed }) {
-            () throws(PushTokenError) in try PushToken(service: service, text: text.span)
+            () throws(PushTokenError) in
+            guard case .object = decoded["keys"] else {
+                return try PushToken(service: service, text: text.span)
+            }
+            let (point, secret) = (decoded["keys"]["p256dh"].text, decoded["keys"]["auth"].text)
+            return try PushToken(
+                endpoint: text.span,
+                keys: SubscriptionKeys(
+                    p256dh: Array(point.utf8).span, auth: Array(secret.utf8).span))
         }
         let stored = StoredRegistration(
             generation: generation, id: id, sealed: sealed, token: token)

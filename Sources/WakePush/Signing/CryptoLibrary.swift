@@ -17,9 +17,37 @@ struct CryptoLibrary: Sendable {
         default: throw .libraryMissing(.notInitialised)
         }
     }
+
+    /// HMAC-SHA-256 (RFC 2104), 32 bytes; nil: out of memory.
+    func hmac(_ message: Span<UInt8>, key: Span<UInt8>) -> [UInt8]? {
+        var code = [UInt8](repeating: 0, count: CRT_BLOCK_BYTES)
+        let isMade = unsafe message.withUnsafeBufferPointer { message in
+            unsafe key.withUnsafeBufferPointer { key in
+                guard let start = message.baseAddress, let secret = key.baseAddress else {
+                    return false
+                }
+                return unsafe crt_crypto_hmac(
+                    library, secret, key.count, start, message.count, &code)
+            }
+        }
+        return isMade ? code : nil
+    }
+
+    /// AES-128-GCM (NIST SP 800-38D): the encrypted message and a tag of 16 bytes; nil: out of
+    /// memory.
+    /// - Parameters:
+    ///   - key: 16 bytes.
+    ///   - nonce: 12 bytes.
+    func seal(_ message: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
+        precondition(key.count == 16 && nonce.count == 12)
+        var sealed = [UInt8](repeating: 0, count: message.count + CRT_TAG_BYTES)
+        let isSealed = unsafe crt_crypto_seal(
+            library, key, nonce, message, message.count, &sealed)
+        return isSealed ? sealed : nil
+    }
 }
 
-/// The reason why a key cannot sign or verify.
+/// The reason why a key cannot sign, verify or agree.
 package enum SigningError: Error, Sendable, Hashable {
     package enum LibraryFault: Sendable, Hashable {
         case notFound, functionMissing, notInitialised

@@ -1,7 +1,7 @@
 import CRuntime
 import WakeSystem
 
-/// Half of a P-256 key pair for ES256 (RFC 7518 §3.4).
+/// Half of a P-256 key pair for ES256 (RFC 7518 §3.4) and ECDH.
 @safe
 package struct P256Key: Sendable, Redacted {
     package enum Half: Sendable { case privateKey, publicKey }
@@ -13,6 +13,40 @@ package struct P256Key: Sendable, Redacted {
     package init(_ half: Half, pem: Span<UInt8>) throws(SigningError) {
         key = try CryptoKey(CRT_KEY_P256, isPrivate: half == .privateKey, pem: pem)
         self.half = half
+    }
+
+    /// A key pair for one message.
+    package static func ephemeral() throws(SigningError) -> P256Key {
+        let library = try CryptoLibrary()
+        guard let key = unsafe crt_crypto_key_pair(library.library) else { throw .outOfMemory }
+        return P256Key(unsafe CryptoKey(key, of: library), .privateKey)
+    }
+
+    /// The public key of an uncompressed point (SEC 1 §2.3.3).
+    /// - Throws: `keyMalformed` for any other bytes, and for a point that is not on the curve.
+    package init(point: [UInt8]) throws(SigningError) {
+        guard point.count == CRT_POINT_BYTES else { throw .keyMalformed }
+        let library = try CryptoLibrary()
+        guard let key = unsafe crt_crypto_point_key(library.library, point) else {
+            throw .keyMalformed
+        }
+        self.init(unsafe CryptoKey(key, of: library), .publicKey)
+    }
+
+    private init(_ key: CryptoKey, _ half: Half) {
+        self.key = key
+        self.half = half
+    }
+
+    var library: CryptoLibrary { key.library }
+
+    /// The x of the shared point, 32 bytes (ECDH, NIST SP 800-56A §5.7.1.2); nil: out of memory.
+    func agree(with peer: P256Key) -> [UInt8]? {
+        precondition(half == .privateKey, "a public key cannot agree")
+        var secret = [UInt8](repeating: 0, count: CRT_BLOCK_BYTES)
+        let isAgreed = unsafe crt_crypto_agree(
+            library.library, key.pointer, peer.key.pointer, &secret)
+        return isAgreed ? secret : nil
     }
 
     /// A new key, as the PEM document (PKCS #8) that ``init(_:pem:)`` reads. The caller wipes it.
@@ -85,6 +119,12 @@ final class CryptoKey: Sendable, Redacted {
         case CRT_KEY_NO_MEMORY: throw .outOfMemory
         default: throw .keyMalformed
         }
+        self.library = library
+        address = UInt(bitPattern: key)
+    }
+
+    /// - Parameter key: freed by this object.
+    init(_ key: UnsafeMutableRawPointer, of library: CryptoLibrary) {
         self.library = library
         address = UInt(bitPattern: key)
     }

@@ -9,16 +9,31 @@ struct EndpointPolicy: Sendable {
     let networks: [IPNetwork]
     /// The destination of every connection instead; no name is resolved.
     let fixedAddresses: [IPAddress]?
+    /// Whether push services are told whom to write to: Apple's refuse everything without.
+    var hasSubject = true
 
     /// The host in lower case; nil when nothing may be sent to this endpoint.
     func host(of token: PushToken) -> [UInt8]? {
         guard token.service == .webPush else { return nil }
-        return token.bytes.withSpan { bytes in
+        return token.withAddress { bytes in
             guard let endpoint = PushEndpoint(bytes) else { return nil }
             let host = bytes.extracting(endpoint.host)
-            guard rules.admits(host), Self.url(bytes) != nil else { return nil }
+            guard rules.admits(host), Self.url(bytes) != nil,
+                hasSubject || PushHostKind(host) != .apple
+            else { return nil }
             return PushHostRules.lowered(host)
         }
+    }
+
+    /// The reason not to register an endpoint; nil to register it.
+    func refusal(of token: PushToken) -> EndpointRefusal? {
+        var policy = self
+        policy.hasSubject = true
+        guard policy.host(of: token) != nil else { return .hostNotAllowed }
+        if host(of: token) == nil { return .subjectMissing }
+        guard let keys = token.keys else { return nil }
+        let isPoint = keys.point.withSpan { (try? P256Key(point: $0.array)) != nil }
+        return isPoint ? nil : .keyMalformed
     }
 
     static func url(_ endpoint: Span<UInt8>) -> FetchURL? { try? FetchURL(endpoint.array) }
@@ -46,7 +61,7 @@ package struct PushHostRules: Sendable, Equatable {
 
     package static let known = PushHostRules(list: "known") ?? PushHostRules([])
 
-    private init(_ patterns: [String]) { add(patterns) }
+    init(_ patterns: [String]) { add(patterns) }
 
     /// `known`, `any`, host names, or `*.` and one for all names below; commas or spaces between.
     /// Nil when one of them is no host name, or there are none.
@@ -58,7 +73,7 @@ package struct PushHostRules: Sendable, Equatable {
             case "any": isAny = true
             case "known":
                 isKnown = true
-                add(KnownPushHosts.browsers + KnownPushHosts.unifiedPush)
+                add(PushHostKind.browsers + PushHostKind.unifiedPush)
             default:
                 let pattern = word.utf8.map(\.lowercased)
                 guard Self.isPattern(pattern) else { return nil }
@@ -79,8 +94,6 @@ package struct PushHostRules: Sendable, Equatable {
                 && suffixes.contains(Array(name[index...]))
         }
     }
-
-    static let browsers = PushHostRules(KnownPushHosts.browsers)
 
     static func lowered(_ host: Span<UInt8>) -> [UInt8] { host.array.map(\.lowercased) }
 
@@ -107,19 +120,4 @@ package struct PushHostRules: Sendable, Equatable {
         }
         return PushEndpoint(endpoint.span) != nil
     }
-}
-
-/// The hosts of public push services, for `hosts = known`. `*.` stands for every name below.
-enum KnownPushHosts {
-    /// Those of browsers, where a body must be encrypted (RFC 8291).
-    static let browsers = [
-        // Chrome and its relatives; Chromium without Google's keys.
-        "fcm.googleapis.com", "jmt17.google.com",
-        // Firefox, and Sunup of UnifiedPush.
-        "updates.push.services.mozilla.com", "*.push.services.mozilla.com",
-        // Safari, and Edge.
-        "web.push.apple.com", "*.push.apple.com", "*.notify.windows.com",
-    ]
-    /// Those of UnifiedPush, where a body is anything of 1 to 4096 bytes: ntfy, and Conversations.
-    static let unifiedPush = ["ntfy.sh", "up.conversations.im"]
 }

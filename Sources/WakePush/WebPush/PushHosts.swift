@@ -206,6 +206,8 @@ struct PushHost {
     /// "Gone" that is believed of a host that has accepted nothing in this round: enough for a
     /// private server with a few devices, too few for one that says so to everything.
     static let unprovenGoneLimit = 3
+    /// Rests of a host that throttles everything, until it is given up for the round.
+    static let restLimit = 3
     /// Milliseconds. A host that has accepted nothing in this round is given up after the first
     /// two: with time-outs of ten seconds it costs its own wake-ups three quarters of a minute.
     private static let pauses: [UInt64] = [5000, 10_000, 20_000, 40_000, 60_000]
@@ -227,6 +229,8 @@ struct PushHost {
     private(set) var hasAccepted = false
     private var unprovenGone = 0
     private var allowance = Self.firstAllowance
+    private var rests = 0
+    private var restEnd: UInt64 = 0
 
     fileprivate init(name: [UInt8], fixedAddresses: [IPAddress]?) {
         self.name = name
@@ -260,6 +264,7 @@ struct PushHost {
     }
 
     fileprivate func room(now: UInt64, _ perHost: Int) -> Int {
+        guard now >= restEnd else { return 0 }
         var most = min(allowance, perHost)
         if let limit = reachability.allowance(now: now) { most = min(most, limit) }
         if let limit = service.allowance(now: now) { most = min(most, limit) }
@@ -284,6 +289,16 @@ struct PushHost {
 
     /// Records that the host works, though it refused this wake-up.
     mutating func work() { service.succeed() }
+
+    /// Lets nothing go to the host for some seconds; true when it is to be given up.
+    mutating func rest(_ seconds: Int, now: UInt64) -> Bool {
+        // What was in flight when the rest began is not another one.
+        if now >= restEnd { rests += 1 }
+        allowance = 1
+        guard seconds <= RetryPolicy.longestRetryAfter else { return true }
+        restEnd = max(restEnd, now + UInt64(max(1, seconds)) * 1000)
+        return rests > Self.restLimit
+    }
 
     /// Records an answer of "too much" or "broken"; true when going on is of no use.
     mutating func pushBack(at moment: DeliveryMoment) -> Bool {

@@ -1,4 +1,5 @@
 package import WakeFetch
+import WakeModel
 
 /// The section `[webpush]` of the configuration: absent, there is no such gateway.
 package struct WebPushConfiguration: Sendable, Equatable {
@@ -21,6 +22,8 @@ package struct WebPushConfiguration: Sendable, Equatable {
     package var connect: Detour?
     /// Networks that are allowed although they are not global.
     package var networks: [IPNetwork] = []
+    /// Whether heartbeats are for browsers, too, where people see every push.
+    package var heartbeat = false
     /// Requests in flight to one host.
     package var perHost = 16
 
@@ -29,12 +32,13 @@ package struct WebPushConfiguration: Sendable, Equatable {
     /// The keys of the section, and their values; paths are relative to the file's directory.
     package static let words: [(key: String, takes: String)] = [
         ("key", "the path of a key file made with reveille keygen --kind vapid"),
-        ("subject", "mailto: and an address, or an https: address"),
+        ("subject", "mailto: and an address, or an https: address, of a domain that you have"),
         ("hosts", "known, any, or host names such as push.example.org and *.example.org"),
         ("body", "empty or byte"),
         ("ca", "the path of a PEM file"),
         ("connect", "a numeric ADDRESS:PORT, such as 127.0.0.1:8443 or [::1]:8443"),
         ("networks", "networks such as 10.1.0.0/16, with commas between"),
+        ("heartbeat", "on or off"),
         ("per-host", "a whole number from 1 to 256"),
     ]
 
@@ -49,6 +53,7 @@ package struct WebPushConfiguration: Sendable, Equatable {
         body = try values.choice("body", ["empty": .empty, "byte": .byte]) ?? .empty
         connect = try values.value("connect") { Detour($0) }
         networks = try values.value("networks") { Self.networks($0) } ?? networks
+        heartbeat = try values.choice("heartbeat", ["on": true, "off": false]) ?? false
         perHost = try values.number("per-host", in: 1...256) ?? perHost
     }
 
@@ -58,19 +63,26 @@ package struct WebPushConfiguration: Sendable, Equatable {
         return networks.isEmpty || networks.count < words.count ? nil : networks
     }
 
-    /// RFC 8292 §2.1: `mailto:` (RFC 6068) or `https:`. Visible ASCII.
+    /// RFC 8292 §2.1: `mailto:` (RFC 6068) or `https:`. Visible ASCII, and a domain that others can
+    /// write to: Apple looks it up.
     private static func isSubject(_ text: String) -> Bool {
-        let rest: Substring
-        if text.hasPrefix("mailto:") {
-            rest = text.dropFirst(7)
-            guard rest.contains("@") else { return false }
-        } else if text.hasPrefix("https://") {
-            rest = text.dropFirst(8)
+        let isMail = text.hasPrefix("mailto:")
+        guard isMail || text.hasPrefix("https://"), text.utf8.count <= 262,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") })
+        else { return false }
+        var domain = text.dropFirst(isMail ? 7 : 8).prefix { $0 != "?" && $0 != "#" }
+        if isMail {
+            guard let at = domain.lastIndex(of: "@"), at > domain.startIndex else { return false }
+            domain = domain[domain.index(after: at)...]
         } else {
+            domain = domain.prefix { $0 != "/" && $0 != ":" }
+        }
+        // RFC 2606 §2, RFC 6761 §6.2 and §6.5; the other reserved names are no endpoint's either.
+        let last = domain.split(separator: ".").last?.lowercased()
+        guard let last, !["test", "example"].contains(last), !domain.contains("/") else {
             return false
         }
-        return (1...255).contains(rest.utf8.count)
-            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") }
+        return PushEndpoint(Array("https://\(domain)/".utf8).span) != nil
     }
 
     /// Reads the authorities to trust: faults show at the start, not in a round.
@@ -83,7 +95,8 @@ package struct WebPushConfiguration: Sendable, Equatable {
 
     var policy: EndpointPolicy {
         EndpointPolicy(
-            rules: hosts, networks: networks, fixedAddresses: connect.map { [$0.address] })
+            rules: hosts, networks: networks, fixedAddresses: connect.map { [$0.address] },
+            hasSubject: subject != nil)
     }
 }
 

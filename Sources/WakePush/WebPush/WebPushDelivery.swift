@@ -109,7 +109,7 @@ struct WebPushDelivery: DeliveryState {
             switch outcome {
             case .answered(let status, let retryAfter):
                 hosts[host].answer()
-                judge(attempt, WebPushResponses.verdict(status: status), retryAfter ?? 0)
+                judge(attempt, status, retryAfter)
             case .failed(let error): judge(attempt, error)
             }
         }
@@ -122,9 +122,10 @@ struct WebPushDelivery: DeliveryState {
         let moment: DeliveryMoment
     }
 
-    private mutating func judge(_ attempt: Attempt, _ verdict: Verdict, _ retryAfter: Int) {
+    private mutating func judge(_ attempt: Attempt, _ status: Int, _ retryAfter: Int?) {
         let (entry, host) = (attempt.entry, attempt.host)
-        switch verdict {
+        let kind = PushHostKind(hosts[host].name.span)
+        switch WebPushResponses.verdict(status: status, retryAfter: retryAfter, of: kind) {
         case .delivery(.accepted): accept(entry, host)
         case .delivery(.gone):
             guard hosts[host].believesGone() else {
@@ -132,10 +133,18 @@ struct WebPushDelivery: DeliveryState {
             }
             hosts[host].work()
             complete(entry, .gone)
+        case .delivery(.retry(let cause)) where WebPushResponses.isFinal(status):
+            hosts[host].work()
+            complete(entry, .retry(cause))
+        case .delivery(.retry(let cause)) where WebPushResponses.throttlesHost(status, kind):
+            let seconds = retryAfter ?? WebPushResponses.hostThrottledSeconds
+            let isOver = hosts[host].rest(seconds, now: attempt.moment.now)
+            retry(attempt, cause, retryAfter: seconds)
+            if isOver { close(host, cause, .unavailable(.pushback, .webPush)) }
         case .delivery(.retry(let cause)):
             let isHopeless = hosts[host].pushBack(at: attempt.moment)
             let least = cause == .throttled ? WebPushResponses.throttledSeconds : 0
-            retry(attempt, cause, retryAfter: max(retryAfter, least))
+            retry(attempt, cause, retryAfter: max(retryAfter ?? 0, least))
             if isHopeless { close(host, cause, .unavailable(.pushback, .webPush)) }
         case .ambiguous(let then, let fault): refuse(entry, host, then, .misconfigured(fault))
         case .failure(let failure): withholdOrComplete(entry, .retry(.unknownRefusal), failure)

@@ -6,6 +6,8 @@ import WakeSystem
 package struct WebPushGateway: Gateway {
     private let sender: WebPushSender
     private let limits: WebPushLimits
+    /// Whether heartbeats are for browsers, too.
+    private let wakesBrowsers: Bool
     /// The key that apps subscribe with (`applicationServerKey`), base64url.
     package let publicKey: String
 
@@ -18,6 +20,7 @@ package struct WebPushGateway: Gateway {
         let key = try mapError(WebPushGatewayError.key, try configuration.vapidKey())
         try mapError(WebPushGatewayError.authorities, try configuration.checkAuthorities())
         publicKey = key.publicText
+        wakesBrowsers = configuration.heartbeat
         var limits = limits
         limits.perHost = configuration.perHost
         self.limits = limits
@@ -41,7 +44,13 @@ package struct WebPushGateway: Gateway {
     /// Full after 16 seconds when a tenth of 5,000 wake-ups a second hang; that shows after 10.
     package var window: Int { limits.window }
 
-    package func admits(_ token: PushToken) -> Bool { sender.policy.host(of: token) != nil }
+    package func refusal(of token: PushToken) -> EndpointRefusal? {
+        sender.policy.refusal(of: token)
+    }
+
+    package func takesHeartbeats(_ token: PushToken) -> Bool {
+        wakesBrowsers || PushHostKind(token)?.isBrowser != true
+    }
 
     package func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void

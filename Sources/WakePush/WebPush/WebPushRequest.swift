@@ -2,15 +2,17 @@ package import WakeFetch
 package import WakeModel
 import WakeSystem
 
-/// The request of a round (RFC 8030 §5): only the endpoint and the token of its origin vary.
-/// Browsers drop, and Mozilla refuses, a body that is not encrypted (RFC 8291): their push services
-/// get an empty one. UnifiedPush asks for 1 to 4096 bytes: `byte` sends one (ntfy shows "triggered"
-/// for an empty body).
+/// The request of a round (RFC 8030 §5): only the endpoint and the token of its origin vary. To a
+/// subscription with keys the body is one encrypted byte (RFC 8291). Browsers drop, and Mozilla
+/// refuses, one in clear: without keys their push services get none, which Microsoft's never
+/// delivers. UnifiedPush asks for 1 to 4096 bytes: `byte` sends one (ntfy shows "triggered" for an
+/// empty body).
 package struct WebPushRequest: Sendable {
     /// `TTL` at most: four weeks, as FCM has it; Mozilla cuts at 60 days by itself.
     package static let longestLifetime = 2_419_200
     /// RFC 8030 §5.4: a wake-up replaces the one before that was not delivered yet.
     package static let topic: StaticString = "wake"
+    private static let message = [UInt8(ascii: "1")]
     /// Bytes of an answer that are read.
     package static let answerLimit = 4096
 
@@ -33,14 +35,15 @@ package struct WebPushRequest: Sendable {
         self.timeout = FetchTimeout(connect: timeout, total: timeout, throughput: .idle(timeout))
     }
 
-    /// nil when the endpoint may not be sent to. The connection goes to one of `addresses`, which
-    /// are checked.
+    /// The connection goes to one of `addresses`, which are checked.
+    /// - Throws: `invalidURL` when the endpoint may not be sent to or its keys are none.
     package func fetch(
         _ endpoint: PushToken, host: [UInt8], authorization: SecretBytes, addresses: [IPAddress]
-    ) -> FetchRequest? {
-        let url = endpoint.bytes.withSpan { EndpointPolicy.url($0) }
-        guard let url, url.scheme == .https, url.port == 443 else { return nil }
-        let content = content(host: host)
+    ) throws(FetchError) -> FetchRequest {
+        let url = endpoint.withAddress { EndpointPolicy.url($0) }
+        guard let url, url.scheme == .https, url.port == 443 else { throw .invalidURL }
+        let encrypted = try encrypted(for: endpoint)
+        let content = encrypted ?? content(host: host)
         var fields = [
             FetchField("TTL", Array(String(lifetime).utf8)),
             // RFC 8030 §5.3: also on devices that save power, but not at once.
@@ -48,6 +51,7 @@ package struct WebPushRequest: Sendable {
             FetchField("Topic", Self.topic),
             FetchField("Authorization", authorization.copy()),
         ]
+        if encrypted != nil { fields.append(FetchField("Content-Encoding", "aes128gcm")) }
         if content != nil { fields.append(FetchField("Content-Type", "application/octet-stream")) }
         return FetchRequest(
             url, method: .post, fields: fields, body: content, limit: Self.answerLimit,
@@ -55,8 +59,15 @@ package struct WebPushRequest: Sendable {
             pin: PinnedAddresses(addresses: addresses, port: port), allowsHTTP2: true)
     }
 
+    private func encrypted(for endpoint: PushToken) throws(FetchError) -> [UInt8]? {
+        guard let keys = endpoint.keys else { return nil }
+        do throws(SigningError) {
+            return try EncryptedMessage(Self.message, to: keys).bytes
+        } catch { throw error == .keyMalformed ? .invalidURL : .outOfResources }
+    }
+
     private func content(host: [UInt8]) -> [UInt8]? {
-        guard body == .byte, !PushHostRules.browsers.admits(host.span) else { return nil }
-        return [UInt8(ascii: "1")]
+        guard body == .byte, !PushHostKind(host.span).isBrowser else { return nil }
+        return Self.message
     }
 }

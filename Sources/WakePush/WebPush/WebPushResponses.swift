@@ -23,7 +23,7 @@ package enum WebPushResponses {
             Row(410, nil, .gone),
             // RFC 8030 §8.4: too many for this endpoint; others are none the worse.
             Row(429, nil, .retry(.throttled)),
-            // 507 too: a service that is full has room again, or ntfy where nobody listens now.
+            // Most pass soon; those that do not: see `isFinal`.
             Row(500...599, nil, .retry(.serviceFault)),
             // 3xx is never followed: its target was not checked. 400, 405, 413 and others: ours.
             Row(Int.min...Int.max, nil, .unknown),
@@ -32,8 +32,29 @@ package enum WebPushResponses {
 
     package static let throttledSeconds = 5
 
-    package static func verdict(status: Int) -> Verdict {
-        table.verdict(status: status, reason: nil)
+    /// Seconds that Microsoft's service is left alone for when it does not say for how long.
+    package static let hostThrottledSeconds = 60
+
+    package static func verdict(
+        status: Int, retryAfter: Int? = nil, of kind: PushHostKind = .other
+    ) -> Verdict {
+        // RFC 9110 §10.2.3: who says when to come again has not said no, other than of an endpoint.
+        let isLater = retryAfter != nil && (400...499).contains(status)
+        if throttlesHost(status, kind) || isLater && status != 404 && status != 410 {
+            return .delivery(.retry(.throttled))
+        }
+        return table.verdict(status: status, reason: nil)
+    }
+
+    /// Whether an answer is about every endpoint of the host: 406 of Microsoft's push service.
+    package static func throttlesHost(_ status: Int, _ kind: PushHostKind) -> Bool {
+        status == 406 && kind == .microsoft
+    }
+
+    /// Whether trying again in the same round is of no use: ntfy answers 507 where nobody listens,
+    /// and 501, 505 and the like are what a server is or is not (RFC 9110 §15.6).
+    package static func isFinal(_ status: Int) -> Bool {
+        [501, 505, 506, 507, 508, 510, 511].contains(status)
     }
 }
 

@@ -33,8 +33,11 @@ final class WebPushTransport: DeliveryTransport {
 
     private func send(_ flight: WebPushFlight, _ session: DeliverySession<WebPushTransport>) {
         let key = flight.key
-        guard let request = sender.request(flight, lifetime: lifetime) else {
-            session.receive(.ended(key, .failed(.outOfResources)))
+        let request: FetchRequest
+        do throws(FetchError) {
+            request = try sender.request(flight, lifetime: lifetime)
+        } catch {
+            session.receive(.ended(key, .failed(error)))
             return
         }
         locked.withLock { _ = $0.requests.updateValue(nil, forKey: key) }
@@ -113,12 +116,12 @@ final class WebPushSender: Sendable {
         tokens = Mutex(VAPIDTokenProvider(key, subject: configuration.subject))
     }
 
-    /// nil when the endpoint may not be sent to, or libcrypto is out of memory.
-    func request(_ flight: WebPushFlight, lifetime: Int) -> FetchRequest? {
+    /// - Throws: `invalidURL` when the endpoint may not be sent to, or `outOfResources`.
+    func request(_ flight: WebPushFlight, lifetime: Int) throws(FetchError) -> FetchRequest {
         let origin = VAPIDToken.origin(host: flight.host)
         let authorization = tokens.withLock { $0.authorization(origin, at: .system()) }
-        guard let authorization else { return nil }
-        return WebPushRequest(lifetime: lifetime, body: body, port: port, timeout: timeout)
+        guard let authorization else { throw .outOfResources }
+        return try WebPushRequest(lifetime: lifetime, body: body, port: port, timeout: timeout)
             .fetch(
                 flight.token, host: flight.host, authorization: authorization,
                 addresses: flight.addresses)

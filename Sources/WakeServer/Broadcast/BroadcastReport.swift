@@ -21,6 +21,9 @@ package struct BroadcastReport: Sendable, Equatable {
     package var previousRows: UInt64?
     /// Pushes given up, by the last cause.
     package var causes: [RetryCause: Int] = [:]
+    /// Whether the heartbeat is the run's only reason.
+    package var isHeartbeat = false
+    package var hosts = HostCounts()
     /// Push services whose "gone" is no longer believed in this run.
     package var tripped: Set<PushService> = []
     /// Gateways that stopped, and what to do about it.
@@ -32,6 +35,7 @@ package struct BroadcastReport: Sendable, Equatable {
         run = checkpoint.header.run
         sequence = checkpoint.header.sequence
         isRunning = true
+        isHeartbeat = checkpoint.header.reasons == .heartbeat
         counters = checkpoint.counters
         startCounters = checkpoint.counters
         permille = Int(checkpoint.done.progress(previousRows: 0, currentRows: 1) * 1000)
@@ -53,6 +57,7 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("running", bool: isRunning)
         text.member("complete", bool: isComplete)
         text.member("cutShort", bool: isCutShort)
+        text.member("heartbeat", bool: isHeartbeat)
         text.member("sequence", number: sequence)
         text.member("milliseconds", number: counters.milliseconds)
         progress.addMembers(to: &text)
@@ -61,6 +66,7 @@ package struct BroadcastReport: Sendable, Equatable {
             text.member(named: cause.rawValue, number: causes[cause] ?? 0)
         }
         text.endObject()
+        hosts.addMember(to: &text)
         text.beginObject("breakers")
         for service in PushService.allCases {
             text.member(service.name, bool: tripped.contains(service))

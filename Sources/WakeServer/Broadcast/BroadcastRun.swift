@@ -117,6 +117,10 @@ final class BroadcastRun {
         guard let gateway = sessions.index(of: row.token.service) else {
             return skip(segment, \.unserved)
         }
+        if report.isHeartbeat, !sessions.takesHeartbeats(row.token, gateway) {
+            report.hosts.skip(row.token)
+            return skip(segment, \.unserved)
+        }
         guard deduplicator.insert(row.token) else { return skip(segment, \.duplicates) }
         // What cannot leave need not wait.
         if sessions.isOpen(gateway), await !waitForRoom(isBegun: isBegun) {
@@ -209,6 +213,7 @@ final class BroadcastRun {
 
     private func complete(_ entry: InFlightTable.Entry, _ delivery: Delivery) {
         checkpoint.complete(entry.segment)
+        report.hosts.add(delivery, entry.row.token)
         switch delivery {
         case .accepted:
             report.counters.accepted += 1

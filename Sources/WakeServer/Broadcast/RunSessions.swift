@@ -36,6 +36,9 @@ struct RunSessions {
         gateways.firstIndex { $0.service == service && $0.wakesTokens }
     }
 
+    func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
+        gateways[gateway].takesHeartbeats(token)
+    }
     func isOpen(_ gateway: Int) -> Bool { sessions[gateway] != nil }
     var isFull: Bool { inFlight.isFull }
     var inFlightCount: Int { inFlight.count }

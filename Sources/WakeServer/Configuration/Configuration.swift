@@ -136,9 +136,10 @@ extension Configuration {
 
             \(off)[webpush]                        # browsers and UnifiedPush; no account is needed
             \(off)key = keys/vapid.key             # apps subscribe with its public half
-            # subject = mailto:push@example.org  whom push services may write to; Apple's want it
+            # subject = mailto:push@example.org  whom push services may write to; Apple's need it
             # hosts = known, push.example.org    any: wherever endpoints lead; *.example.org: below
             # body = byte                        for UnifiedPush services that refuse an empty body
+            # heartbeat = on                     also to browsers, where people see every push
 
             [broadcast]
             fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go

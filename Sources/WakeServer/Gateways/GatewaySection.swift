@@ -127,7 +127,8 @@ extension GatewaySection {
         if let key = try? webPush.vapidKey() { parts.append("public key \(key.publicText)") }
         parts.append("hosts \(webPush.hosts.summary)")
         if webPush.body == .byte { parts.append("body byte") }
-        if webPush.subject == nil { parts.append("no subject: Apple's push service wants one") }
+        if webPush.subject == nil { parts.append("no subject: Apple's endpoints are refused") }
+        if webPush.heartbeat { parts.append("heartbeats to browsers") }
         if webPush.connect != nil { parts.append("through connect") }
         return parts.joined(separator: ", ")
     }

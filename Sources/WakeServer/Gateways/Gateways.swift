@@ -78,6 +78,11 @@ struct Admission: Sendable {
         let bit: UInt8 = 1 << token.service.rawValue
         guard services & bit != 0 else { return unneeded & bit == 0 ? .serviceOff : .notNeeded }
         guard token.service == .webPush, let webPush else { return nil }
-        return webPush.admits(token) ? nil : .pushHostNotAllowed
+        switch webPush.refusal(of: token) {
+        case nil: return nil
+        case .hostNotAllowed: return .pushHostNotAllowed
+        case .subjectMissing: return .pushSubjectMissing
+        case .keyMalformed: return .pushTokenMalformed
+        }
     }
 }

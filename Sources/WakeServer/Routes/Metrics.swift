@@ -1,6 +1,7 @@
 import Synchronization
 import WakeHTTP
 import WakeModel
+import WakePush
 import WakeRelay
 import WakeStore
 import WakeSystem
@@ -15,7 +16,7 @@ struct Metrics: Sendable {
     private var store: StoreCounters { planner.store.counters }
 
     private struct Sample {
-        let name: StaticString
+        let name: String
         var label: (StaticString, StaticString)?
         let isCounter: Bool
         let help: StaticString
@@ -46,7 +47,7 @@ struct Metrics: Sendable {
         var text = JSONText()
         text.beginObject()
         for sample in samples() {
-            let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name.description
+            let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name
             text.member(named: name, number: sample.value)
         }
         text.endObject()
@@ -113,8 +114,16 @@ struct Metrics: Sendable {
         let report = broadcaster.report
         let next = broadcaster.schedule.secondsToNextStart ?? -1
         let duplicates: StaticString = "registrations whose push token had its wake-up already"
-        let unserved: StaticString = "registrations of a push service without a gateway"
-        return [
+        let unserved: StaticString = "registrations without a gateway, or not for heartbeats"
+        let atHosts: StaticString = "registrations at hosts of Web Push in the run"
+        let hosts = HostCounts.Outcome.allCases.flatMap { outcome in
+            report.hosts.kinds.map { kind in
+                Sample(
+                    name: "run_webpush_\(outcome)", label: ("host", kind.name), isCounter: false,
+                    help: atHosts, value: report.hosts.count(outcome, kind))
+            }
+        }
+        return hosts + [
             gauge("run", "broadcast run that goes on, or the last", report.run),
             gauge("run_running", "whether a broadcast run goes on", report.isRunning ? 1 : 0),
             gauge("run_permille", "progress of the run", report.permille),
@@ -155,13 +164,17 @@ struct Metrics: Sendable {
 
     private func gauge(
         _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger
-    ) -> Sample { Sample(name: name, isCounter: false, help: help, value: Int(clamping: value)) }
+    ) -> Sample {
+        Sample(name: name.description, isCounter: false, help: help, value: Int(clamping: value))
+    }
 
     private func counter(
         _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger,
         label: (StaticString, StaticString)? = nil
     ) -> Sample {
-        Sample(name: name, label: label, isCounter: true, help: help, value: Int(clamping: value))
+        Sample(
+            name: name.description, label: label, isCounter: true, help: help,
+            value: Int(clamping: value))
     }
 }
 

@@ -84,6 +84,7 @@ enum BroadcastCommand {
     private static func report(_ status: BroadcastStatus) throws(CommandFailure) -> ExitStatus {
         let console = Console()
         console.out(status.summary)
+        for line in status.hostLines { console.out(line) }
         guard status.complete else {
             throw CommandFailure(
                 "the service stopped before the end of the broadcast",
@@ -156,6 +157,8 @@ struct BroadcastStatus: Decodable {
     let unsent: Int
     let unserved: Int
     let topics: Int
+    /// By kind of host of Web Push and outcome.
+    let hosts: [String: [String: Int]]
     /// By push service, whether its deletion breaker has tripped.
     let breakers: [String: Bool]
     let stopped: [String: String]
@@ -188,6 +191,17 @@ struct BroadcastStatus: Decodable {
         let shown = counts.filter { $0.0 > 0 || $0.1 == "accepted" }
         return "pushes to \(rows) registrations: "
             + shown.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// A line for each kind of host of Web Push.
+    var hostLines: [String] {
+        hosts.keys.sorted().map { kind in
+            let words = [("accepted", "accepted"), ("gone", "gone"), ("abandoned", "given up")]
+            let shown = words.compactMap { name, words in
+                hosts[kind]?[name].flatMap { $0 > 0 ? "\($0) \(words)" : nil }
+            }
+            return "webpush at \(kind): " + shown.joined(separator: ", ")
+        }
     }
 
     /// Messages that need an operator.

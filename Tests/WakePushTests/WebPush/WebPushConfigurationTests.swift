@@ -21,6 +21,7 @@ struct WebPushConfigurationTests {
         #expect(configuration.hosts == .known && configuration.body == .empty)
         #expect(configuration.connect == nil && configuration.networks.isEmpty)
         #expect(configuration.perHost == 16 && configuration.authorityFile == nil)
+        #expect(!configuration.heartbeat)
         #expect(try WebPushConfiguration(section: [:]) == nil)
     }
 
@@ -29,11 +30,12 @@ struct WebPushConfigurationTests {
         let configuration = try configuration([
             "subject": "mailto:push@example.org", "hosts": "known, up.example.org",
             "body": "byte", "ca": "/ca", "connect": "[::1]:8443",
-            "networks": "10.0.0.0/8, fd00::/8", "per-host": "4",
+            "networks": "10.0.0.0/8, fd00::/8", "per-host": "4", "heartbeat": "on",
         ])
         #expect(configuration.subject == "mailto:push@example.org")
         #expect(configuration.hosts.named == 1 && configuration.body == .byte)
         #expect(configuration.authorityFile == "/ca" && configuration.perHost == 4)
+        #expect(configuration.heartbeat)
         #expect(configuration.connect?.port == 8443)
         #expect(configuration.connect?.address == IPAddress("::1"))
         #expect(configuration.networks.count == 2)
@@ -41,6 +43,7 @@ struct WebPushConfigurationTests {
         #expect(
             words == [
                 "key", "subject", "hosts", "body", "ca", "connect", "networks", "per-host",
+                "heartbeat",
             ])
     }
 
@@ -49,7 +52,14 @@ struct WebPushConfigurationTests {
         arguments: [
             ("subject", "push@example.org"), ("subject", "mailto:"), ("subject", "mailto:x"),
             ("subject", "http://example.org"), ("subject", "https://"),
-            ("subject", "mailto:a@b\""), ("hosts", ""), ("hosts", "https://ntfy.sh"),
+            ("subject", "mailto:a@b\""), ("subject", "mailto:push@localhost"),
+            ("subject", "mailto:push@mailhost"), ("subject", "mailto:@example.org"),
+            ("subject", "mailto:push@a.localhost"), ("subject", "mailto:push@a.test"),
+            ("subject", "mailto:push@a.Example"), ("subject", "mailto:push@a.invalid"),
+            ("subject", "mailto:push@a.local"), ("subject", "mailto:push@192.0.2.1"),
+            ("subject", "https://localhost/push"), ("subject", "https://a.test:8443/"),
+            ("subject", "https://user@example.org/"), ("heartbeat", "yes"),
+            ("hosts", ""), ("hosts", "https://ntfy.sh"),
             ("hosts", "localhost"), ("body", "bytes"), ("connect", "127.0.0.1"),
             ("connect", "localhost:443"), ("connect", "127.0.0.1:0"), ("connect", "::1:443"),
             ("connect", "[127.0.0.1]:443"), ("connect", "127.1:443"), ("networks", ""),
@@ -60,6 +70,16 @@ struct WebPushConfigurationTests {
         #expect(throws: GatewaySectionFault.badValue(key)) { try configuration([key: value]) }
         let message = Self.message(.badValue(key))
         #expect(message.hasPrefix("[webpush] \(key) has no proper value\nhint: "))
+    }
+
+    @Test(
+        "a subject is an address of a domain that others can look up",
+        arguments: [
+            "mailto:push@example.org", "mailto:push@mail.example.org?subject=push",
+            "https://example.org", "https://wake.example.org:8443/contact?a=b",
+        ])
+    func subject(_ text: String) throws {
+        #expect(try configuration(["subject": text]).subject == text)
     }
 
     @Test("a section without a key is named")

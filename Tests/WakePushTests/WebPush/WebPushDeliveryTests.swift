@@ -176,11 +176,73 @@ struct WebPushDeliveryTests {
         var world = WebPushWorld()
         world.answer = { _, number, attempt in
             let isFailing = number == 1 && attempt == 1 || number == 2
-            return (20, .answered(isFailing ? 507 : 201))
+            return (20, .answered(isFailing ? 503 : 201))
         }
         world.run(try wakeUps(5))
         #expect(world.settled[1] == .accepted && world.settled[2] == .retry(.serviceFault))
         #expect(world.sent == 5 + 1 + 9)
+    }
+
+    @Test("what will be the same in a minute is asked once a round", arguments: [501, 505, 507])
+    func final(_ status: Int) throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, _ in (20, .answered(number < 100 ? status : 201)) }
+        world.run(try wakeUps(150))
+        #expect(world.sent == 150 && world.retried == 0 && world.failure == nil)
+        #expect(world.settled.values.count { $0 == .retry(.serviceFault) } == 100)
+        #expect(world.settled.values.count { $0 == .accepted } == 50)
+    }
+
+    /// Microsoft's and another host, half of the wake-ups each.
+    private func besideMicrosoft(_ count: Int) throws -> [WakeUp] {
+        try (0..<count).map {
+            try WebPushWorld.wakeUp(
+                $0, $0 % 2 == 0 ? "par02p.notify.windows.com" : "push.example.org")
+        }
+    }
+
+    @Test("406 of Microsoft's service rests the whole host for as long as it says")
+    func hostThrottled() throws {
+        var world = WebPushWorld()
+        world.answer = { host, number, attempt in
+            let isRefused = host.hasSuffix("windows.com") && number < 8 && attempt == 1
+            return (20, isRefused ? .answered(status: 406, retryAfter: 60) : .answered(201))
+        }
+        world.run(try besideMicrosoft(200), until: 50_000)
+        #expect(world.asked["par02p.notify.windows.com"] == 4)
+        for number in 0..<200 where number % 2 == 1 { #expect(world.settled[number] == .accepted) }
+        #expect(try #require(world.times.values.max()) < 3000)
+        for _ in 0..<20_000 where world.settled.count < 200 { world.step() }
+        #expect(world.settled.values.allSatisfy { $0 == .accepted } && world.failure == nil)
+    }
+
+    @Test("406 for longer than a round lasts, or again and again, ends the host's round")
+    func hostThrottledForLong() throws {
+        for (retryAfter, most) in [(3600, 4), (nil, 8)] {
+            var world = WebPushWorld()
+            world.answer = { host, _, _ in
+                host.hasSuffix("windows.com")
+                    ? (20, .answered(status: 406, retryAfter: retryAfter)) : (20, .answered(201))
+            }
+            world.run(try besideMicrosoft(1200))
+            #expect(world.failure == nil && world.settled.count == 1200)
+            #expect(world.settled.values.count { $0 == .accepted } == 600)
+            #expect(world.settled.values.count { $0 == .retry(.throttled) } == 600)
+            #expect(try #require(world.asked["par02p.notify.windows.com"]) <= most)
+            #expect(world.now < 240_000)
+        }
+    }
+
+    @Test("Retry-After is kept with any refusal of a request")
+    func refusedForNow() throws {
+        var world = WebPushWorld()
+        world.answer = { _, number, attempt in
+            let isRefused = number < 20 && attempt == 1
+            return (20, isRefused ? .answered(status: 413, retryAfter: 9) : .answered(201))
+        }
+        world.run(try wakeUps(40))
+        #expect(world.settled.values.allSatisfy { $0 == .accepted } && world.retried == 20)
+        #expect((0..<20).allSatisfy { world.times[$0] ?? 0 >= 10_000 })
     }
 
     @Test("a reply larger than what is read was still accepted")

@@ -15,6 +15,46 @@ struct WebPushEndpointTests {
         try #require(PushHostRules(list: list))
     }
 
+    @Test(
+        "the kind of a host is told by its name",
+        arguments: [
+            ("web.push.apple.com", .apple), ("API.push.Apple.com", .apple),
+            ("updates.push.services.mozilla.com", .mozilla), ("fcm.googleapis.com", .google),
+            ("wns2-par02p.notify.windows.com", .microsoft), ("notify.windows.com", .other),
+            ("push.apple.com.example.org", .other), ("ntfy.sh", .other),
+        ] as [(String, PushHostKind)])
+    func kinds(_ host: String, _ kind: PushHostKind) throws {
+        let token = try PushToken(service: .webPush, bytes: Array("https://\(host)/x".utf8))
+        #expect(PushHostKind(token) == kind && kind.isBrowser == (kind != .other))
+        #expect(PushHostKind(try PushToken(service: .fcm, bytes: [0x61])) == nil)
+    }
+
+    @Test("Apple's endpoints need a subject, and keys a point of the curve")
+    func refusals() throws {
+        var policy = EndpointPolicy.known(.known)
+        func refusal(_ text: String) throws -> EndpointRefusal? {
+            let token = try PushToken(service: .webPush, bytes: Array(text.utf8))
+            #expect((policy.host(of: token) == nil) == (policy.refusal(of: token) != nil))
+            return policy.refusal(of: token)
+        }
+        #expect(try refusal("https://web.push.apple.com/a") == nil)
+        policy.hasSubject = false
+        #expect(try refusal("https://web.push.apple.com/a") == .subjectMissing)
+        #expect(try refusal("https://push.example.org/a") == .hostNotAllowed)
+        let endpoint = Array("https://ntfy.sh/a".utf8)
+        for (point, expected) in [
+            (try P256Key.ephemeral().publicPoint(), nil),
+            ([4] + [UInt8](repeating: 1, count: 64), .keyMalformed),
+        ] as [([UInt8]?, EndpointRefusal?)] {
+            let bytes = try #require(point)
+            let text = Base64URL.encode(bytes.span)
+            let secret = Base64URL.encode([UInt8](repeating: 7, count: 16).span)
+            let keys = try SubscriptionKeys(p256dh: text.span, auth: secret.span)
+            let token = try PushToken(endpoint: endpoint.span, keys: keys)
+            #expect(policy.refusal(of: token) == expected)
+        }
+    }
+
     private func admits(_ rules: PushHostRules, _ host: String) -> Bool {
         rules.admits(Array(host.utf8).span)
     }

@@ -51,6 +51,28 @@ struct WebPushGatewayTests {
         #expect(report.fields["content-encoding"] == nil)
     }
 
+    @Test("a subscription with keys gets an encrypted body, others none")
+    func encrypted() async throws {
+        let mock = try await MockWebPush(Self.strict + ["--body", "any"])
+        let test = try WebPushSessionUnderTest(mock)
+        let point = try #require(try P256Key.ephemeral().publicPoint())
+        let keys = try SubscriptionKeys(
+            p256dh: Base64URL.encode(point.span).span,
+            auth: Base64URL.encode([UInt8](repeating: 7, count: 16).span).span)
+        let keyed = try (0..<10).map { number in
+            WakeUp(
+                reference: number,
+                token: try PushToken(
+                    endpoint: Array(MockWebPush.endpoint(number, host: 0).utf8).span, keys: keys))
+        }
+        test.round.send(keyed + (try WebPushSessionUnderTest.wakeUps(10..<20)))
+        test.round.flush(isFinal: true)
+        #expect(try await test.settled(20).values.allSatisfy { $0 == .accepted })
+        let report = try await mock.report()
+        #expect(report.refusals.isEmpty && report.fields["content-encoding"] == 10)
+        #expect(report.fields["content-type"] == 10)
+    }
+
     @Test("push services of browsers get an empty body in any case")
     func browsers() throws {
         let request = WebPushRequest(lifetime: 60, body: .byte)
@@ -59,10 +81,9 @@ struct WebPushGatewayTests {
             ("web.push.apple.com", nil), ("ntfy.sh", [0x31]), ("up.example.org", [0x31]),
         ] as [(String, [UInt8]?)] {
             let token = try PushToken(service: .webPush, bytes: Array("https://\(host)/x".utf8))
-            let fetch = try #require(
-                request.fetch(
-                    token, host: Array(host.utf8), authorization: SecretBytes([0x61]),
-                    addresses: [WebPushWorld.address]))
+            let fetch = try request.fetch(
+                token, host: Array(host.utf8), authorization: SecretBytes([0x61]),
+                addresses: [WebPushWorld.address])
             #expect(fetch.body == body && fetch.pin?.port == 443 && fetch.allowsHTTP2)
         }
     }
@@ -168,7 +189,7 @@ struct WebPushGatewayTests {
         let gateway = try WebPushSessionUnderTest(mock, ["hosts": "*.push.example"]).gateway
         let good = try PushToken(service: .webPush, bytes: Array("https://h.push.example/".utf8))
         let bad = try PushToken(service: .webPush, bytes: Array("https://push.example/".utf8))
-        #expect(gateway.admits(good) && !gateway.admits(bad))
+        #expect(gateway.refusal(of: good) == nil && gateway.refusal(of: bad) == .hostNotAllowed)
         #expect(gateway.publicKey == mock.publicKey && gateway.service == .webPush)
     }
 }

@@ -35,6 +35,35 @@ struct WebPushResponsesTests {
         #expect(WebPushResponses.verdict(status: status) == verdict)
     }
 
+    @Test("406 of Microsoft's service is about the whole host, of others it is a refusal")
+    func microsoft() {
+        for kind in PushHostKind.allCases {
+            let isThrottling = kind == .microsoft
+            #expect(
+                WebPushResponses.verdict(status: 406, of: kind)
+                    == (isThrottling
+                        ? .delivery(.retry(.throttled))
+                        : Self.refused(.requestRefused(status: 406))))
+            #expect(WebPushResponses.throttlesHost(406, kind) == isThrottling)
+            #expect(!WebPushResponses.throttlesHost(429, kind))
+        }
+    }
+
+    @Test("who says when to come again has not refused; 404 and 410 are about the endpoint")
+    func retryAfter() {
+        for status in 400...499 {
+            let verdict = WebPushResponses.verdict(status: status, retryAfter: 30)
+            if status == 404 || status == 410 {
+                #expect(verdict == WebPushResponses.verdict(status: status))
+            } else {
+                #expect(verdict == .delivery(.retry(.throttled)))
+            }
+        }
+        #expect(
+            WebPushResponses.verdict(status: 302, retryAfter: 30)
+                == Self.refused(.requestRefused(status: 302)))
+    }
+
     @Test("only 404 and 410 can ever delete, and only 410 by itself")
     func deletes() {
         for status in -1...1000 {

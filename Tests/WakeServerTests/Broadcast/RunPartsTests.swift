@@ -222,6 +222,14 @@ struct BroadcastReportTests {
         report.causes = [.throttled: 8]
         report.tripped = [.apnsSandbox]
         report.stopped = [.apns: "one \"quoted\"\nhint: \\ two"]
+        for (host, deliveries) in [
+            ("web.push.apple.com", [.accepted, .retry(.throttled)]), ("ntfy.sh", [.gone]),
+        ] as [(String, [Delivery])] {
+            let token = try PushToken(service: .webPush, bytes: Array("https://\(host)/".utf8))
+            for delivery in deliveries { report.hosts.add(delivery, token) }
+            report.hosts.skip(token)
+        }
+        report.hosts.add(.accepted, try PushToken(service: .fcm, bytes: [0x61]))
         let object = try object(report)
         let numbers = [
             "run": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,
@@ -229,6 +237,11 @@ struct BroadcastReportTests {
         ]
         for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
         #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)
+        #expect(
+            object["hosts"] as? [String: [String: Int]] == [
+                "apple": ["accepted": 1, "gone": 0, "abandoned": 1, "skipped": 1],
+                "other": ["accepted": 0, "gone": 1, "abandoned": 0, "skipped": 1],
+            ])
         let causes = try #require(object["causes"] as? [String: Int])
         #expect(causes.count == RetryCause.allCases.count && causes.values.sorted().last == 8)
         let breakers = try #require(object["breakers"] as? [String: Bool])

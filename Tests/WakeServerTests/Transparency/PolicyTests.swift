@@ -59,6 +59,7 @@ struct PolicyTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         let expected: [(String, any CustomStringConvertible)] = [
             ("pushTokenBytes", Limits.pushTokenBytes),
+            ("keyedEndpointBytes", Limits.keyedEndpointBytes),
             ("apnsTokenBytes", Limits.apnsTokenBytes),
             ("requestBodyBytes", Limits.requestBodyBytes),
             ("jsonDepth", Limits.jsonDepth),

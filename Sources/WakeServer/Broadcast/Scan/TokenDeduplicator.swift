@@ -22,7 +22,8 @@ struct TokenDeduplicator {
 
     /// - Returns: whether the push token is new. Equal bytes for two services are two push tokens.
     mutating func insert(_ token: PushToken) -> Bool {
-        let hashed = token.bytes.withSpan { hash.hash($0) ^ UInt64(token.service.rawValue) }
+        // An endpoint with other keys is the same device.
+        let hashed = token.withAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }
         let value = max(hashed, 1)
         let slot = slot(of: value)
         if slots[slot] == value { return false }
