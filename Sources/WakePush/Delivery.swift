@@ -7,6 +7,10 @@ package enum Delivery: Sendable, Hashable {
     case accepted
     /// The push token is no longer valid: its registration may be deleted, if still the same.
     case gone
+    /// The push service accepts others and calls this push token none of its own: its registration
+    /// may be deleted, if still the same. Anybody may register such tokens, so their number says
+    /// nothing.
+    case invalid
     /// Neither: try again later, give up for the round in the end, delete nothing.
     case retry(RetryCause)
 }

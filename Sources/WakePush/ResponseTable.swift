@@ -4,7 +4,7 @@ package struct ResponseTable<Reason: Hashable & Sendable, Fault: Hashable & Send
     /// token for a possible fault of the gateway is believed only when others were accepted.
     package enum Meaning: Sendable, Hashable {
         case accepted, gone
-        case goneIfOthersAccepted(else: Fault)
+        case invalidIfOthersAccepted(else: Fault)
         /// Nothing is deleted either way.
         case refusedIfOthersAccepted(else: Fault)
         case retry(RetryCause)
@@ -52,8 +52,8 @@ package struct ResponseTable<Reason: Hashable & Sendable, Fault: Hashable & Send
         switch row?.meaning ?? .unknown {
         case .accepted: return .delivery(.accepted)
         case .gone: return .delivery(.gone)
-        case .goneIfOthersAccepted(let fault):
-            return .ambiguous(then: .gone, or: misconfiguration(fault))
+        case .invalidIfOthersAccepted(let fault):
+            return .ambiguous(then: .invalid, or: misconfiguration(fault))
         case .refusedIfOthersAccepted(let fault):
             return .ambiguous(then: .retry(.unknownRefusal), or: misconfiguration(fault))
         case .retry(let cause): return .delivery(.retry(cause))

@@ -44,7 +44,7 @@ enum ConnectionProperty {
         var played = Played()
         var limits = ConnectionLimits()
         limits.streams = 20
-        var connection = PushConnection(shape, limits: limits, serial: 7, now: 0)
+        var connection = PushConnection(shape, limits: limits, now: 0)
         var random = cuts.map { FuzzRandom(seed: $0) }
         var now: UInt64 = 0
         for start in stride(from: 0, to: script.count, by: 64) {

@@ -11,8 +11,8 @@ package enum APNsResponses {
             Row(200, nil, .accepted),
             Row(410, .unregistered, .gone),
             Row(410, .expiredToken, .gone),
-            Row(400, .badDeviceToken, .goneIfOthersAccepted(else: .tokensOfOtherEnvironment)),
-            Row(400, .deviceTokenNotForTopic, .goneIfOthersAccepted(else: .tokensOfOtherTopic)),
+            Row(400, .badDeviceToken, .invalidIfOthersAccepted(else: .tokensOfOtherEnvironment)),
+            Row(400, .deviceTokenNotForTopic, .invalidIfOthersAccepted(else: .tokensOfOtherTopic)),
             // The gateway is well, its token is not: `ProviderTokenPolicy` mints once, or waits.
             Row(403, .expiredProviderToken, .retry(.providerTokenExpired)),
             Row(403, .invalidProviderToken, .misconfigured(.keyRefused)),

@@ -147,7 +147,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .accepted:
             step.feedback.insert(.worked)
             breaker.succeed()
-        case .gone: breaker.succeed()
+        case .gone, .invalid: breaker.succeed()
         case .retry(let cause):
             record(cause, attempt)
             // Trying again at once would get the same answer.

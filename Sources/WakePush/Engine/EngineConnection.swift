@@ -103,12 +103,9 @@ final class EngineConnection {
     }
 
     /// Goes on with a connection that is being made.
-    /// - Parameters:
-    ///   - template: what is sent once it is open.
-    ///   - serial: the number it has then.
+    /// - Parameter template: what is sent once it is open.
     func open(
-        _ template: RequestTemplate, serial: UInt32, _ context: TLSContext?, _ poller: Poller,
-        now: UInt64
+        _ template: RequestTemplate, _ context: TLSContext?, _ poller: Poller, now: UInt64
     ) -> Progress {
         let progress = race?.advance(now: now) { address, number in
             connect(to: address, number: number, context, poller)
@@ -122,7 +119,7 @@ final class EngineConnection {
             mayRead = true
             mayWrite = true
             connection = PushConnection(
-                template, limits: configuration.limits, serial: serial,
+                template, limits: configuration.limits,
                 wallSeconds: configuration.time.wallSeconds(), now: now)
             return .opened
         }
@@ -187,13 +184,12 @@ final class EngineConnection {
 
     func cancel() { connection?.cancel() }
 
-    /// Hands over the outcomes so far, and at the end of the connection its serial number.
+    /// Hands over the outcomes so far; an ended connection may be made again.
     func takeOutcomes(into outcomes: inout PushOutcomes, _ queue: inout PushQueue, now: UInt64) {
         // Its last frames leave first, such as GOAWAY; it accepts no more pushes.
         if connection?.end != nil { write(from: &queue, now: now) }
         connection?.takeOutcomes(into: &outcomes)
         guard let connection, let end = connection.end else { return }
-        outcomes.ended.append(connection.serial)
         if connection.hasServed, case .goAway(ErrorCode.none) = end {
             // RFC 9113 §6.8: the peer ends it as planned, and expects another.
             backoff = Self.backoff(configuration, failures: 0)

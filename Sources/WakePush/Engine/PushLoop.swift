@@ -16,7 +16,8 @@ final class PushLoop {
     private var active: [Int]
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
-    private var opened: UInt32 = 0
+    /// A connection was open: the configuration is right.
+    private var hasOpened = false
     private var nextTick: UInt64 = 0
     private var heldSince: UInt64?
     /// Since when pushes have waited without any connection, and without any answer.
@@ -109,7 +110,7 @@ final class PushLoop {
         {
             resolve(connection, now)
         }
-        handle(connection.open(template, serial: opened + 1, context, poller, now: now))
+        handle(connection.open(template, context, poller, now: now))
         guard connection.isOpen else { return }
         connection.read(into: &buffer, now: now)
         connection.write(from: &queue, now: now)
@@ -133,12 +134,12 @@ final class PushLoop {
         switch progress {
         case .pending: break
         case .opened:
-            opened += 1
+            hasOpened = true
             unconnectedSince = nil
         case .failed(let failure):
             guard let failure, !connections.contains(where: \.isOpen) else { return }
             // After a first connection the configuration is right; a certificate may expire.
-            if case .connection(.certificate) = failure {} else if opened > 0 { return }
+            if case .connection(.certificate) = failure {} else if hasOpened { return }
             queue.fail(failure, into: &outcomes)
         }
     }

@@ -29,8 +29,6 @@ package enum PushFailure: Error, Equatable, Sendable {
 package struct PushResult: Equatable, Sendable {
     package var reference: UInt64
     package var outcome: PushOutcome
-    /// Serial number of the connection within its engine; 0 for none.
-    package var connection: UInt32 = 0
 
     var isAnswered: Bool { if case .answered = outcome { true } else { false } }
 }
@@ -39,19 +37,17 @@ package struct PushResult: Equatable, Sendable {
 package struct PushOutcomes: Sendable, Redacted {
     package var results: [PushResult] = []
     package var bodies: [UInt8] = []
-    /// Serial numbers of ended connections, whose last results are here or came before.
-    package var ended: [UInt32] = []
 
     package init() {}
 
-    package var isEmpty: Bool { results.isEmpty && ended.isEmpty }
+    package var isEmpty: Bool { results.isEmpty }
 
     package func bytes(of body: PushBody) -> ArraySlice<UInt8> {
         bodies[Int(body.start)..<Int(body.start) + Int(body.count)]
     }
 
-    mutating func append(_ reference: UInt64, _ outcome: PushOutcome, connection: UInt32 = 0) {
-        results.append(PushResult(reference: reference, outcome: outcome, connection: connection))
+    mutating func append(_ reference: UInt64, _ outcome: PushOutcome) {
+        results.append(PushResult(reference: reference, outcome: outcome))
     }
 
     mutating func append(body: [UInt8]) -> PushBody {

@@ -13,7 +13,7 @@ package enum FCMResponses {
             // NOT_FOUND without a reason: the project, or a proxy.
             Row(404, nil, .refusedIfOthersAccepted(else: .projectUnknown)),
             // Google, "Manage FCM registration tokens": of the token only if the message is right.
-            Row(400, .tokenInvalid, .goneIfOthersAccepted(else: .tokensRefused)),
+            Row(400, .tokenInvalid, .invalidIfOthersAccepted(else: .tokensRefused)),
             Row(400, .targetRefused, .refusedIfOthersAccepted(else: .tokensRefused)),
             Row(400, .requestInvalid, .misconfigured(.requestRefused(status: 400))),
             Row(400, nil, .refusedIfOthersAccepted(else: .requestRefused(status: 400))),

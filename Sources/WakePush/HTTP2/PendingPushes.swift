@@ -105,8 +105,6 @@ struct PendingPushes: Sendable {
         case malformed
     }
 
-    /// The connection's number, part of every outcome.
-    let serial: UInt32
     /// The service has accepted the credential: Apple allows one stream until then.
     private(set) var provesCredential = false
     private var table: StreamTable
@@ -114,8 +112,7 @@ struct PendingPushes: Sendable {
     private var bodies: [UInt32: [UInt8]] = [:]
     private var outcomes = PushOutcomes()
 
-    init(serial: UInt32, capacity: Int) {
-        self.serial = serial
+    init(capacity: Int) {
         table = StreamTable(capacity: capacity)
     }
 
@@ -135,7 +132,7 @@ struct PendingPushes: Sendable {
     mutating func accept(_ stream: UInt32) -> Bool {
         guard let reference = table.removeUnanswered(stream) else { return false }
         outcomes.append(
-            reference, .answered(status: 200, retryAfter: 0, body: .empty), connection: serial)
+            reference, .answered(status: 200, retryAfter: 0, body: .empty))
         return true
     }
 
@@ -175,7 +172,7 @@ struct PendingPushes: Sendable {
 
     mutating func giveUp(_ stream: UInt32, _ failure: AttemptFailure) {
         guard let slot = table.find(stream) else { return }
-        outcomes.append(table[slot].reference, .retry(failure), connection: serial)
+        outcomes.append(table[slot].reference, .retry(failure))
         remove(stream, at: slot)
     }
 
@@ -185,8 +182,7 @@ struct PendingPushes: Sendable {
         if !bodies.isEmpty, let bytes = bodies[stream] { body = outcomes.append(body: bytes) }
         outcomes.append(
             answer.reference,
-            .answered(status: answer.status, retryAfter: answer.retryAfter, body: body),
-            connection: serial)
+            .answered(status: answer.status, retryAfter: answer.retryAfter, body: body))
         switch answer.status {
         // Either about our credential, or nothing about it.
         case 401, 403, 429, 500...: break

@@ -37,13 +37,13 @@ package struct PushConnection: Sendable {
     ///   - now: milliseconds of a clock that never goes back.
     package init(
         _ template: RequestTemplate, limits: ConnectionLimits = ConnectionLimits(),
-        firstStream: UInt32 = 1, serial: UInt32 = 0, wallSeconds: Int64 = 0, now: UInt64
+        firstStream: UInt32 = 1, wallSeconds: Int64 = 0, now: UInt64
     ) {
         precondition(firstStream % 2 == 1, "clients open odd streams (RFC 9113 §5.1.1)")
         precondition(limits.streams > 0, "a connection without streams sends nothing")
         self.limits = limits
         encoder = RequestEncoder(template)
-        pushes = PendingPushes(serial: serial, capacity: limits.streams)
+        pushes = PendingPushes(capacity: limits.streams)
         nextStream = firstStream
         self.firstStream = firstStream
         lastReceived = now
@@ -84,7 +84,6 @@ package struct PushConnection: Sendable {
         }
     }
 
-    var serial: UInt32 { pushes.serial }
     var isProven: Bool { pushes.provesCredential }
     /// The peer takes no more pushes, and still answers earlier ones.
     var isDraining: Bool { goAwayCode != nil && end == nil }

@@ -308,7 +308,6 @@ struct PushHost {
 
     /// True when a definite "gone" is believed now.
     mutating func believesGone() -> Bool {
-        guard !hasAccepted else { return true }
         unprovenGone += 1
         return unprovenGone <= Self.unprovenGoneLimit
     }

@@ -127,9 +127,10 @@ struct WebPushDelivery: DeliveryState {
         let kind = PushHostKind(hosts[host].name.span)
         switch WebPushResponses.verdict(status: status, retryAfter: retryAfter, of: kind) {
         case .delivery(.accepted): accept(entry, host)
-        case .delivery(.gone):
-            guard hosts[host].believesGone() else {
-                return refuse(entry, host, .gone, .misconfigured(.webPush(.endpointsUnknown)))
+        case .delivery(.gone), .delivery(.invalid):
+            // Anybody can make up an endpoint, and a host may call it either.
+            guard !hosts[host].hasAccepted, hosts[host].believesGone() else {
+                return refuse(entry, host, .invalid, .misconfigured(.webPush(.endpointsUnknown)))
             }
             hosts[host].work()
             complete(entry, .gone)
@@ -154,7 +155,7 @@ struct WebPushDelivery: DeliveryState {
     private mutating func accept(_ entry: Entry, _ host: Int) {
         let believed = hosts.accept(host)
         heldCount -= believed.count
-        step.results += believed.map { $0.result(.gone) }
+        step.results += believed.map { $0.result(.invalid) }
         complete(entry, .accepted)
         if let witness = suspicion.accept() { step.results.append(witness) }
     }
@@ -163,9 +164,9 @@ struct WebPushDelivery: DeliveryState {
         _ entry: Entry, _ host: Int, _ then: Delivery, _ failure: GatewayFailure
     ) {
         hosts[host].work()
-        if then == .gone, hosts[host].hasAccepted {
-            complete(entry, .gone)
-        } else if then == .gone, heldCount < limits.held, hosts[host].end == nil {
+        if then == .invalid, hosts[host].hasAccepted {
+            complete(entry, .invalid)
+        } else if then == .invalid, heldCount < limits.held, hosts[host].end == nil {
             suspicion.record(failure)
             pending -= 1
             heldCount += 1

@@ -15,7 +15,7 @@ package enum WebPushResponses {
             Row(401, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 401))),
             Row(403, nil, .refusedIfOthersAccepted(else: .keyRefused(status: 403))),
             // RFC 8030 §7.3: expired or never was; also any web server that is misconfigured.
-            Row(404, nil, .goneIfOthersAccepted(else: .endpointsUnknown)),
+            Row(404, nil, .invalidIfOthersAccepted(else: .endpointsUnknown)),
             // RFC 9110 §15.5.9: a connection that was idle for too long.
             Row(408, nil, .retry(.serviceFault)),
             // RFC 9110 §15.5.11: "likely to be permanent". Of a host that has accepted nothing a

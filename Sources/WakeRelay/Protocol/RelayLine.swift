@@ -23,6 +23,7 @@ package enum RelayLine: Sendable, Equatable {
                 switch delivery {
                 case .accepted: line.member("delivery", string: "accepted")
                 case .gone: line.member("delivery", string: "gone")
+                case .invalid: line.member("delivery", string: "invalid")
                 case .retry(let cause):
                     line.member("delivery", string: "retry")
                     line.member("cause", string: cause.rawValue)
@@ -92,6 +93,7 @@ package enum RelayLine: Sendable, Equatable {
         switch (name, cause) {
         case ("accepted", nil): .accepted
         case ("gone", nil): .gone
+        case ("invalid", nil): .invalid
         case ("retry", .string(let cause)):
             .retry(RetryCause(rawValue: String(decoding: cause, as: UTF8.self)) ?? .unknownRefusal)
         default: nil

@@ -126,7 +126,7 @@ extension RelayPendingRequests.Entry {
         lines += RelayLine.delivery(wake: position, delivery).text
         switch delivery {
         case .accepted: counts.accepted += 1
-        case .gone: counts.gone += 1
+        case .gone, .invalid: counts.gone += 1
         case .retry: counts.retried += 1
         }
     }

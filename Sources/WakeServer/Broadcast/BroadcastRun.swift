@@ -224,6 +224,9 @@ final class BroadcastRun {
         case .gone:
             report.counters.gone += 1
             goneRegistrations.gone(entry)
+        case .invalid:
+            report.counters.gone += 1
+            goneRegistrations.invalid(entry)
         }
     }
 

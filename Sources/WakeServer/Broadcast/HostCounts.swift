@@ -15,8 +15,8 @@ package struct HostCounts: Sendable, Equatable {
     mutating func add(_ delivery: Delivery, _ token: PushToken) {
         switch delivery {
         case .accepted: count(.accepted, token)
-        case .gone: count(.gone, token)
-        default: count(.abandoned, token)
+        case .gone, .invalid: count(.gone, token)
+        case .retry: count(.abandoned, token)
         }
     }
 

@@ -198,7 +198,7 @@ struct APNsEngineTests {
             }
         }
         // Every tenth of 3000, and every seventh that is no tenth.
-        #expect(deliveries[.gone] == 300 + 428 - 42)
+        #expect(deliveries[.invalid] == 300 && deliveries[.gone] == 428 - 42)
         #expect(deliveries[.accepted] == Self.count - 300 - 428 + 42)
         _ = try await mock.report()
     }

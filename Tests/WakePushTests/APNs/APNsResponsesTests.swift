@@ -10,8 +10,8 @@ struct APNsResponsesTests {
         (200, nil, .delivery(.accepted)),
         (410, "Unregistered", .delivery(.gone)),
         (410, "ExpiredToken", .delivery(.gone)),
-        (400, "BadDeviceToken", ambiguous(.gone, .tokensOfOtherEnvironment)),
-        (400, "DeviceTokenNotForTopic", ambiguous(.gone, .tokensOfOtherTopic)),
+        (400, "BadDeviceToken", ambiguous(.invalid, .tokensOfOtherEnvironment)),
+        (400, "DeviceTokenNotForTopic", ambiguous(.invalid, .tokensOfOtherTopic)),
         (403, "ExpiredProviderToken", .delivery(.retry(.providerTokenExpired))),
         (403, "InvalidProviderToken", failure(.keyRefused)),
         (403, "MissingProviderToken", failure(.tokenNotSeen)),
@@ -67,8 +67,8 @@ struct APNsResponsesTests {
             switch row.meaning {
             case .accepted: #expect(verdict == .delivery(.accepted))
             case .gone: #expect(verdict == .delivery(.gone))
-            case .goneIfOthersAccepted(let fault):
-                #expect(verdict == Self.ambiguous(.gone, fault))
+            case .invalidIfOthersAccepted(let fault):
+                #expect(verdict == Self.ambiguous(.invalid, fault))
             case .refusedIfOthersAccepted(let fault):
                 #expect(verdict == Self.ambiguous(.retry(.unknownRefusal), fault))
             case .retry(let cause): #expect(verdict == .delivery(.retry(cause)))
@@ -87,7 +87,7 @@ struct APNsResponsesTests {
             for word in words {
                 switch Self.verdict(status, #"{"reason":"\#(word)"}"#) {
                 case .delivery(.gone): plain.append("\(status) \(word)")
-                case .ambiguous(.gone, _): withEvidence.append("\(status) \(word)")
+                case .ambiguous(.invalid, _): withEvidence.append("\(status) \(word)")
                 default: break
                 }
             }
@@ -138,12 +138,12 @@ struct ProvisionalAnswersTests {
     @Test("a bad token first in a round is held, and gone once another is accepted")
     func heldThenGone() {
         var answers = ProvisionalAnswers<Int>()
-        #expect(answers.add(1, then: .gone, or: fault).isEmpty)
-        #expect(answers.add(2, then: .gone, or: fault).isEmpty)
+        #expect(answers.add(1, then: .invalid, or: fault).isEmpty)
+        #expect(answers.add(2, then: .invalid, or: fault).isEmpty)
         let decided = answers.accept()
-        #expect(decided.map(\.item) == [1, 2] && decided.allSatisfy { $0.delivery == .gone })
+        #expect(decided.map(\.item) == [1, 2] && decided.allSatisfy { $0.delivery == .invalid })
         #expect(answers.accept().isEmpty)
-        #expect(answers.add(3, then: .gone, or: fault).map(\.item) == [3])
+        #expect(answers.add(3, then: .invalid, or: fault).map(\.item) == [3])
         let (rest, suspicion) = answers.giveUp()
         #expect(rest.isEmpty && suspicion == nil)
     }
@@ -152,8 +152,8 @@ struct ProvisionalAnswersTests {
     func finishedWithout() {
         var answers = ProvisionalAnswers<Int>()
         #expect(answers.giveUp().suspicion == nil)
-        #expect(answers.add(1, then: .gone, or: fault).isEmpty)
-        #expect(answers.add(2, then: .gone, or: fault).isEmpty)
+        #expect(answers.add(1, then: .invalid, or: fault).isEmpty)
+        #expect(answers.add(2, then: .invalid, or: fault).isEmpty)
         let (rest, suspicion) = answers.giveUp()
         #expect(rest == [1, 2] && suspicion == fault)
         #expect(answers.giveUp().items.isEmpty)
@@ -163,9 +163,9 @@ struct ProvisionalAnswersTests {
     func bound() {
         var answers = ProvisionalAnswers<Int>()
         let limit = ProvisionalAnswers<Int>.limit
-        for item in 0..<limit { #expect(answers.add(item, then: .gone, or: fault).isEmpty) }
+        for item in 0..<limit { #expect(answers.add(item, then: .invalid, or: fault).isEmpty) }
         for item in 0..<10 {
-            let spilled = answers.add(limit + item, then: .gone, or: fault)
+            let spilled = answers.add(limit + item, then: .invalid, or: fault)
             #expect(spilled.map(\.item) == [item])
             #expect(spilled.map(\.delivery) == [.retry(.unknownRefusal)])
         }

@@ -121,18 +121,17 @@ extension WakeUp {
 
 extension PushOutcomes {
     mutating func answer(
-        _ reference: UInt64, on connection: UInt32 = 1, status: UInt16, reason: String = "",
+        _ reference: UInt64, status: UInt16, reason: String = "",
         retryAfter: UInt32 = 0
     ) {
         let body = append(body: reason.isEmpty ? [] : Array(#"{"reason":"\#(reason)"}"#.utf8))
         append(
-            reference, .answered(status: status, retryAfter: retryAfter, body: body),
-            connection: connection)
+            reference, .answered(status: status, retryAfter: retryAfter, body: body))
     }
 
     mutating func lose(
-        _ reference: UInt64, on connection: UInt32 = 1, _ failure: AttemptFailure
+        _ reference: UInt64, _ failure: AttemptFailure
     ) {
-        append(reference, .retry(failure), connection: connection)
+        append(reference, .retry(failure))
     }
 }

@@ -75,7 +75,8 @@ struct FCMGatewayTests {
         for (reference, delivery) in settled {
             let expected: Delivery =
                 switch reference % 10 {
-                case 1, 2: .gone
+                case 1: .gone
+                case 2: .invalid
                 case 3...6: .retry(.unknownRefusal)
                 default: .accepted
                 }

@@ -14,11 +14,11 @@ struct FCMResponsesTests {
         ("unregistered", 404, FCMBody.fcm("UNREGISTERED", 404), .delivery(.gone)),
         (
             "no token of FCM", 400, FCMBody.fcm("INVALID_ARGUMENT", 400),
-            ambiguous(.gone, .tokensRefused)
+            ambiguous(.invalid, .tokensRefused)
         ),
         (
             "no token of FCM, and which field", 400, FCMBody.both("message.token"),
-            ambiguous(.gone, .tokensRefused)
+            ambiguous(.invalid, .tokensRefused)
         ),
         ("bad value", 400, FCMBody.badRequest("message.data[0].value"), failure(400)),
         ("bad ttl", 400, FCMBody.badRequest("message.android.ttl"), failure(400)),
@@ -26,7 +26,7 @@ struct FCMResponsesTests {
         ("no field named", 400, FCMBody.badRequest(), failure(400)),
         (
             "no token, and which field", 400, FCMBody.both("message.fid"),
-            ambiguous(.gone, .tokensRefused)
+            ambiguous(.invalid, .tokensRefused)
         ),
         ("bad token, no detail", 400, FCMBody.badRequest("message.token"), refused(.tokensRefused)),
         ("bad ID, not of FCM", 400, FCMBody.badRequest("message.fid"), refused(.tokensRefused)),
@@ -89,7 +89,8 @@ struct FCMResponsesTests {
             switch row.meaning {
             case .accepted: #expect(verdict == .delivery(.accepted))
             case .gone: #expect(verdict == .delivery(.gone))
-            case .goneIfOthersAccepted(let fault): #expect(verdict == Self.ambiguous(.gone, fault))
+            case .invalidIfOthersAccepted(let fault):
+                #expect(verdict == Self.ambiguous(.invalid, fault))
             case .refusedIfOthersAccepted(let fault): #expect(verdict == Self.refused(fault))
             case .retry(let cause): #expect(verdict == .delivery(.retry(cause)))
             case .misconfigured(let fault): #expect(verdict == Self.failure(fault))
@@ -106,7 +107,7 @@ struct FCMResponsesTests {
             for reason in FCMReason.allCases {
                 switch Self.verdict(status, FCMBody.of(reason)) {
                 case .delivery(.gone): plain.append("\(status) \(reason)")
-                case .ambiguous(.gone, _): withEvidence.append("\(status) \(reason)")
+                case .ambiguous(.invalid, _): withEvidence.append("\(status) \(reason)")
                 default: break
                 }
             }

@@ -91,7 +91,7 @@ struct WebPushGatewayTests {
     @Test("answers of real services mean what the table says, and nothing else is deleted")
     func answers() async throws {
         let told = [
-            (404, Delivery.gone), (410, .gone), (400, .retry(.unknownRefusal)),
+            (404, Delivery.invalid), (410, .invalid), (400, .retry(.unknownRefusal)),
             (401, .retry(.unknownRefusal)), (403, .retry(.unknownRefusal)),
             (413, .retry(.unknownRefusal)), (302, .retry(.unknownRefusal)),
             (307, .retry(.unknownRefusal)),

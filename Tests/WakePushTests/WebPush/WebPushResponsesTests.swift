@@ -20,7 +20,7 @@ struct WebPushResponsesTests {
             (307, refused(.requestRefused(status: 307))),
             (400, refused(.requestRefused(status: 400))),
             (401, refused(.keyRefused(status: 401))), (403, refused(.keyRefused(status: 403))),
-            (404, .ambiguous(then: .gone, or: .webPush(.endpointsUnknown))),
+            (404, .ambiguous(then: .invalid, or: .webPush(.endpointsUnknown))),
             (405, refused(.requestRefused(status: 405))), (408, .delivery(.retry(.serviceFault))),
             (410, .delivery(.gone)), (411, refused(.requestRefused(status: 411))),
             (413, refused(.requestRefused(status: 413))),
@@ -69,7 +69,7 @@ struct WebPushResponsesTests {
         for status in -1...1000 {
             switch WebPushResponses.verdict(status: status) {
             case .delivery(.gone): #expect(status == 410)
-            case .ambiguous(then: .gone, or: _): #expect(status == 404)
+            case .ambiguous(then: .invalid, or: _): #expect(status == 404)
             case .delivery, .ambiguous, .failure: #expect(status != 404 && status != 410)
             }
         }
