@@ -54,6 +54,14 @@ package enum GatewayFailure: Error, Sendable, Hashable {
         }
     }
 
+    /// Whether it may pass before the operator changes or installs anything.
+    package var mayPass: Bool {
+        switch self {
+        case .misconfigured, .unavailable(.libraryMissing, _): false
+        case .unavailable: true
+        }
+    }
+
     package var name: StaticString {
         switch self {
         case .misconfigured(.apns(let fault)): fault.name

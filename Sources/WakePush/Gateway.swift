@@ -64,6 +64,8 @@ package enum GatewayReport: Sendable {
     case completed([WakeUpResult])
     /// This number of wake-ups failed for now and will be tried again.
     case retried(Int)
+    /// This number of pushes may have arrived, although nobody knows.
+    case uncertain(Int)
     /// The last report: wake-ups without a result stay as they are.
     case failed(GatewayFailure)
 }

@@ -30,7 +30,7 @@ package enum LogEvent: Sendable, Equatable {
     case broadcastStarted(sequence: UInt64, streams: Int, reasons: BroadcastReasons)
     case broadcastEnded(BroadcastReport)
     /// The pushes would take longer than the interval, seconds: they were left out.
-    case planRefused(needed: Int, interval: Int)
+    case planStretched(needed: Int, interval: Int)
     case headSeen(sequence: UInt64)
     case gatewayStopped(PushService, GatewayFailure)
     /// Nothing more is deleted for this push service in this run, see ``DeletionBreaker``.
@@ -77,8 +77,8 @@ package enum LogEvent: Sendable, Equatable {
                 "broadcast-started sequence=\(sequence) streams=\(streams) reasons=\(reasons.names)"
             )
         case .broadcastEnded(let report): (.info, "broadcast-ended \(report.logFields)")
-        case .planRefused(let needed, let interval):
-            (.error, "plan-refused needed=\(needed) interval=\(interval)")
+        case .planStretched(let needed, let interval):
+            (.error, "plan-stretched needed=\(needed) interval=\(interval)")
         case .headSeen(let sequence): (.info, "head-seen sequence=\(sequence)")
         case .gatewayStopped(let service, let failure):
             (.error, "gateway-stopped service=\(service.name) reason=\(failure.name)")

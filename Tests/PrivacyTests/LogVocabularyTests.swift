@@ -19,7 +19,7 @@ struct LogVocabularyTests {
             .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
             .storeFull, .storeFailing, .storeRecovered, .storeFailed,
             .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
-            .broadcastEnded(report), .planRefused(needed: 9, interval: 8),
+            .broadcastEnded(report), .planStretched(needed: 9, interval: 8),
             .headSeen(sequence: 7), .deletionBreakerTripped(.fcm),
             .broadcastResumed(permille: 5), .checkpointUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),

@@ -8,7 +8,7 @@ package enum Problem: Sendable, CaseIterable {
     case pushHostNotAllowed, pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed
     case rangeNotSatisfiable
     case storeFull, storeUnavailable, overloaded, feedUnavailable
-    case broadcastNotNewer, broadcastDoesNotFit
+    case broadcastNotNewer, noBroadcastRunning
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
     case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
 
@@ -42,7 +42,7 @@ package enum Problem: Sendable, CaseIterable {
         case .overloaded: (503, "overloaded")
         case .feedUnavailable: (503, "feed_unavailable")
         case .broadcastNotNewer: (409, "broadcast_not_newer")
-        case .broadcastDoesNotFit: (409, "broadcast_does_not_fit")
+        case .noBroadcastRunning: (409, "no_broadcast_running")
         case .signatureMissing: (401, "signature_missing")
         case .signatureMalformed: (401, "signature_malformed")
         case .signatureWrong: (401, "signature_wrong")
@@ -85,7 +85,7 @@ package enum Problem: Sendable, CaseIterable {
         case .overloaded: "too much is waiting; try again"
         case .feedUnavailable: "no feed is published here yet"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
-        case .broadcastDoesNotFit: "the broadcast would take longer than its interval"
+        case .noBroadcastRunning: "no broadcast goes on"
         case .signatureMissing: "a request to the relay must be signed"
         case .signatureMalformed: "the signature is not of the one form this relay takes"
         case .signatureWrong: "the signature is of another request, for another host, or wrong"

@@ -22,17 +22,25 @@ package protocol DeliveryState: Sendable {
     /// The results of held answers, once a flush has nothing else left. Throws at the end of a
     /// round in which nothing was accepted and an answer shows why.
     mutating func conclude() throws(GatewayFailure) -> [WakeUpResult]
+
+    /// Ends the round after a failure.
+    /// - Returns: wake-ups without a result that may have arrived: in this round they are not sent
+    ///   again, not even by a new session.
+    mutating func end() -> [WakeUp]
 }
 
 extension DeliveryState {
     package mutating func tick(now: UInt64) -> DeliveryStep { DeliveryStep() }
     package mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] { [] }
+    package mutating func end() -> [WakeUp] { [] }
 }
 
 /// The result of one input to a ``DeliveryState``.
 package struct DeliveryStep: Sendable {
     package var results: [WakeUpResult] = []
     package var retried = 0
+    /// Pushes that may have arrived, without an outcome.
+    package var uncertain = 0
     package var feedback: CredentialFeedback = []
     /// The rest of this answer is not wanted.
     package var isBroken = false

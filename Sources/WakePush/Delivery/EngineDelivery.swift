@@ -79,10 +79,15 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
 
     mutating func receive(_ outcomes: PushOutcomes, at moment: DeliveryMoment) -> DeliveryStep {
         step = DeliveryStep()
-        do throws(GatewayFailure) {
-            limiter.complete(outcomes.results.count, now: moment.now)
-            for result in outcomes.results { try receive(result, outcomes, moment) }
-        } catch { return DeliveryStep(failure: error) }
+        limiter.complete(outcomes.results.count, now: moment.now)
+        for result in outcomes.results {
+            do throws(GatewayFailure) {
+                try receive(result, outcomes, moment)
+            } catch {
+                // What the same batch says about others stays true.
+                step.failure = step.failure ?? error
+            }
+        }
         return step
     }
 
@@ -116,7 +121,9 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .retry(let failure):
             let attempt = Attempt(failure: failure, moment: moment)
             complete(entry, .retry(.connectionFault), attempt)
-        case .failed(let failure): throw GatewayFailure(failure, service.service)
+        case .failed(let failure):
+            if entry.mayHaveArrived { step.results.append(entry.result(.retry(.connectionFault))) }
+            throw GatewayFailure(failure, service.service)
         }
     }
 
@@ -176,6 +183,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         _ entry: RetryQueue.Entry, _ cause: RetryCause, _ attempt: Attempt
     ) -> Bool {
         var entry = entry
+        if attempt.failure == .unknown { step.uncertain += 1 }
         let delay = entry.fail(
             attempt.failure, retryAfter: max(attempt.retryAfter, Service.leastWait(after: cause)),
             at: attempt.moment)
@@ -191,6 +199,11 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
             throw .misconfigured(suspicion)
         }
         return rest.map { $0.result(.retry(.unknownRefusal)) }
+    }
+
+    mutating func end() -> [WakeUp] {
+        let waiting = queue.removeAll().filter(\.mayHaveArrived)
+        return (flights.keys.compactMap { flights.remove($0) } + waiting).map(\.wakeUp)
     }
 }
 

@@ -8,7 +8,7 @@ package struct RetryQueue: Sendable {
         private var spent = 0
         /// Milliseconds; set by the first attempt that failed.
         private var deadline: UInt64?
-        private var mayHaveArrived = false
+        package private(set) var mayHaveArrived = false
         /// The refusal of its form: it goes in the other one, see ``EngineService/otherForm(_:)``.
         package var refusal: Verdict?
 

@@ -198,6 +198,7 @@ struct WebPushDelivery: DeliveryState {
         lost: AttemptFailure = .unknown, cost: Int? = nil
     ) {
         let host = attempt.host
+        if lost == .unknown { step.uncertain += 1 }
         let isOver = hosts[host].fail(at: attempt.moment)
         guard isOver || hosts[host].end != nil else {
             return retry(attempt, .connectionFault, lost, cost: cost)

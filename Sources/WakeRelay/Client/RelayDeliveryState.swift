@@ -108,7 +108,10 @@ struct RelayDeliveryState: DeliveryState {
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
                 step.results.append(entry.result(delivery))
-            case .stopped(_, let stop): step.failure = failure(stop)
+            case .stopped(_, let stop):
+                step.failure = failure(stop)
+                // The relay has sent none of the rest.
+                requests = [:]
             case .done: break
             }
         }
@@ -147,7 +150,11 @@ struct RelayDeliveryState: DeliveryState {
             pause(retryAfter, now: now, random: random, &step)
             (cause, lost) = (.serviceFault, .refused)
         }
-        guard step.failure == nil else { return step }
+        if lost == .unknown { step.uncertain = left.count }
+        guard step.failure == nil else {
+            for entry in left { queue.append(entry) }
+            return step
+        }
         for var entry in left {
             let delay = entry.fail(lost, at: DeliveryMoment(now: now, jitter: random))
             if let delay {
@@ -158,6 +165,14 @@ struct RelayDeliveryState: DeliveryState {
             }
         }
         return step
+    }
+
+    mutating func end() -> [WakeUp] {
+        let waiting = queue.removeAll().filter(\.mayHaveArrived)
+        let asked = requests.values.flatMap { request in
+            request.response.missing.map { request.entries[$0] }
+        }
+        return (waiting + asked).map(\.wakeUp)
     }
 
     func isHopeless(now: UInt64) -> Bool { backoff.isHopeless(now: now) }

@@ -118,7 +118,7 @@ struct RelayDispatcher {
         case .completed(let results):
             sessions.complete(results, by: session)
             pending.settle(results)
-        case .retried: break
+        case .retried, .uncertain: break
         case .failed(let failure):
             let now = clock.milliseconds()
             guard let service = sessions.failed(session, failure, now: now) else { return }

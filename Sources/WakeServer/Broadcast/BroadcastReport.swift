@@ -15,6 +15,11 @@ package struct BroadcastReport: Sendable, Equatable {
     package var startPermille = 0
     package var startCounters = RunCounters()
     package var isComplete = false
+    /// Whether only gateways that cannot be used now are left: they are tried again every few
+    /// minutes, until another broadcast or a rotation is due. Others see a run that has ended.
+    package var isWaiting = false
+    /// Whether the operator ended it.
+    package var wasEnded = false
     /// Whether the store could not be read.
     package var isCutShort = false
     /// Rows of the previous generation in a complete run; nil when another process read some.
@@ -54,8 +59,10 @@ package struct BroadcastReport: Sendable, Equatable {
         var text = JSONText(capacity: 1024)
         text.beginObject()
         text.member("run", number: run)
-        text.member("running", bool: isRunning)
+        text.member("running", bool: isRunning && !isWaiting)
         text.member("complete", bool: isComplete)
+        text.member("waiting", bool: isWaiting)
+        text.member("ended", bool: wasEnded)
         text.member("cutShort", bool: isCutShort)
         text.member("heartbeat", bool: isHeartbeat)
         text.member("sequence", number: sequence)
@@ -106,7 +113,9 @@ package struct BroadcastProgress: Sendable, Equatable {
         let gained = self.fraction - since.fraction
         // A year at most: the first bucket of a slow run says little.
         let left = min((1 - self.fraction) / gained * seconds, 365 * 86_400)
-        secondsLeft = self.fraction >= 1 ? 0 : isMeasured && gained > 0 ? Int(left.rounded()) : nil
+        // Reading on while nothing leaves says nothing.
+        let isKnown = isMeasured && gained > 0 && sent > 0
+        secondsLeft = self.fraction >= 1 ? 0 : isKnown ? Int(left.rounded()) : nil
     }
 
     /// One line of at most 100 columns, whatever the numbers:

@@ -3,56 +3,63 @@ import WakePush
 import WakeStore
 import WakeSystem
 
-/// One delivery pass of a broadcast, stage by stage: every registration is read once
+/// One delivery of a broadcast, stage by stage: every registration is read once
 /// (``RegistrationScan``), every distinct push token (``TokenDeduplicator``) leaves at the planned
 /// pace (``RunPace``) through its gateway's session (``RunSessions``), and registrations whose push
 /// tokens are gone pass the deletion breaker and are deleted (``GoneRegistrations``). The
-/// ``CheckpointWriter`` notes what is complete. Used by one task.
+/// ``CheckpointWriter`` notes what is complete. Gateways do not wait for one another: what one of
+/// them cannot take now is read again in another pass (``RunPass``). Used by one task.
 final class BroadcastRun {
     private var scan: RegistrationScan
+    private var pass = RunPass()
     private var deduplicator = TokenDeduplicator()
     private var pace: RunPace
     private var sessions: RunSessions
     private var goneRegistrations: GoneRegistrations
     private let topics: TopicRun?
     private let lifetime: Int
+    private let reopenInterval: Duration
 
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
     private let store: Store
     private let log: Log
-    private let isNextDue: () -> Bool
+    private let mustGiveWay: () async -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
     private let start = ContinuousClock.now
     /// Set once told to stop: until then a bucket that has begun is sent to its end.
     private var stopDeadline: ContinuousClock.Instant?
+    private var nextWayCheck = ContinuousClock.now
     private var previousRows = 0
 
     /// For what is in flight, and for buckets that have begun, when the program stops.
     private static let stopTimeout = Duration.seconds(3)
+    private static let idleInterval = Duration.seconds(1)
 
     /// - Parameters:
     ///   - report: with the run's number and its counts before a restart.
-    ///   - isNextDue: whether another broadcast waits for the end of this one.
+    ///   - mustGiveWay: whether something else waits for the end of a run that only waits.
     init(
         _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
-        planner: BroadcastPlanner, log: Log, isNextDue: @escaping () -> Bool,
+        planner: BroadcastPlanner, log: Log, mustGiveWay: @escaping () async -> Bool,
         publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
         self.checkpoint = checkpoint
         self.inbox = inbox
         self.log = log
-        self.isNextDue = isNextDue
+        self.mustGiveWay = mustGiveWay
         self.publish = publish
         store = planner.store
+        reopenInterval = planner.reopenInterval
         scan = RegistrationScan(store, checkpoint)
         pace = planner.pace
         // A push service keeps a wake-up for a device that is off until about the next one.
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
-        topics = TopicRun(planner.gateways, sent: report.counters.topics)
+        topics = TopicRun(
+            planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)
         goneRegistrations = GoneRegistrations(
             store, gateways: planner.gateways.count, perMille: planner.configuration.gonePerMille,
             tripped: checkpoint.counters.tripped)
@@ -66,7 +73,7 @@ final class BroadcastRun {
             group.addTask { await topics?.run(lifetime: lifetime) }
             group.addTask {
                 while !Task.isCancelled {
-                    try? await Task.sleep(for: interval)
+                    try? await Task.sleep(for: inbox.isIdle ? Self.idleInterval : interval)
                     inbox.wake()
                 }
             }
@@ -77,6 +84,7 @@ final class BroadcastRun {
         sessions.cancel()
         // A report that comes too late is of references that mean nothing to the next attempt.
         _ = inbox.reports.take()
+        if inbox.isEnding, !report.isComplete { end(wasEnded: true) }
         goneRegistrations.finish()
         reportTripped()
         await deleteGone(isLast: true)
@@ -95,25 +103,38 @@ final class BroadcastRun {
                 await handleReports()
                 guard isWhole else { return scan.abandon() }
                 scan.finishPage()
-            case .wait: await completeDeliveries()
+                guard pass.isFirst || sessions.canSend(to: pass.services) else {
+                    scan.abandon()
+                    if await completePass() { return end() }
+                    continue
+                }
+            case .wait: if await completePass() { return end() }
             case .failed:
                 report.isCutShort = true
                 return
             case .end:
-                while topics?.isOver == false, !inbox.isStopping { await waitForReports() }
-                report.isComplete = topics?.isOver ?? true
-                if report.startCounters.rows == 0 { report.previousRows = UInt64(previousRows) }
+                while topics?.isOver == false, !inbox.isStopping {
+                    if topics?.isSending != true, await givesWay() { return end() }
+                    await waitIdly()
+                }
+                if topics?.isOver != false { end() }
                 return
             }
         }
     }
 
     private func send(_ row: StoreRow, _ generation: Generation) async -> Bool {
+        let service = ServiceSet(row.token.service)
         let isBegun = checkpoint.isInBegunBucket(row.id)
         let segment = checkpoint.didRead(row.id)
         guard maySend(isBegun: isBegun) else { return false }
-        report.counters.rows += 1
-        if generation == .previous { previousRows += 1 }
+        guard pass.services.contains(service),
+            !checkpoint.isDone(row.id, of: generation, for: service)
+        else {
+            checkpoint.complete(segment)
+            return true
+        }
+        if pass.isFirst, generation == .previous { previousRows += 1 }
         guard let gateway = sessions.index(of: row.token.service) else {
             return skip(segment, \.unserved)
         }
@@ -121,15 +142,24 @@ final class BroadcastRun {
             report.hosts.skip(row.token)
             return skip(segment, \.unserved)
         }
-        guard deduplicator.insert(row.token) else { return skip(segment, \.duplicates) }
-        // What cannot leave need not wait.
-        if sessions.isOpen(gateway), await !waitForRoom(isBegun: isBegun) {
-            report.counters.rows -= 1
-            return false
+        if sessions.isUnavailable(gateway) { return leave(segment, service) }
+        guard deduplicator.insert(row.token) else {
+            guard !pass.isFirst else { return skip(segment, \.duplicates) }
+            // Woken in a pass before this one, as a rule.
+            checkpoint.complete(segment)
+            return true
         }
+        // What cannot leave need not wait.
+        let room = sessions.isOpen(gateway) ? await room(gateway, isBegun: isBegun) : .free
+        if room == .none { return false }
         // After the wait: the gateway may have failed meanwhile.
+        if room == .later || sessions.isUnavailable(gateway) {
+            deduplicator.remove(row.token)
+            return leave(segment, service)
+        }
         guard sessions.isOpen(gateway) else { return skip(segment, \.unsent) }
         pace.spend()
+        report.counters.read(isAgain: !pass.isFirst)
         let entry = InFlightTable.Entry(
             row: row, generation: generation, gateway: gateway, segment: segment)
         if sessions.send(entry) { await handleReports() }
@@ -137,8 +167,19 @@ final class BroadcastRun {
     }
 
     private func skip(_ segment: Int, _ counter: WritableKeyPath<RunCounters, UInt64>) -> Bool {
+        report.counters.read(isAgain: !pass.isFirst)
         report.counters[keyPath: counter] += 1
         checkpoint.complete(segment)
+        return true
+    }
+
+    /// Leaves a row to another pass.
+    private func leave(_ segment: Int, _ service: ServiceSet) -> Bool {
+        if pass.isFirst {
+            report.counters.rows += 1
+            report.counters.deferred += 1
+        }
+        checkpoint.complete(segment, deferring: service)
         return true
     }
 
@@ -148,33 +189,104 @@ final class BroadcastRun {
         let now = ContinuousClock.now
         let deadline = stopDeadline ?? now + Self.stopTimeout
         stopDeadline = deadline
-        return isBegun && now < deadline
+        return isBegun && now < deadline && !inbox.isEnding
     }
 
-    /// Waits until another wake-up may leave; false when none may any more.
-    private func waitForRoom(isBegun: Bool) async -> Bool {
+    private enum Room {
+        case free
+        /// In another pass.
+        case later
+        /// Never: the run stops.
+        case none
+    }
+
+    /// Waits until another wake-up may leave.
+    private func room(_ gateway: Int, isBegun: Bool) async -> Room {
+        let service = ServiceSet(sessions.service(gateway))
         while maySend(isBegun: isBegun) {
             if inbox.isStopping { pace.allowOne() }
-            if pace.allows(now: elapsedNanoseconds), !sessions.isFull { return true }
+            let isDue = pace.allows(now: elapsedNanoseconds)
+            let isFull = sessions.isFull(gateway)
+            if isDue, !isFull { return .free }
+            if isDue, pass.lagging.contains(service) { return .later }
+            let isHeldUp =
+                isDue && sessions.isAnotherIdle(than: gateway, of: pass.servicesInTime)
             sessions.flush()
+            let before = ContinuousClock.now
             await waitForReports()
+            let now = ContinuousClock.now
+            if isHeldUp { pass.holdUp(service, for: now - before, elapsed: now - start) }
+        }
+        return .none
+    }
+
+    /// Waits for the last outcomes of a pass and begins another one, if rows are left.
+    /// - Returns: whether the run ends here, in favour of what must not wait any more.
+    private func completePass() async -> Bool {
+        sessions.finish(but: pass.lagging)
+        guard pass.lagging.isEmpty else {
+            begin(RunPass(pass.lagging))
+            return false
+        }
+        checkpoint.save(savedCounters)
+        while sessions.inFlightCount > 0 || (sessions.hasUnavailable && !checkpoint.isComplete),
+            !inbox.isStopping
+        {
+            let services = sessions.reopen(now: .now)
+            guard services.isEmpty else {
+                // Said again if it fails again.
+                for service in PushService.allCases where services.contains(.init(service)) {
+                    report.stopped[service] = nil
+                }
+                begin(RunPass(services))
+                return false
+            }
+            if sessions.areWaiting, await givesWay() {
+                sessions.cancel()
+                await handleReports()
+                for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
+                return true
+            }
+            await waitIdly()
+        }
+        checkpoint.save(savedCounters)
+        // Rows that were in flight when a pass began were left out of it.
+        if !inbox.isStopping, !checkpoint.isComplete {
+            begin(RunPass(checkpoint.incompleteServices))
         }
         return false
     }
 
-    /// Waits for the last outcomes; not for what is tried again once another broadcast is due.
-    private func completeDeliveries() async {
-        sessions.finish()
-        while sessions.inFlightCount > 0, !inbox.isStopping {
-            if sessions.areWaiting, isNextDue() {
-                sessions.cancel()
-                await handleReports()
-                for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
-            } else {
-                await waitForReports()
-            }
-        }
-        checkpoint.save(savedCounters)
+    private func begin(_ next: RunPass) {
+        (inbox.isIdle, report.isWaiting) = (false, false)
+        pass = next
+        checkpoint.beginPass(for: next.services)
+    }
+
+    /// Waits for a report; when only time can help, for up to a second.
+    private func waitIdly() async {
+        let isIdle = sessions.inFlightCount == 0 && topics?.isSending != true
+        (inbox.isIdle, report.isWaiting) = (isIdle, isIdle)
+        if isIdle { publishProgress() }
+        await inbox.wait()
+        if !isIdle { await handleReports() }
+    }
+
+    private func givesWay() async -> Bool {
+        let now = ContinuousClock.now
+        guard now >= nextWayCheck else { return false }
+        nextWayCheck = now + Self.idleInterval
+        return await mustGiveWay()
+    }
+
+    /// - Parameter wasEnded: by the operator.
+    private func end(wasEnded: Bool = false) {
+        report.isComplete = true
+        report.wasEnded = wasEnded
+        report.isWaiting = false
+        let isWhole = checkpoint.isComplete
+        report.counters.end(isWhole: isWhole, inFlight: sessions.inFlightCount)
+        if report.startCounters.rows == 0, isWhole { report.previousRows = UInt64(previousRows) }
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
@@ -203,9 +315,20 @@ final class BroadcastRun {
         case .completed(let results):
             for result in results { complete(sessions.complete(result.reference), result.delivery) }
         case .retried(let count): report.counters.retried += UInt64(count)
+        case .uncertain(let count): report.counters.uncertain += UInt64(count)
         case .failed(let failure):
-            for entry in sessions.close(gateway) { _ = skip(entry.segment, \.unsent) }
             let service = sessions.service(gateway)
+            let reopening = failure.mayPass ? ContinuousClock.now + reopenInterval : nil
+            for entry in sessions.close(gateway, reopening: reopening) {
+                if reopening != nil {
+                    deduplicator.remove(entry.row.token)
+                    report.counters.deferred += 1
+                    checkpoint.complete(entry.segment, deferring: ServiceSet(service))
+                } else {
+                    report.counters.unsent += 1
+                    checkpoint.complete(entry.segment)
+                }
+            }
             log(.gatewayStopped(service, failure))
             report.stopped[service] = failure.message
         }
@@ -243,27 +366,16 @@ final class BroadcastRun {
         report.counters.deleted += UInt64(await goneRegistrations.delete(isLast: isLast))
     }
 
-    /// As saved: what a stop leaves in flight is read, and counted, again.
     private var savedCounters: RunCounters {
-        var counters = report.counters
-        counters.rows -= min(counters.rows, UInt64(sessions.inFlightCount))
-        return counters
+        report.counters.saved(inFlight: sessions.inFlightCount)
     }
 
     private var elapsedNanoseconds: UInt64 {
         UInt64((ContinuousClock.now - start) / .nanoseconds(1))
     }
 
-    private func publishTopics() {
-        guard let topics else { return }
-        report.counters.topics = topics.sent
-        guard let failure = topics.failure, report.stopped[.fcm] == nil else { return }
-        log(.gatewayStopped(.fcm, failure))
-        report.stopped[.fcm] = failure.message
-    }
-
     private func publishProgress() {
-        publishTopics()
+        if let failure = topics?.update(&report) { log(.gatewayStopped(.fcm, failure)) }
         report.counters.milliseconds =
             report.startCounters.milliseconds + elapsedNanoseconds / 1_000_000
         let rest = max(1, store.estimatedRows - previousRows)

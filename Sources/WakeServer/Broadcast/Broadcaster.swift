@@ -14,14 +14,14 @@ final class Broadcaster: Sendable {
         /// - `seconds`: until it may start, when that is known.
         case started(sequence: UInt64, streams: Int, run: UInt64, seconds: Int?)
         case notNewer
-        /// The plan would not be over before the next heartbeat: nothing was sent.
-        case doesNotFit
         /// The state file could not be written: nothing was sent.
         case stateUnwritable
     }
 
     private struct State {
         var report = BroadcastReport()
+        /// Of the run that goes on.
+        var inbox: RunInbox?
         var ended = RunCounters()
         var scheduled: UInt64?
     }
@@ -67,7 +67,6 @@ final class Broadcaster: Sendable {
     /// Requests a broadcast from any thread; `force`: although the feed has nothing newer.
     func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
         let hasGateways = !planner.gateways.isEmpty
-        if hasGateways, case .failure = planner.plan() { return report(.doesNotFit) }
         let sequence = feed.sequence()
         schedule.change { schedule, now in
             let asked = schedule.ask(sequence: sequence, force: force, now: now)
@@ -85,6 +84,16 @@ final class Broadcaster: Sendable {
                 event.signal()
                 report(.started(sequence: sequence, streams: streams, run: run, seconds: seconds))
             }
+        }
+    }
+
+    /// Ends the run that goes on, from any thread: what has not left does not leave any more.
+    /// - Returns: the number of the run; nil without one.
+    func end() -> UInt64? {
+        state.withLock { state in
+            guard let inbox = state.inbox else { return nil }
+            inbox.end()
+            return state.report.run
         }
     }
 
@@ -159,8 +168,8 @@ final class Broadcaster: Sendable {
         let sequence = feed.sequence()
         if planner.gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
         if case .failure(let error) = planner.plan() {
-            log(.planRefused(needed: error.neededSeconds, interval: error.intervalSeconds))
-            return await startWithoutPushes(sequence, reasons)
+            // Late is better than never: see `BroadcastPlanner.pace`.
+            log(.planStretched(needed: error.neededSeconds, interval: error.intervalSeconds))
         }
         let header = Checkpoint.Header(
             run: schedule.history.run + 1, sequence: sequence, reasons: reasons,
@@ -197,6 +206,7 @@ final class Broadcaster: Sendable {
 
     private func perform(_ checkpoint: Checkpoint) async {
         let inbox = RunInbox()
+        state.withLock { $0.inbox = inbox }
         // Not cancelled with this task: what is in flight gets a moment to complete.
         let work = Task { [self] in await runToEnd(checkpoint, inbox) }
         let last = await withTaskCancellationHandler {
@@ -204,16 +214,26 @@ final class Broadcaster: Sendable {
         } onCancel: {
             inbox.stop()
         }
-        let isComplete = last.isComplete
-        await changeSchedule { isComplete ? $0.ended(now: $1) : $0.stopping(now: $1) }
+        let (isComplete, arrivals) = (last.isComplete, last.counters.arrivals)
+        await changeSchedule {
+            isComplete ? $0.ended(now: $1, arrivals: arrivals) : $0.stopping(now: $1)
+        }
         if isComplete { await checkpoints.remove() }
         state.withLock { state in
+            state.inbox = nil
             state.report = last
             state.report.isRunning = false
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(last))
         didEnd(self)
+    }
+
+    /// Whether anything is due that a run must not keep waiting.
+    private func isMoreDue() async -> Bool {
+        await checkFeed()
+        if schedule.isNextDue { return true }
+        return await rotator.isDue()
     }
 
     private func runToEnd(_ checkpoint: Checkpoint, _ inbox: RunInbox) async -> BroadcastReport {
@@ -225,7 +245,7 @@ final class Broadcaster: Sendable {
         while true {
             let run = BroadcastRun(
                 report, checkpoint: writer, inbox: inbox, planner: planner, log: log,
-                isNextDue: { self.schedule.isNextDue }
+                mustGiveWay: { await self.isMoreDue() }
             ) { report in self.state.withLock { $0.report = report } }
             report = await run.run()
             // A store that cannot be read now may be read again.

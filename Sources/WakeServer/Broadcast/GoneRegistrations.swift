@@ -3,8 +3,8 @@ import WakePush
 import WakeStore
 
 /// The last stages of a run: registrations whose push tokens are gone pass a deletion breaker for
-/// each gateway, those whose push tokens are invalid do not, and both are deleted in batches, unless
-/// they were renewed since they were read.
+/// each gateway, those whose push tokens are invalid do not, and both are deleted in batches,
+/// unless they were renewed since they were read.
 struct GoneRegistrations {
     private let store: Store
     private var breakers: [DeletionBreaker<InFlightTable.Entry>]
@@ -45,9 +45,9 @@ struct GoneRegistrations {
     }
 }
 
-/// A circuit breaker for deletions: keeps a push service that wrongly says that devices are gone from
-/// emptying the store. One for each push service and run: one that gives 4 % of the answers could say "gone" to
-/// everything and hide behind another.
+/// A circuit breaker for deletions: keeps a push service that wrongly says that devices are gone
+/// from emptying the store. One for each push service and run: one that gives 4 % of the answers
+/// could say "gone" to everything and hide behind another.
 ///
 /// Answers are counted in windows of 1,000 that follow one another. As soon as one holds more than
 /// 5 % "gone" the breaker trips: what waits is dropped, nothing more is released in this run. The

@@ -6,8 +6,18 @@ import WakeSystem
 
 /// The session stage of a run, and the table of wake-ups in flight. Used by one task.
 struct RunSessions {
+    private enum State {
+        case open(any GatewaySession)
+        /// The gateway may be of use again at this time.
+        case unavailable(ContinuousClock.Instant)
+        /// Until the operator changes something.
+        case stopped
+    }
+
     private let gateways: [any Gateway]
-    private var sessions: [(any GatewaySession)?]
+    private let lifetime: Int
+    private let inbox: RunInbox
+    private var states: [State]
     private var batches: [[WakeUp]]
     private var inFlight: InFlightTable
     private var nextTick = ContinuousClock.now
@@ -18,18 +28,28 @@ struct RunSessions {
 
     init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
         self.gateways = gateways
+        self.lifetime = lifetime
+        self.inbox = inbox
         batches = gateways.map { _ in [] }
-        // Enough that no gateway waits for rows while another is slow, or holds refusals.
+        // Enough that a gateway does not wait for rows while it holds refusals.
+        let shared = Limits.wakeUpsInFlight / max(1, gateways.count)
         inFlight = InFlightTable(
-            capacity: gateways.reduce(Limits.wakeUpsInFlight) {
-                $0 + $1.window + ProvisionalAnswers<Int>.limit
-            })
-        sessions = gateways.enumerated().map { index, gateway in
-            guard gateway.wakesTokens else { return nil }
-            return gateway.open(lifetime: lifetime) { [mailbox = inbox.reports] report in
+            capacities: gateways.map { shared + $0.window + ProvisionalAnswers<Int>.limit })
+        states = gateways.map { _ in .stopped }
+        for index in gateways.indices where gateways[index].wakesTokens { open(index) }
+    }
+
+    private mutating func open(_ index: Int) {
+        states[index] = .open(
+            gateways[index].open(lifetime: lifetime) { [mailbox = inbox.reports] report in
                 mailbox.post((gateway: index, report))
-            }
-        }
+            })
+    }
+
+    private var sessions: [any GatewaySession] { states.indices.compactMap { session($0) } }
+
+    private func session(_ index: Int) -> (any GatewaySession)? {
+        if case .open(let session) = states[index] { session } else { nil }
     }
 
     func index(of service: PushService) -> Int? {
@@ -39,9 +59,29 @@ struct RunSessions {
     func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
         gateways[gateway].takesHeartbeats(token)
     }
-    func isOpen(_ gateway: Int) -> Bool { sessions[gateway] != nil }
-    var isFull: Bool { inFlight.isFull }
+    func isOpen(_ gateway: Int) -> Bool { session(gateway) != nil }
+
+    func isUnavailable(_ gateway: Int) -> Bool {
+        if case .unavailable = states[gateway] { true } else { false }
+    }
+
+    /// Whether a gateway of one of these push services is open.
+    func canSend(to services: ServiceSet) -> Bool {
+        gateways.indices.contains {
+            isOpen($0) && services.contains(ServiceSet(gateways[$0].service))
+        }
+    }
+
+    func isFull(_ gateway: Int) -> Bool { inFlight.isFull(gateway) }
     var inFlightCount: Int { inFlight.count }
+
+    /// Whether another gateway of these has too little to do.
+    func isAnotherIdle(than gateway: Int, of services: ServiceSet) -> Bool {
+        gateways.indices.contains { other in
+            other != gateway && services.contains(ServiceSet(gateways[other].service))
+                && isOpen(other) && inFlight.count(of: other) < gateways[other].window
+        }
+    }
 
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
     mutating func send(_ entry: InFlightTable.Entry) -> Bool {
@@ -58,17 +98,35 @@ struct RunSessions {
 
     private mutating func flush(_ index: Int) {
         guard !batches[index].isEmpty else { return }
-        sessions[index]?.send(batches[index])
+        session(index)?.send(batches[index])
         batches[index].removeAll(keepingCapacity: true)
     }
 
     mutating func complete(_ reference: Int) -> InFlightTable.Entry { inFlight.remove(reference) }
 
     /// Closes the session of a failed gateway and returns what was in flight with it.
-    mutating func close(_ index: Int) -> [InFlightTable.Entry] {
-        sessions[index] = nil
+    /// - Parameter reopening: the time to try it again, if that may help.
+    mutating func close(
+        _ index: Int, reopening: ContinuousClock.Instant?
+    ) -> [InFlightTable.Entry] {
+        states[index] = reopening.map { .unavailable($0) } ?? .stopped
         batches[index] = []
         return inFlight.removeAll(of: index)
+    }
+
+    /// Whether a gateway waits to be tried again.
+    var hasUnavailable: Bool { states.indices.contains { isUnavailable($0) } }
+
+    /// Opens new sessions with the gateways that are due.
+    /// - Returns: their push services.
+    mutating func reopen(now: ContinuousClock.Instant) -> ServiceSet {
+        var services: ServiceSet = []
+        for index in states.indices {
+            guard case .unavailable(let due) = states[index], due <= now else { continue }
+            open(index)
+            services.insert(ServiceSet(gateways[index].service))
+        }
+        return services
     }
 
     func service(_ index: Int) -> PushService { gateways[index].service }
@@ -77,27 +135,32 @@ struct RunSessions {
         let now = ContinuousClock.now
         guard now >= nextTick else { return }
         nextTick = now + Self.tickInterval
-        for session in sessions { session?.tick() }
+        for session in sessions { session.tick() }
     }
 
-    /// Asks for the outcome of everything: nothing more will be sent.
-    func finish() {
-        for session in sessions { session?.flush(isFinal: true) }
+    /// Asks for the outcome of everything: nothing more will be sent, but to these.
+    func finish(but services: ServiceSet) {
+        for index in gateways.indices {
+            session(index)?.flush(
+                isFinal: !services.contains(ServiceSet(gateways[index].service)))
+        }
     }
 
     /// Takes everything out that was in flight when the sessions were cancelled.
-    mutating func abandon() -> [InFlightTable.Entry] { sessions.indices.flatMap { close($0) } }
+    mutating func abandon() -> [InFlightTable.Entry] {
+        states.indices.flatMap { close($0, reopening: nil) }
+    }
 
     /// Lets nothing more leave; true while wake-ups are still with a push service.
     func quiesce() -> Bool {
-        sessions.reduce(false) { isBusy, session in (session?.quiesce() ?? 0) > 0 || isBusy }
+        sessions.reduce(false) { isBusy, session in session.quiesce() > 0 || isBusy }
     }
 
     /// Whether no push service has a wake-up now: what is left waits to be tried again.
-    var areWaiting: Bool { sessions.allSatisfy { ($0?.inFlight ?? 0) == 0 } }
+    var areWaiting: Bool { sessions.allSatisfy { $0.inFlight == 0 } }
 
     func cancel() {
-        for session in sessions { session?.cancel() }
+        for session in sessions { session.cancel() }
     }
 }
 
@@ -111,36 +174,49 @@ struct InFlightTable {
     }
 
     private var entries = SlotMap<Entry>()
-    let capacity: Int
+    private let capacities: [Int]
+    private var counts: [Int]
 
-    init(capacity: Int) {
-        precondition(capacity > 0)
-        self.capacity = capacity
+    /// - Parameter capacities: by gateway; each at least 1.
+    init(capacities: [Int]) {
+        precondition(capacities.allSatisfy { $0 > 0 })
+        self.capacities = capacities
+        counts = capacities.map { _ in 0 }
     }
 
     var count: Int { entries.count }
-    var isFull: Bool { count >= capacity }
-    mutating func insert(_ entry: Entry) -> Int { entries.insert { _ in entry }.slot }
+    func count(of gateway: Int) -> Int { counts[gateway] }
+    func isFull(_ gateway: Int) -> Bool { counts[gateway] >= capacities[gateway] }
+
+    mutating func insert(_ entry: Entry) -> Int {
+        counts[entry.gateway] += 1
+        return entries.insert { _ in entry }.slot
+    }
 
     mutating func remove(_ reference: Int) -> Entry {
         guard let key = entries.key(inSlot: reference), let entry = entries.remove(key) else {
             preconditionFailure("a wake-up was completed twice")
         }
+        counts[entry.gateway] -= 1
         return entry
     }
 
     mutating func removeAll(of gateway: Int) -> [Entry] {
-        entries.keys.compactMap { key in
+        counts[gateway] = 0
+        return entries.keys.compactMap { key in
             entries[key]?.gateway == gateway ? entries.remove(key) : nil
         }
     }
 }
 
-/// What other threads tell a run: reports of its gateways, and that the program stops.
+/// What other threads tell a run: reports of its gateways, that the program stops, and that the
+/// operator ends the run.
 final class RunInbox: Sendable {
     let reports: Mailbox<(gateway: Int, report: GatewayReport)>
     private let event = AsyncEvent()
     private let stopping = Atomic<Bool>(false)
+    private let ending = Atomic<Bool>(false)
+    private let idle = Atomic<Bool>(false)
 
     init() { reports = Mailbox { [event] in event.signal() } }
     func wake() { event.signal() }
@@ -151,5 +227,18 @@ final class RunInbox: Sendable {
         wake()
     }
 
+    /// Stops the run for good.
+    func end() {
+        ending.store(true, ordering: .relaxed)
+        stop()
+    }
+
+    /// Whether nothing but time can help the run: it looks up once a second.
+    var isIdle: Bool {
+        get { idle.load(ordering: .relaxed) }
+        set { idle.store(newValue, ordering: .relaxed) }
+    }
+
     var isStopping: Bool { stopping.load(ordering: .relaxed) }
+    var isEnding: Bool { ending.load(ordering: .relaxed) }
 }

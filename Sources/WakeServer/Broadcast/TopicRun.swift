@@ -7,66 +7,106 @@ import WakeSystem
 final class TopicRun: Sendable {
     private struct State {
         var sent: Int
+        var uncertain = 0
+        /// The last one; of one that may pass, until the next message is accepted.
         var failure: GatewayFailure?
+        var isReported = false
         var isOver = false
     }
 
+    private enum Outcome {
+        case accepted
+        case uncertain
+        case failed(GatewayFailure)
+    }
+
     private let topics: FCMTopics
-    private let reports = Mailbox<GatewayReport> {}
+    private let retryInterval: Duration
     private let state: Mutex<State>
 
     private static let tickInterval = Duration.milliseconds(50)
 
-    /// - Parameter sent: topics whose message was accepted before a restart.
-    init?(_ gateways: [any Gateway], sent: UInt64) {
+    /// - Parameters:
+    ///   - sent: topics whose message was accepted before a restart.
+    ///   - retryInterval: between two attempts while FCM cannot be used.
+    init?(_ gateways: [any Gateway], sent: UInt64, retryInterval: Duration) {
         guard let topics = gateways.lazy.compactMap(\.topics).first else { return nil }
         self.topics = topics
+        self.retryInterval = retryInterval
         state = Mutex(State(sent: Int(min(sent, UInt64(topics.names.count)))))
     }
 
-    /// Messages that FCM accepted in this run.
-    var sent: UInt64 { UInt64(state.withLock { $0.sent }) }
-    var failure: GatewayFailure? { state.withLock { $0.failure } }
     var isOver: Bool { state.withLock { $0.isOver } }
+    /// Whether it waits for nothing but its own pace.
+    var isSending: Bool { state.withLock { !$0.isOver && $0.failure == nil } }
 
-    /// Sends to all that are left, until the first failure or the task is cancelled.
+    /// Adds what happened since the last call.
+    /// - Returns: a failure that was not reported before.
+    func update(_ report: inout BroadcastReport) -> GatewayFailure? {
+        state.withLock { state in
+            report.counters.topics = UInt64(state.sent)
+            report.counters.uncertain += UInt64(state.uncertain)
+            state.uncertain = 0
+            guard (state.failure != nil) != state.isReported else { return nil }
+            report.stopped[.fcm] = state.failure?.message
+            state.isReported = state.failure != nil
+            return state.failure
+        }
+    }
+
+    /// Sends to all that are left, until a failure that does not pass or the task is cancelled.
     func run(lifetime: Int) async {
         var due = ContinuousClock.now
         // The next broadcast must not wait for this one.
         let interval = min(topics.interval, .seconds(lifetime) / (2 * topics.names.count))
-        for index in state.withLock({ $0.sent })..<topics.names.count where failure == nil {
+        var index = state.withLock { $0.sent }
+        while index < topics.names.count {
             try? await Task.sleep(until: due)
             due += interval
-            guard !Task.isCancelled else { return }
-            let session = topics.open(lifetime: lifetime) { [reports] in reports.post($0) }
-            session.send([WakeUp(reference: index, token: topics.names[index])])
-            session.flush(isFinal: true)
-            await complete(session)
-            session.cancel()
+            guard !Task.isCancelled, let outcome = await send(index, lifetime) else { return }
+            switch outcome {
+            case .accepted:
+                state.withLock { ($0.sent, $0.failure) = ($0.sent + 1, nil) }
+                index += 1
+            case .uncertain:
+                // One more could wake everybody twice.
+                fail(.unavailable(.unreachable, .fcm))
+                return state.withLock { $0.isOver = true }
+            case .failed(let failure):
+                fail(failure)
+                guard failure.mayPass else { return state.withLock { $0.isOver = true } }
+                due = .now + retryInterval
+            }
         }
-        if !Task.isCancelled { state.withLock { $0.isOver = true } }
+        state.withLock { $0.isOver = true }
     }
 
-    /// Waits for the result of one message.
-    private func complete(_ session: any GatewaySession) async {
+    private func fail(_ failure: GatewayFailure) { state.withLock { $0.failure = failure } }
+
+    /// Sends one message; nil when the task was cancelled.
+    private func send(_ index: Int, _ lifetime: Int) async -> Outcome? {
+        let reports = Mailbox<GatewayReport> {}
+        let session = topics.open(lifetime: lifetime) { reports.post($0) }
+        defer { session.cancel() }
+        session.send([WakeUp(reference: index, token: topics.names[index])])
+        session.flush(isFinal: true)
         while !Task.isCancelled {
             for report in reports.take() {
                 switch report {
                 case .retried: continue
-                case .failed(let failure): return state.withLock { $0.failure = failure }
+                case .uncertain(let count): state.withLock { $0.uncertain += count }
+                case .failed(let failure): return .failed(failure)
                 case .completed(let results):
-                    let isAccepted = results.first?.delivery == .accepted
-                    return state.withLock { state in
-                        if isAccepted {
-                            state.sent += 1
-                        } else {
-                            state.failure = .unavailable(.pushback, .fcm)
-                        }
+                    switch results.first?.delivery {
+                    case .accepted: return .accepted
+                    case .retry(.connectionFault): return .uncertain
+                    default: return .failed(.unavailable(.pushback, .fcm))
                     }
                 }
             }
             try? await Task.sleep(for: Self.tickInterval)
             session.tick()
         }
+        return nil
     }
 }

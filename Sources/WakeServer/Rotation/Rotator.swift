@@ -58,19 +58,24 @@ final class Rotator: Sendable {
 
     /// Does what is due. Called about once a second, by one task, while no run goes on.
     func rotateIfDue() async {
+        guard await isDue() else { return }
+        if now.schedule.isDue { await rotate() } else { await compact() }
+    }
+
+    /// Whether a rotation or a compaction is due. What else is due is done; called as
+    /// `rotateIfDue`, or while a run waits.
+    func isDue() async -> Bool {
         let now = ContinuousClock.now
         if state.withLock({ $0.nextSurvey <= now }) {
             state.withLock { $0.nextSurvey = now + Self.surveyInterval }
             _ = await store.survey()
         }
         let state = self.now
-        if state.notBefore <= now, state.schedule.isDue {
-            await rotate()
-        } else if state.notBefore <= now, state.schedule.record.owesCompaction {
-            await compact()
-        } else if state.nextWrite <= now {
-            await write()
+        if state.notBefore <= now, state.schedule.isDue || state.schedule.record.owesCompaction {
+            return true
         }
+        if state.nextWrite <= now { await write() }
+        return false
     }
 
     func stop() async { await write() }

@@ -37,13 +37,23 @@ struct AdminRoutes: Sendable {
         if request.method == .get || request.method == .head {
             return responder.respond(.json(broadcaster.report.encode()))
         }
+        if request.method == .delete { return responder.respond(endBroadcast()) }
         guard request.method == .post else {
-            return responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
+            return responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST, DELETE"))
         }
         do throws(JSONError) {
             let force = try request.flag("force")
             broadcaster.broadcast(force: force) { responder.respond(Self.response(to: $0)) }
         } catch { responder.respond(.problem(Problem(.json(error)))) }
+    }
+
+    private func endBroadcast() -> Response {
+        guard let run = broadcaster.end() else { return .problem(.noBroadcastRunning) }
+        var text = JSONText()
+        text.beginObject()
+        text.member("run", number: run)
+        text.endObject()
+        return .json(text.bytes)
     }
 
     /// The result of `reveille audit --tell`, for the privacy page.
@@ -66,7 +76,6 @@ struct AdminRoutes: Sendable {
             if let seconds { text.member("seconds", number: seconds) }
             text.endObject()
             return .json(text.bytes)
-        case .doesNotFit: return .problem(.broadcastDoesNotFit)
         case .notNewer: return .problem(.broadcastNotNewer)
         case .stateUnwritable: return .problem(.storeUnavailable)
         }

@@ -12,6 +12,9 @@ enum BroadcastCommand {
             ConfigurationFile.option,
             .init("--force", "although the feed has nothing newer than the last broadcast"),
             .init("--no-wait", "return once event streams are woken; pushes go on"),
+            .init(
+                "--stop",
+                "end the broadcast that goes on: what has not left does not leave any more"),
             .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
             .init(
                 "--simulate", value: "ROWS",
@@ -30,6 +33,7 @@ enum BroadcastCommand {
         }
         let admin = AdminClient(address: configuration.admin)
         if invocation.flag("--dry-run") { return try plan(admin) }
+        if invocation.flag("--stop") { return try await watch(try stop(admin), admin) }
         let run = try send(admin, force: invocation.flag("--force"))
         guard let run, !invocation.flag("--no-wait") else { return .success }
         for line in try planLines(admin) { Console().error(String(line)) }
@@ -54,11 +58,23 @@ enum BroadcastCommand {
                     "pushes wait for \(seconds) s: no push token gets more than three an hour")
             }
             return counts["run"].flatMap { $0 > 0 ? $0 : nil }
-        case 409: throw try refusal(of: try admin.send("GET", "/v1/plan")) ?? notNewer
+        case 409: throw notNewer
         case 503:
             throw CommandFailure(
                 "the service cannot write down the broadcast: nothing was sent",
                 hint: "see that its data directory is writable and not full")
+        default: throw AdminClient.refused(answer)
+        }
+    }
+
+    /// Ends the broadcast run that goes on.
+    /// - Returns: its number.
+    private static func stop(_ admin: AdminClient) throws(CommandFailure) -> Int {
+        let answer = try admin.send("DELETE", "/v1/broadcast")
+        switch answer.status {
+        case 200: return try ServiceNumbers(answer.body)["run"] ?? 0
+        case 409:
+            throw CommandFailure("no broadcast goes on", hint: "reveille status shows the last")
         default: throw AdminClient.refused(answer)
         }
     }
@@ -85,7 +101,7 @@ enum BroadcastCommand {
         let console = Console()
         console.out(status.summary)
         for line in status.hostLines { console.out(line) }
-        guard status.complete else {
+        guard status.complete || status.waiting else {
             throw CommandFailure(
                 "the service stopped before the end of the broadcast",
                 hint: "it goes on when the service is started again", status: .transient)
@@ -104,7 +120,7 @@ enum BroadcastCommand {
     /// The expected time and the warnings, shown before a broadcast is watched.
     private static func planLines(_ admin: AdminClient) throws(CommandFailure) -> [Substring] {
         let answer = try admin.send("GET", "/v1/plan")
-        guard answer.status == 200 else { return [] }
+        if let refusal = try refusal(of: answer) { return ["warning: " + refusal.message] }
         return answer.text.split(separator: "\n")
             .filter { $0.hasPrefix("pushes leave in") || $0.hasPrefix("warning:") }
     }
@@ -147,6 +163,8 @@ struct BroadcastStatus: Decodable {
     let run: Int
     let running: Bool
     let complete: Bool
+    let waiting: Bool
+    let ended: Bool
     let rows: Int
     let accepted: Int
     let gone: Int
@@ -156,6 +174,7 @@ struct BroadcastStatus: Decodable {
     let duplicates: Int
     let unsent: Int
     let unserved: Int
+    let deferred: Int
     let topics: Int
     /// By kind of host of Web Push and outcome.
     let hosts: [String: [String: Int]]
@@ -184,12 +203,13 @@ struct BroadcastStatus: Decodable {
         let counts = [
             (accepted, "accepted"), (gone, "gone"), (deleted, "forgotten for it"),
             (abandoned, "given up until the next broadcast"), (unsent, "not sent"),
+            (deferred, "waiting for a gateway that is tried again every few minutes"),
             (duplicates, "sharing a push token with another"),
             (unserved, "of a push service without a gateway"),
             (topics, topics == 1 ? "message to a topic" : "messages to topics"),
         ]
         let shown = counts.filter { $0.0 > 0 || $0.1 == "accepted" }
-        return "pushes to \(rows) registrations: "
+        return (ended ? "ended on request; " : "") + "pushes to \(rows) registrations: "
             + shown.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     }
 
@@ -219,8 +239,8 @@ struct BroadcastStatus: Decodable {
 
     /// A message when fewer than half of the pushes were accepted.
     private var shortfall: [String] {
-        let asked = accepted + abandoned + unsent
-        guard 2 * accepted < asked else { return [] }
+        let asked = accepted + abandoned + unsent + deferred
+        guard !ended, 2 * accepted < asked else { return [] }
         let reasons = causes.filter { $0.value > 0 }.sorted {
             ($1.value, $0.key) < ($0.value, $1.key)
         }

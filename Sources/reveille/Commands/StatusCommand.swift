@@ -11,7 +11,8 @@ enum StatusCommand {
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        let answer = try AdminClient(address: configuration.admin).get("/v1/status")
+        let admin = AdminClient(address: configuration.admin)
+        let answer = try admin.get("/v1/status")
         let console = Console()
         if invocation.flag("--json") {
             console.out(bytes: answer + [0x0A])
@@ -21,6 +22,10 @@ enum StatusCommand {
             (name.replacing("_", with: " "), String(value))
         }
         for line in Console.columns(rows) { console.out(line) }
+        let broadcast = try BroadcastStatus(admin)
+        guard broadcast.run > 0 else { return .success }
+        console.out(broadcast.running ? broadcast.line : broadcast.summary)
+        for line in broadcast.hostLines + broadcast.alarms { console.out(line) }
         return .success
     }
 }

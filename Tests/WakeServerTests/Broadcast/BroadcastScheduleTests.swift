@@ -45,6 +45,23 @@ struct BroadcastScheduleTests {
         return self.schedule(heartbeat: heartbeat, at: now, history)
     }
 
+    @Test("a run in which nothing can have arrived does not count, one with repetitions twice")
+    mutating func arrivals() {
+        var schedule = schedule(at: at(10_000))
+        for number in 0..<9 {
+            schedule.started(sequence: UInt64(number + 1), now: at(10_000 + number))
+            schedule.ended(now: at(10_000 + number), arrivals: .none)
+        }
+        schedule.started(sequence: 10, now: at(10_010))
+        schedule.ended(now: at(10_020), arrivals: .two)
+        schedule.started(sequence: 11, now: at(10_030))
+        schedule.ended(now: at(10_040))
+        #expect(schedule.ask(sequence: 12, force: false, now: at(10_050)) == .waits(seconds: 3571))
+        schedule.started(sequence: 12, now: at(13_621))
+        schedule.ended(now: at(13_622), arrivals: .two)
+        #expect(schedule.history.ends == [10_040, 13_622, 13_622])
+    }
+
     @Test("three start at once, the fourth waits for an hour after the first and is not lost")
     mutating func limit() {
         var schedule = full()

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 import WakeModel
@@ -84,18 +85,21 @@ struct CheckpointTests {
     func layout() throws {
         var checkpoint = try Checkpoint.create(path, header)
         try checkpoint.markDone(BucketRange(.previous, first: 9, last: 9))
-        let bytes = try Files.read(path, limit: 1 << 20)
-        #expect(bytes.count == 266_240)
+        let bytes = try Files.read(path, limit: 1 << 22)
+        #expect(bytes.count == 2_101_248)
         #expect(String(decoding: bytes[..<8], as: UTF8.self) == "RVLCHECK")
-        #expect(bytes[8...9] == [1, 3])
+        #expect(bytes[8...9] == [2, 3])
         #expect(bytes[16..<24] == [12, 0, 0, 0, 0, 0, 0, 0])
         #expect(bytes[24..<32] == [0x32, 7, 0, 0, 0, 0, 0, 0])
         #expect(bytes[32..<40] == [3, 0, 0, 0, 0, 0, 0, 0])
         let checksum = Blake2b.hash(bytes.span.extracting(0..<40))
         #expect(Array(bytes[40..<72]) == checksum)
         #expect(bytes[72..<4096].allSatisfy { $0 == 0 })
-        #expect(bytes[4096] == 0 && bytes[4097] == 2)
-        #expect(bytes[4098...].allSatisfy { $0 == 0 })
+        #expect(bytes[4096..<4105].allSatisfy { $0 == 0 } && bytes[4105] == 0xFF)
+        #expect(bytes[4106...].allSatisfy { $0 == 0 })
+        let fcm = BucketRange(.previous, first: 2, last: 2)
+        try checkpoint.markDone(fcm, for: ServiceSet(.fcm))
+        #expect(try Files.read(path, limit: 1 << 22)[4098] == 4)
         #expect(try FileStatus(of: path).isPrivate)
     }
 
@@ -115,29 +119,30 @@ struct CheckpointTests {
     func hostile() throws {
         let good = try {
             _ = try Checkpoint.create(path, header)
-            return try Files.read(path, limit: 1 << 20)
+            return try Files.read(path, limit: 1 << 22)
         }()
         func put(_ bytes: [UInt8]) throws { try Files.replace(path, with: bytes.span) }
-        for count in [0, 1, 8, 127, 128, 256, 4096, 135_168, 266_239] {
+        for count in [0, 1, 8, 127, 128, 256, 4096, 1_052_672, 2_101_247] {
             try put(Array(good[..<count]))
             #expect(fault() == (count < 8 ? .foreign : .damaged), "\(count) bytes")
         }
         try put(good + [0])
         #expect(fault() == .damaged)
+        try put(good)
+        let file = try OpenFile(path, flags: O_RDWR)
         for offset in 0..<128 {
             for bit in [0, 7] {
-                var bytes = good
-                bytes[offset] ^= 1 << bit
-                try put(bytes)
+                try file.write([good[offset] ^ 1 << bit].span, at: offset)
                 #expect(
                     fault() == (offset < 8 ? .foreign : offset == 8 ? .otherVersion : .damaged))
             }
+            try file.write([good[offset]].span, at: offset)
         }
         var bytes = good
         bytes[300] = 1
         try put(bytes)
         #expect(fault() == .damaged)
-        try put([UInt8](repeating: 0x41, count: 266_240))
+        try put([UInt8](repeating: 0x41, count: 2_101_248))
         #expect(fault() == .foreign)
         try put(good)
         _ = try resumed()

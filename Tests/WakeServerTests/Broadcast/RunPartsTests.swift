@@ -52,6 +52,22 @@ struct TokenDeduplicatorTests {
         #expect(!seen.insert(try token(1, .apnsSandbox)))
     }
 
+    @Test("what is removed is new again, and nothing else is")
+    func removal() throws {
+        var random = SplitMix64(seed: 8)
+        var (seen, model) = (TokenDeduplicator(), Set<Int>())
+        for _ in 0..<40_000 {
+            let number = Int.random(in: 0..<900, using: &random)
+            if Bool.random(using: &random) {
+                #expect(seen.insert(try token(number)) == model.insert(number).inserted)
+            } else {
+                seen.remove(try token(number))
+                model.remove(number)
+            }
+            #expect(seen.count == model.count)
+        }
+    }
+
     @Test("beyond its limit it remembers no more: rather two wake-ups than none")
     func limit() throws {
         var seen = TokenDeduplicator(limit: 10)
@@ -85,25 +101,26 @@ struct InFlightTableTests {
 
     @Test("references are distinct, used again, and bounded by the capacity")
     func slots() throws {
-        var rows = InFlightTable(capacity: 3)
+        var rows = InFlightTable(capacities: [3, 1])
         let slots = try (0..<3).map { rows.insert(try entry($0)) }
-        #expect(Set(slots).count == 3 && rows.isFull && rows.count == 3)
+        #expect(Set(slots).count == 3 && rows.isFull(0) && rows.count == 3)
+        #expect(!rows.isFull(1) && rows.count(of: 1) == 0)
         #expect(rows.remove(slots[1]).row.id == [1])
-        #expect(!rows.isFull)
+        #expect(!rows.isFull(0))
         #expect(rows.insert(try entry(9)) == slots[1])
         #expect(rows.remove(slots[1]).row.id == [9] && rows.count == 2)
     }
 
     @Test("a gateway that stops frees its own entries and no others")
     func removeAll() throws {
-        var rows = InFlightTable(capacity: 100)
+        var rows = InFlightTable(capacities: [100, 100])
         var kept: [Int] = []
         for number in 0..<100 {
             let slot = rows.insert(try entry(number, gateway: number % 2))
             if number % 2 == 0 { kept.append(slot) }
         }
         #expect(rows.removeAll(of: 1).count == 50)
-        #expect(rows.removeAll(of: 1).isEmpty && rows.removeAll(of: 7).isEmpty)
+        #expect(rows.removeAll(of: 1).isEmpty && rows.count(of: 1) == 0)
         #expect(kept.map { rows.remove($0).row.id[0] } == (0..<50).map { UInt8($0 * 2) })
         #expect(rows.count == 0)
     }
@@ -112,8 +129,8 @@ struct InFlightTableTests {
 /// The tracker against a plain model of a scan.
 @Suite("The completion tracker")
 struct CompletionTrackerTests {
-    private static func buckets(_ ranges: [BucketRange]) -> [UInt32] {
-        ranges.flatMap { Array($0.first...$0.last) }
+    private static func buckets(_ completed: [CompletionTracker.Completed]) -> [UInt32] {
+        completed.flatMap { Array($0.range.first...$0.range.last) }
     }
 
     @Test("a range without rows is done when it has been read")
@@ -141,6 +158,22 @@ struct CompletionTrackerTests {
         #expect(Self.takeDone(&tracker) == [5, 6, 7, 8, 9])
         tracker.complete(third)
         #expect(Self.takeDone(&tracker) == [4])
+    }
+
+    @Test("a row that is deferred leaves its bucket to another pass of its push service")
+    func deferred() {
+        var tracker = CompletionTracker()
+        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        let rows = [3, 3, 5].map { tracker.didRead($0) }
+        tracker.endRange()
+        #expect(tracker.pendingRanges.map(\.last) == [3, 5])
+        tracker.complete(rows[0], deferring: ServiceSet(.fcm))
+        tracker.complete(rows[1])
+        tracker.complete(rows[2])
+        let completed = tracker.takeCompleted()
+        #expect(completed.map(\.range.first) == [0, 4])
+        #expect(completed[0].services == ServiceSet.all.subtracting(ServiceSet(.fcm)))
+        #expect(completed[1].services == .all && tracker.pendingRanges.isEmpty)
     }
 
     @Test("what an abandoned range has not reached is not done, nor its last bucket")

@@ -201,7 +201,7 @@ private struct RenewalWorld {
             renewSome()
             if Int.random(in: 0..<90, using: &random) == 0 {
                 // Of current nothing is written before previous is complete.
-                if !done.previous.isComplete { done.current = BucketBitmap() }
+                done.forgetCurrent()
                 return false
             }
             switch order.next(notIn: done) {

@@ -5,12 +5,12 @@ import WakeSodium
 import WakeSystem
 
 /// The checkpoint of a broadcast run: a file from which the run continues after kill -9 or SIGTERM
-/// at any point. 266,240 bytes, little-endian, never another size:
+/// at any point. 2,101,248 bytes, little-endian, never another size:
 ///
 /// | offset | bytes | |
 /// |---|---|---|
 /// | 0 | 8 | `RVLCHECK` |
-/// | 8 | 1 | version, 1 |
+/// | 8 | 1 | version, 2 |
 /// | 9 | 1 | reasons: 1 heartbeat, 2 asked, 4 watched |
 /// | 10 | 6 | zeros |
 /// | 16 | 8 | number of the run |
@@ -18,14 +18,15 @@ import WakeSystem
 /// | 32 | 8 | number of the store's current generation |
 /// | 40 | 32 | BLAKE2b-256 of the 40 bytes before |
 /// | 72 | 56 | zeros |
-/// | 128 | 96 | 12 counters of 8 bytes, see `RunCounters` |
-/// | 224 | 3872 | zeros |
-/// | 4096 | 131072 | previous generation: bit `b % 8` of byte `b / 8` is 1 when bucket b is done |
-/// | 135168 | 131072 | current generation, the same |
+/// | 128 | 112 | 14 counters of 8 bytes, see `RunCounters` |
+/// | 240 | 3856 | zeros |
+/// | 4096 | 1048576 | previous generation: in byte b the `ServiceSet` that bucket b is done for |
+/// | 1052672 | 1048576 | current generation, the same |
 ///
 /// Nothing in it is about a person: no id, no token, no time.
 ///
-/// A bit is written in place without a flush, once all pushes of its bucket have their outcome. A
+/// A bit is written in place without a flush, once its push service has no push left to do in the
+/// bucket. A
 /// power cut loses what no fsync(2) followed, and then a bucket is read again: duplicates, never
 /// a row without its push. The value has one owner: copies would write to the same file.
 struct Checkpoint: Sendable {
@@ -77,29 +78,37 @@ struct Checkpoint: Sendable {
         try Files.synchronizeDirectory(of: path)
     }
 
-    /// Marks buckets whose pushes all have their outcome. Outlives the process from here on.
-    mutating func markDone(_ range: BucketRange) throws(FileError) {
-        let wasComplete = done.previous.isComplete
-        done.insert(range)
+    /// Marks buckets in which every push of these push services has its outcome. Outlives the
+    /// process from here on.
+    mutating func markDone(
+        _ range: BucketRange, for services: ServiceSet = .all
+    ) throws(FileError) {
+        let wasComplete = done.previous.completeServices
+        done.insert(range, services)
         // A row of previous without an outcome may have moved to a bucket of current that is done
         // by now: a crash must repeat that bucket.
-        guard range.generation == .previous || wasComplete else { return }
-        try write(range)
-        if !wasComplete, done.previous.isComplete {
-            try write(BucketRange(.current, first: 0, last: UInt32(BucketBitmap.buckets - 1)))
+        let isComplete = done.previous.completeServices
+        if range.generation == .previous {
+            try write(range, .all)
+            guard isComplete != wasComplete else { return }
+            let all = BucketRange(.current, first: 0, last: UInt32(BucketBitmap.buckets - 1))
+            try write(all, isComplete)
+        } else if !isComplete.isEmpty {
+            try write(range, isComplete)
         }
     }
 
-    private func write(_ range: BucketRange) throws(FileError) {
-        let first = Int(range.first / 8)
-        let changed = Array(done[range.generation].bytes[first...Int(range.last / 8)])
+    private func write(_ range: BucketRange, _ services: ServiceSet) throws(FileError) {
+        let (first, last) = (Int(range.first), Int(range.last))
+        var changed = Array(done[range.generation].bytes[first...last])
+        if services != .all {
+            for index in changed.indices { changed[index] &= services.rawValue }
+        }
         try file.write(changed.span, at: Self.offset(of: range.generation) + first)
     }
 
     /// Forgets what is done but not written, as a crash would.
-    mutating func rewind() {
-        if !done.previous.isComplete { done.current = BucketBitmap() }
-    }
+    mutating func rewind(for services: ServiceSet = .all) { done.forgetCurrent(of: services) }
 
     /// Writes the counters beside the bits, which they may lag behind after a crash.
     mutating func save(_ counters: RunCounters) throws(FileError) {
@@ -115,14 +124,14 @@ struct Checkpoint: Sendable {
     }
 
     private static let magic = Array("RVLCHECK".utf8)
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
     private static let headerBytes = 40
     private static let countersOffset = 128
     private static let bitmapsOffset = 4096
-    static let byteCount = bitmapsOffset + 2 * BucketBitmap.byteCount
+    static let byteCount = bitmapsOffset + 2 * BucketBitmap.buckets
 
     private static func offset(of generation: Generation) -> Int {
-        generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.byteCount
+        generation == .previous ? bitmapsOffset : bitmapsOffset + BucketBitmap.buckets
     }
 
     private init(_ header: Header, _ file: OpenFile) {
@@ -197,16 +206,44 @@ package struct RunCounters: Sendable, Equatable {
     package var tripped: UInt64 = 0
     /// Messages to topics that a push service accepted.
     package var topics: UInt64 = 0
+    /// Rows that were read and wait for their gateway; at the end they are `unsent`.
+    package var deferred: UInt64 = 0
+    /// Times that a push may have arrived although its outcome is unknown.
+    package var uncertain: UInt64 = 0
 
     package init() {}
     /// Push tokens that had their push, each counted once.
     package var sent: UInt64 { accepted &+ gone &+ abandoned }
+
+    /// Counts a row that needs no other pass.
+    mutating func read(isAgain: Bool) {
+        if isAgain, deferred > 0 { deferred -= 1 } else { rows += 1 }
+    }
+
+    /// As saved: what a stop leaves in flight or deferred is read, and counted, again.
+    func saved(inFlight: Int) -> RunCounters {
+        var counters = self
+        counters.rows -= min(rows, UInt64(inFlight) + deferred)
+        counters.deferred = 0
+        return counters
+    }
+
+    /// Settles what was deferred: deleted while it waited when the run is whole, not sent if not.
+    mutating func end(isWhole: Bool, inFlight: Int) {
+        if isWhole { rows -= min(rows, deferred) } else { unsent += deferred + UInt64(inFlight) }
+        deferred = 0
+    }
+
+    var arrivals: BroadcastSchedule.Arrivals {
+        uncertain > 0 ? .two : accepted > 0 || topics > 0 ? .one : .none
+    }
 
     var named: [(StaticString, UInt64)] {
         [
             ("rows", rows), ("accepted", accepted), ("gone", gone), ("deleted", deleted),
             ("retried", retried), ("abandoned", abandoned), ("duplicates", duplicates),
             ("unsent", unsent), ("unserved", unserved), ("topics", topics),
+            ("deferred", deferred), ("uncertain", uncertain),
         ]
     }
 
@@ -217,10 +254,10 @@ package struct RunCounters: Sendable, Equatable {
 
     private static let fields: [any WritableKeyPath<RunCounters, UInt64> & Sendable] = [
         \.rows, \.accepted, \.gone, \.deleted, \.retried, \.abandoned, \.unsent, \.unserved,
-        \.duplicates, \.milliseconds, \.tripped, \.topics,
+        \.duplicates, \.milliseconds, \.tripped, \.topics, \.deferred, \.uncertain,
     ]
 
-    static let byteCount = 12 * 8
+    static let byteCount = 14 * 8
 
     func encode() -> [UInt8] {
         var bytes: [UInt8] = []

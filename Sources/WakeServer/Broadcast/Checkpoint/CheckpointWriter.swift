@@ -7,6 +7,10 @@ final class CheckpointWriter {
     private var checkpoint: Checkpoint
     private var order: ScanOrder
     private var completion = CompletionTracker()
+    /// The push services of this pass.
+    private var services = ServiceSet.all
+    /// What a later pass leaves out: what was done when it began, and rows in flight.
+    private var excluded: CompletedBuckets?
     private let log: Log
     private var isWritable = true
     private var nextSave = ContinuousClock.now
@@ -30,11 +34,33 @@ final class CheckpointWriter {
     }
 
     var counters: RunCounters { checkpoint.counters }
+    var isComplete: Bool { checkpoint.done.isComplete }
+
+    /// Push services with a bucket that is not done.
+    var incompleteServices: ServiceSet {
+        let done = checkpoint.done
+        return ServiceSet.all.subtracting(
+            done.previous.completeServices.intersection(done.current.completeServices))
+    }
 
     func next() -> ScanOrder.Step {
-        let step = order.next(notIn: checkpoint.done)
-        if case .range(let range) = step { completion.begin(range) }
-        return step
+        switch order.next(notIn: excluded ?? checkpoint.done, for: services) {
+        case .range(let range):
+            completion.begin(range, for: services)
+            return .range(range)
+        case .wait, .end: return checkpoint.done.isComplete ? .end : .wait
+        }
+    }
+
+    /// Begins another pass, over what is not done for these push services.
+    func beginPass(for services: ServiceSet) {
+        saveBuckets()
+        checkpoint.rewind(for: services)
+        order.rewind()
+        self.services = services
+        var excluded = checkpoint.done
+        for range in completion.pendingRanges { excluded.insert(range, services) }
+        self.excluded = excluded
     }
 
     /// Registers a row of the range and returns its segment, for `complete`.
@@ -45,11 +71,20 @@ final class CheckpointWriter {
         return completion.didRead(bucket)
     }
 
+    /// Whether a row needs no push any more: of this push service its bucket is done.
+    func isDone(_ id: [UInt8], of generation: Generation, for service: ServiceSet) -> Bool {
+        guard let bucket = BucketRange.bucket(of: id) else { return false }
+        return checkpoint.done[generation].contains(bucket, service)
+    }
+
     func isInBegunBucket(_ id: [UInt8]) -> Bool {
         BucketRange.bucket(of: id).map(completion.isBegun) ?? false
     }
 
-    func complete(_ segment: Int) { completion.complete(segment) }
+    /// - Parameter services: for which the segment is left to another pass.
+    func complete(_ segment: Int, deferring services: ServiceSet = []) {
+        completion.complete(segment, deferring: services)
+    }
     func endRange() { completion.endRange() }
     func abandonRange() { completion.abandonRange() }
 
@@ -59,6 +94,8 @@ final class CheckpointWriter {
         completion = CompletionTracker()
         checkpoint.rewind()
         order.rewind()
+        services = .all
+        excluded = nil
     }
 
     /// Writes down what is complete. Outlives the process; about once a second also the machine.
@@ -81,8 +118,10 @@ final class CheckpointWriter {
     }
 
     private func saveBuckets() {
-        for range in completion.takeCompleted() {
-            attempt { (checkpoint) throws(FileError) in try checkpoint.markDone(range) }
+        for (range, services) in completion.takeCompleted() {
+            attempt { (checkpoint) throws(FileError) in
+                try checkpoint.markDone(range, for: services)
+            }
         }
     }
 
@@ -100,10 +139,14 @@ final class CheckpointWriter {
 /// The low-water mark of a scan: the buckets of which all rows have an outcome.
 ///
 /// Rows come in the order of their ids. A segment is a bucket with rows and the empty buckets
-/// before it; it is done when its last row was read and all of its rows are complete.
+/// before it; it is done when its last row was read and all of its rows are complete, for the push
+/// services of the pass without those of a row that was deferred.
 struct CompletionTracker {
+    typealias Completed = (range: BucketRange, services: ServiceSet)
+
     private struct Segment {
         let range: BucketRange
+        var services: ServiceSet
         var pending = 0
         var isRead = false
     }
@@ -111,15 +154,17 @@ struct CompletionTracker {
     /// By number, from `first` on; nil once done.
     private var segments: [Segment?] = []
     private var first = 0
-    private var completed: [BucketRange] = []
+    private var completed: [Completed] = []
 
     /// The range that is being read, and the first of its buckets that no row has reached.
     private var range: BucketRange?
     private var next: UInt32 = 0
+    private var services = ServiceSet.all
 
-    mutating func begin(_ range: BucketRange) {
+    mutating func begin(_ range: BucketRange, for services: ServiceSet = .all) {
         precondition(self.range == nil, "a range at a time")
         self.range = range
+        self.services = services
         next = range.first
     }
 
@@ -129,23 +174,30 @@ struct CompletionTracker {
         if bucket >= next {
             closeLastSegment()
             segments.append(
-                Segment(range: BucketRange(range.generation, first: next, last: bucket)))
+                Segment(
+                    range: BucketRange(range.generation, first: next, last: bucket),
+                    services: services))
             next = bucket + 1
         }
         segments[segments.count - 1]?.pending += 1
         return first + segments.count - 1
     }
 
-    mutating func complete(_ segment: Int) {
+    mutating func complete(_ segment: Int, deferring services: ServiceSet = []) {
+        segments[segment - first]?.services.subtract(services)
         segments[segment - first]?.pending -= 1
         finish(segment - first)
     }
+
+    /// The ranges of segments that are not done.
+    var pendingRanges: [BucketRange] { segments.compactMap { $0?.range } }
 
     mutating func endRange() {
         guard let range else { preconditionFailure("no range to end") }
         closeLastSegment()
         if next <= range.last {
-            completed.append(BucketRange(range.generation, first: next, last: range.last))
+            completed.append(
+                (BucketRange(range.generation, first: next, last: range.last), services))
         }
         self.range = nil
     }
@@ -159,17 +211,17 @@ struct CompletionTracker {
     mutating func abandonRange() { range = nil }
 
     /// The buckets that became done since the last call, neighbours joined.
-    mutating func takeCompleted() -> [BucketRange] {
-        let sorted = completed.sorted { $0.first < $1.first }
+    mutating func takeCompleted() -> [Completed] {
+        let sorted = completed.sorted { $0.range.first < $1.range.first }
         completed = []
-        return sorted.reduce(into: []) { ranges, range in
-            if let last = ranges.last, last.generation == range.generation,
-                last.last + 1 == range.first
+        return sorted.reduce(into: []) { all, next in
+            if let last = all.last, last.range.generation == next.range.generation,
+                last.range.last + 1 == next.range.first, last.services == next.services
             {
-                ranges[ranges.count - 1] = BucketRange(
-                    range.generation, first: last.first, last: range.last)
+                all[all.count - 1].range = BucketRange(
+                    next.range.generation, first: last.range.first, last: next.range.last)
             } else {
-                ranges.append(range)
+                all.append(next)
             }
         }
     }
@@ -182,7 +234,7 @@ struct CompletionTracker {
 
     private mutating func finish(_ index: Int) {
         guard let segment = segments[index], segment.isRead, segment.pending == 0 else { return }
-        completed.append(segment.range)
+        completed.append((segment.range, segment.services))
         segments[index] = nil
         // Numbers stay: only the front is dropped.
         let finished = segments.prefix { $0 == nil }.count

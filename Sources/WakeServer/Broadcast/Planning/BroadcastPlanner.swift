@@ -10,6 +10,8 @@ struct BroadcastPlanner: Sendable {
     let feed: FeedFileServer
     let gateways: [any Gateway]
     let configuration: Configuration
+    /// Between two attempts at a gateway that cannot be used now.
+    var reopenInterval = Duration.seconds(180)
 
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.

@@ -37,53 +37,100 @@ struct BucketRange: Sendable, Equatable {
     }
 }
 
-/// A set of the 1,048,576 buckets of one generation.
+/// For each of the 1,048,576 buckets of one generation, the push services that it is done for: the
+/// rows of these need no push any more.
 struct BucketBitmap: Sendable, Equatable {
     /// Buckets of a generation: the values of 20 bits.
     static let buckets = 1 << 20
-    /// Bytes of a set: bit `bucket % 8` of byte `bucket / 8`.
-    static let byteCount = buckets / 8
 
-    private(set) var bytes = [UInt8](repeating: 0, count: byteCount)
+    /// A ``ServiceSet`` for each bucket.
+    private(set) var bytes: [UInt8]
+    /// Buckets that are done for all.
     private(set) var count = 0
+    /// Buckets that are done for some, by the bits of these.
+    private var partial = [Int](repeating: 0, count: UInt8.bitWidth)
 
-    init() {}
+    init() { bytes = [UInt8](repeating: 0, count: Self.buckets) }
 
     init(_ bytes: ArraySlice<UInt8>) {
-        precondition(bytes.count == Self.byteCount)
+        precondition(bytes.count == Self.buckets)
         self.bytes = Array(bytes)
-        count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
+        for byte in bytes where byte != 0 { add(byte, 1) }
     }
 
     var isComplete: Bool { count == Self.buckets }
 
-    func contains(_ bucket: UInt32) -> Bool {
-        bytes[Int(bucket / 8)] & 1 << UInt8(bucket % 8) != 0
+    /// The push services that every bucket is done for.
+    var completeServices: ServiceSet {
+        if isComplete { return .all }
+        var services: ServiceSet = []
+        for bit in partial.indices where partial[bit] + count == Self.buckets {
+            services.insert(ServiceSet(rawValue: 1 << UInt8(bit)))
+        }
+        return services
     }
 
-    mutating func insert(_ bucket: UInt32) {
-        guard !contains(bucket) else { return }
-        bytes[Int(bucket / 8)] |= 1 << UInt8(bucket % 8)
-        count += 1
+    func contains(_ bucket: UInt32, _ services: ServiceSet = .all) -> Bool {
+        bytes[Int(bucket)] & services.rawValue == services.rawValue
+    }
+
+    mutating func insert(_ bucket: UInt32, _ services: ServiceSet = .all) {
+        let was = bytes[Int(bucket)]
+        let byte = was | services.rawValue
+        guard byte != was else { return }
+        bytes[Int(bucket)] = byte
+        if was != 0 { add(was, -1) }
+        add(byte, 1)
+    }
+
+    /// Marks every bucket as not done for these push services.
+    mutating func remove(_ services: ServiceSet) {
+        guard !services.isEmpty else { return }
+        self = BucketBitmap(bytes.map { $0 & ~services.rawValue }[...])
+    }
+
+    /// Counts a bucket with these bits, or no longer.
+    private mutating func add(_ byte: UInt8, _ change: Int) {
+        guard byte != .max else { return count += change }
+        var left = byte
+        while left != 0 {
+            partial[left.trailingZeroBitCount] += change
+            left &= left - 1
+        }
     }
 }
 
 struct CompletedBuckets: Sendable, Equatable {
-    var previous = BucketBitmap()
-    var current = BucketBitmap()
+    private(set) var previous = BucketBitmap()
+    private(set) var current = BucketBitmap()
 
     subscript(generation: Generation) -> BucketBitmap {
         generation == .previous ? previous : current
     }
 
+    var isComplete: Bool { previous.isComplete && current.isComplete }
+
+    init() {}
+
+    init(previous: BucketBitmap, current: BucketBitmap) {
+        self.previous = previous
+        self.current = current
+    }
+
     /// Inserts in place: a set is large.
-    mutating func insert(_ range: BucketRange) {
+    mutating func insert(_ range: BucketRange, _ services: ServiceSet = .all) {
         for bucket in range.first...range.last {
             switch range.generation {
-            case .previous: previous.insert(bucket)
-            case .current: current.insert(bucket)
+            case .previous: previous.insert(bucket, services)
+            case .current: current.insert(bucket, services)
             }
         }
+    }
+
+    /// Forgets what is done of current for push services of which a row of previous has no outcome:
+    /// a renewal may have moved that row to a bucket of current that is done.
+    mutating func forgetCurrent(of services: ServiceSet = .all) {
+        current.remove(services.subtracting(previous.completeServices))
     }
 
     /// The share of the run that is done, 0 to 1: ids are uniform, so a share of the buckets is a

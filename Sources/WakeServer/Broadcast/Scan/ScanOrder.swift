@@ -8,12 +8,15 @@ import WakeModel
 /// moves before it is read is found again in current, one that moves later had its push, or gets
 /// it. Current does not wait for the last outcomes of previous, see `Checkpoint.markDone`.
 ///
+/// A pass reads what is not done for some push services: the first for all, the others for those
+/// whose rows had to wait.
+///
 /// The order hides who is pushed first: nobody learns from one run about another or about an id,
 /// except for neighbours within a block. After a restart a run continues in another order.
 struct ScanOrder: Equatable {
     enum Step: Equatable {
         case range(BucketRange)
-        /// Every bucket was returned: call again when more is done.
+        /// Every bucket was returned: more is left when more is done, or in another pass.
         case wait
         case end
     }
@@ -47,14 +50,16 @@ struct ScanOrder: Equatable {
         return blocks
     }
 
-    mutating func next(notIn done: CompletedBuckets) -> Step {
+    mutating func next(
+        notIn done: CompletedBuckets, for services: ServiceSet = .all
+    ) -> Step {
         while true {
             let set = done[generation]
-            while passed < BucketBitmap.buckets, set.contains(bucket(passed)) { passed += 1 }
-            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set)) }
-            guard generation == .previous else {
-                return set.isComplete && done[.previous].isComplete ? .end : .wait
+            while passed < BucketBitmap.buckets, set.contains(bucket(passed), services) {
+                passed += 1
             }
+            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set, services)) }
+            guard generation == .previous else { return done.isComplete ? .end : .wait }
             generation = .current
             passed = 0
         }
@@ -66,13 +71,15 @@ struct ScanOrder: Equatable {
         passed = 0
     }
 
-    private mutating func nextRange(notIn set: BucketBitmap) -> BucketRange {
+    private mutating func nextRange(
+        notIn set: BucketBitmap, _ services: ServiceSet
+    ) -> BucketRange {
         let first = bucket(passed)
         var last = first
         passed += 1
         // A range ends where the ids do, and where another block is next.
         while last + 1 < BucketBitmap.buckets, passed < BucketBitmap.buckets,
-            bucket(passed) == last + 1, !set.contains(last + 1)
+            bucket(passed) == last + 1, !set.contains(last + 1, services)
         {
             last += 1
             passed += 1

@@ -22,9 +22,7 @@ struct TokenDeduplicator {
 
     /// - Returns: whether the push token is new. Equal bytes for two services are two push tokens.
     mutating func insert(_ token: PushToken) -> Bool {
-        // An endpoint with other keys is the same device.
-        let hashed = token.withAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }
-        let value = max(hashed, 1)
+        let value = value(of: token)
         let slot = slot(of: value)
         if slots[slot] == value { return false }
         guard count < limit else { return true }
@@ -32,6 +30,30 @@ struct TokenDeduplicator {
         count += 1
         if count * 3 > slots.count * 2 { grow() }
         return true
+    }
+
+    /// Forgets a push token that was not woken after all.
+    mutating func remove(_ token: PushToken) {
+        let mask = slots.count - 1
+        var free = slot(of: value(of: token))
+        guard slots[free] != 0 else { return }
+        count -= 1
+        // Linear probing: what follows without a gap moves up, unless its place is behind the gap.
+        var next = (free + 1) & mask
+        while slots[next] != 0 {
+            let home = Int(truncatingIfNeeded: slots[next]) & mask
+            if (next - home) & mask >= (next - free) & mask {
+                slots[free] = slots[next]
+                free = next
+            }
+            next = (next + 1) & mask
+        }
+        slots[free] = 0
+    }
+
+    private func value(of token: PushToken) -> UInt64 {
+        // An endpoint with other keys is the same device.
+        max(token.withAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }, 1)
     }
 
     private func slot(of value: UInt64) -> Int {

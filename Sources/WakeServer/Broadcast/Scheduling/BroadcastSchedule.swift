@@ -88,11 +88,25 @@ struct BroadcastSchedule: Equatable {
         history.sequence = sequence
     }
 
-    mutating func ended(now: ClockReading) {
+    /// The most pushes that one push token may have had in a run.
+    enum Arrivals: Sendable {
+        /// Nothing was accepted, and no outcome is unknown.
+        case none
+        case one
+        /// An outcome was unknown, and the push repeated.
+        case two
+    }
+
+    mutating func ended(now: ClockReading, arrivals: Arrivals = .one) {
         history.move(to: now)
         precondition(history.isRunning, "nothing to end")
         endLast()
         history.isRunning = false
+        switch arrivals {
+        case .none: history.ends.removeLast()
+        case .one: break
+        case .two: appendStart()
+        }
     }
 
     /// The run that was going on cannot be resumed: it is unknown who was pushed. It counts as

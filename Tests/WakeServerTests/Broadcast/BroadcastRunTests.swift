@@ -1,0 +1,289 @@
+import Synchronization
+import TestSupport
+import Testing
+import WakeHTTP
+import WakeModel
+import WakePush
+import WakeSodium
+import WakeStore
+
+@testable import WakeServer
+
+/// Runs over a real store, to gateways that the test plays.
+@Suite("A broadcast run with gateways in trouble", .timeLimit(.minutes(5)))
+struct BroadcastRunTests {
+    @Test("a gateway that takes nothing holds up no other, and gets its own later")
+    func stuck() async throws {
+        let place = try await RunPlace([.apns: 400, .fcm: 7000])
+        let (quick, stuck) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        stuck.isHolding.update { $0 = true }
+        let run = place.start([quick, stuck])
+        #expect(try await quick.pushed.first { $0.count == 400 ? $0.count : nil } == 400)
+        let held = stuck.pushed.value.count
+        #expect(held > 4096 && held < 7000)
+        stuck.release()
+        let report = await run.value
+        #expect(report.isComplete && report.counters.accepted == 7400)
+        #expect(report.counters.rows == 7400 && report.counters.deferred == 0)
+        #expect(quick.mostPushes == 1 && stuck.mostPushes == 1)
+        #expect(stuck.pushed.value.count == 7000)
+    }
+
+    @Test("one that is unavailable is tried again until it works, and nobody has two pushes")
+    func reopened() async throws {
+        let place = try await RunPlace([.apns: 300, .fcm: 300], isRotated: true)
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        // Each session accepts some before it fails.
+        bad.failing.update { $0 = 3 }
+        let report = await place.start([good, bad]).value
+        #expect(report.isComplete && report.counters.accepted == 600)
+        #expect(report.counters.rows == 600 && report.counters.unsent == 0)
+        #expect(report.stopped.isEmpty && bad.sessions.value == 4)
+        #expect(good.mostPushes == 1 && bad.mostPushes == 1)
+        #expect(place.seen.value.contains { $0.isWaiting && $0.counters.deferred > 0 })
+    }
+
+    @Test("who renews while the gateway is away is woken by it all the same")
+    func renewed() async throws {
+        let place = try await RunPlace([.apns: 50, .fcm: 200], isRotated: true)
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = .max }
+        let run = place.start([good, bad])
+        _ = try await place.seen.first { $0.contains(where: \.isWaiting) ? true : nil }
+        try await place.register([.apns: 50, .fcm: 200])
+        bad.failing.update { $0 = 0 }
+        let report = await run.value
+        #expect(report.isComplete && report.counters.accepted == 250)
+        #expect(bad.pushed.value.count == 200 && bad.mostPushes == 1)
+        #expect(good.pushed.value.count == 50 && good.mostPushes == 1)
+    }
+
+    @Test("a run that waits gives way to what is due, and says what was not sent")
+    func givesWay() async throws {
+        let place = try await RunPlace([.apns: 30, .fcm: 70])
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = .max }
+        bad.acceptsBeforeFailure = 0
+        let run = place.start([good, bad])
+        _ = try await place.seen.first { $0.contains(where: \.isWaiting) ? true : nil }
+        place.isMoreDue.store(true, ordering: .relaxed)
+        let report = await run.value
+        #expect(report.isComplete && report.counters.accepted == 30)
+        #expect(report.counters.unsent == 70 && report.counters.rows == 100)
+        #expect(report.stopped[.fcm]?.isEmpty == false)
+        #expect(report.counters.arrivals == .one)
+    }
+
+    @Test("one that is misconfigured is not tried again")
+    func misconfigured() async throws {
+        let place = try await RunPlace([.apns: 30, .fcm: 70])
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = .max }
+        bad.failure = .misconfigured(.fcm(.projectUnknown))
+        let report = await place.start([good, bad]).value
+        #expect(report.isComplete && bad.sessions.value == 1)
+        #expect(report.counters.accepted + report.counters.unsent == 100)
+    }
+
+    @Test("the operator ends a run at once; what has left is counted")
+    func ended() async throws {
+        let place = try await RunPlace([.apns: 30, .fcm: 70])
+        let (good, held) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        held.isHolding.update { $0 = true }
+        let run = place.start([good, held])
+        _ = try await good.pushed.first { $0.count == 30 ? true : nil }
+        _ = try await held.pushed.first { $0.count == 70 ? true : nil }
+        place.inbox.end()
+        let report = await run.value
+        #expect(report.isComplete && report.wasEnded)
+        #expect(report.counters.accepted == 30 && report.counters.unsent == 70)
+    }
+
+    @Test("killed while a gateway is away, the rest of the run repeats nobody of the others")
+    func killed() async throws {
+        let place = try await RunPlace([.apns: 300, .fcm: 300], isRotated: true)
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = .max }
+        bad.acceptsBeforeFailure = 0
+        let run = place.start([good, bad])
+        _ = try await place.seen.first { $0.contains(where: \.isWaiting) ? true : nil }
+        // As after kill -9: another process opens the file as it is.
+        let checkpoint = try #require(try Checkpoint.open(place.checkpoint))
+        place.inbox.stop()
+        _ = await run.value
+        bad.failing.update { $0 = 0 }
+        let report = await place.start([good, bad], checkpoint).value
+        #expect(report.isComplete && report.counters.accepted == 600)
+        #expect(good.mostPushes == 1 && bad.mostPushes == 1)
+        #expect(report.counters.rows == 600)
+    }
+}
+
+/// A store with registrations, and what a run needs.
+private final class RunPlace: Sendable {
+    private let place = StorePlace()
+    private let store: Store
+    private let loop: EventLoop
+    /// Every state of the report that was published and differs in what it waits for.
+    let seen = Observed<[BroadcastReport]>([])
+    let isMoreDue = Atomic<Bool>(false)
+    let inbox = RunInbox()
+    var checkpoint: String { place.path + "/checkpoint" }
+
+    /// - Parameter isRotated: whether half of them are in the previous generation.
+    init(_ rows: [PushService: Int], isRotated: Bool = false) async throws {
+        var configuration = StoreConfiguration(
+            dataDirectory: place.data, keyFile: place.keys)
+        configuration.reserveBytes = 1 << 20
+        try Store.create(configuration)
+        store = try Store(opening: configuration)
+        loop = try EventLoop()
+        let half = isRotated ? rows.mapValues { $0 / 2 } : [:]
+        try await register(half)
+        if isRotated { _ = await store.rotate() }
+        try await register(rows, from: half)
+    }
+
+    func register(_ rows: [PushService: Int], from: [PushService: Int] = [:]) async throws {
+        for (service, count) in rows {
+            for number in from[service, default: 0]..<count {
+                let name = Array("\(service.name) \(number)".utf8)
+                let bytes = Blake2b.hash(name.span)
+                let instance = try #require(InstanceToken(bytes))
+                let token = try PushToken(
+                    service: service, bytes: service == .fcm ? Array("t:\(number)".utf8) : bytes)
+                store.submit(.register(instance, token)) { _ in }
+                // Not more than the store's queue takes.
+                if number % 256 == 0 { _ = await store.page(of: .current, after: [], limit: 1) }
+            }
+        }
+        _ = await store.page(of: .current, after: [], limit: 1)
+    }
+
+    func start(
+        _ gateways: [PlayedGateway], _ resumed: Checkpoint? = nil
+    ) -> Task<BroadcastReport, Never> {
+        let log = Log(level: .error)
+        var planner = BroadcastPlanner(
+            store: store, wakes: StreamHub(loop: loop),
+            feed: FeedFileServer(directory: place.path, maxAge: 60, log: log), gateways: gateways,
+            configuration: Configuration(directory: place.path))
+        planner.reopenInterval = .milliseconds(50)
+        let header = Checkpoint.Header(
+            run: 1, sequence: 1, reasons: .asked, generation: store.generationNumber)
+        guard let checkpoint = resumed ?? (try? Checkpoint.create(checkpoint, header)) else {
+            preconditionFailure("no checkpoint")
+        }
+        let inbox = resumed == nil ? inbox : RunInbox()
+        return Task { [planner, self] in
+            var random = SystemRandomNumberGenerator()
+            let writer = CheckpointWriter(
+                checkpoint, order: ScanOrder(rows: 1000, using: &random), log: log)
+            let run = BroadcastRun(
+                BroadcastReport(checkpoint), checkpoint: writer, inbox: inbox, planner: planner,
+                log: log, mustGiveWay: { [self] in isMoreDue.load(ordering: .relaxed) }
+            ) { [seen] report in
+                seen.update { seen in
+                    if seen.last?.isWaiting != report.isWaiting { seen.append(report) }
+                }
+            }
+            return await run.run()
+        }
+    }
+}
+
+/// A gateway that accepts everything, but for what the test plays.
+private final class PlayedGateway: Gateway {
+    let service: PushService
+    let connections = 1
+    let window = 64
+    /// Push tokens, and how often each was sent.
+    let pushed = Observed<[[UInt8]: Int]>([:])
+    let sessions = Observed(0)
+    /// Whether results wait for `release`.
+    let isHolding = Observed(false)
+    /// Sessions that fail before one does not.
+    let failing = Observed(0)
+    private let settings = Mutex(
+        (accepts: 10, failure: GatewayFailure.unavailable(.unreachable, .fcm)))
+    private let held = Mutex<[@Sendable () -> Void]>([])
+
+    init(_ service: PushService) { self.service = service }
+
+    /// Wake-ups that a session accepts before it fails.
+    var acceptsBeforeFailure: Int {
+        get { settings.withLock { $0.accepts } }
+        set { settings.withLock { $0.accepts = newValue } }
+    }
+    var failure: GatewayFailure {
+        get { settings.withLock { $0.failure } }
+        set { settings.withLock { $0.failure = newValue } }
+    }
+    var mostPushes: Int { pushed.value.values.max() ?? 0 }
+
+    func release() {
+        isHolding.update { $0 = false }
+        for report in held.withLock({ held in
+            defer { held = [] }; return held
+        }) { report() }
+    }
+
+    func open(
+        lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void
+    ) -> any GatewaySession {
+        sessions.update { $0 += 1 }
+        let fails = failing.update { failing in
+            defer { failing -= failing > 0 && failing < .max ? 1 : 0 }
+            return failing > 0
+        }
+        return Session(self, fails: fails, report: report)
+    }
+
+    fileprivate func accept(
+        _ wakeUps: ArraySlice<WakeUp>, _ report: @escaping @Sendable (GatewayReport) -> Void
+    ) {
+        pushed.update { pushed in
+            for wakeUp in wakeUps { pushed[wakeUp.token.bytes.copy(), default: 0] += 1 }
+        }
+        let results = wakeUps.map { WakeUpResult(reference: $0.reference, delivery: .accepted) }
+        guard isHolding.value else { return report(.completed(results)) }
+        held.withLock { $0.append { report(.completed(results)) } }
+    }
+
+    private final class Session: GatewaySession {
+        private let gateway: PlayedGateway
+        private let fails: Bool
+        private let report: @Sendable (GatewayReport) -> Void
+        private let state = Mutex((accepted: 0, isOver: false))
+
+        init(
+            _ gateway: PlayedGateway, fails: Bool,
+            report: @escaping @Sendable (GatewayReport) -> Void
+        ) {
+            self.gateway = gateway
+            self.fails = fails
+            self.report = report
+        }
+
+        func send(_ wakeUps: [WakeUp]) {
+            guard fails else { return gateway.accept(wakeUps[...], report) }
+            let count = state.withLock { state -> Int? in
+                guard !state.isOver else { return nil }
+                let room = max(0, gateway.acceptsBeforeFailure - state.accepted)
+                let count = min(room, wakeUps.count)
+                state.accepted += count
+                state.isOver = count < wakeUps.count
+                return count
+            }
+            guard let count else { return }
+            if count > 0 { gateway.accept(wakeUps[..<count], report) }
+            if count < wakeUps.count { report(.failed(gateway.failure)) }
+        }
+
+        func flush(isFinal: Bool) {}
+        func tick() {}
+        var inFlight: Int { 0 }
+        func quiesce() -> Int { 0 }
+        func cancel() { state.withLock { $0.isOver = true } }
+    }
+}
