@@ -125,7 +125,7 @@ package enum APNsFault: Sendable, Hashable {
                 + "[apns] key-id has the service APNs"
         case .keyOfOtherEnvironment:
             "the key is for the other environment, production or sandbox\n"
-                + "hint: use a key for this environment in [apns] key, or one for both"
+                + "hint: use a key for both in [apns] key, or name the key's in environments"
         case .topicMalformed:
             "the topic was refused\nhint: set [apns] topic to the app's bundle identifier, as in "
                 + "the developer account"
