@@ -145,7 +145,7 @@ final class EngineConnection {
         if isAny || events.intersects(.writable) { mayWrite = true }
     }
 
-    func setAuthorization(_ value: [UInt8]) { connection?.setAuthorization(value) }
+    func update(_ template: RequestTemplate) { connection?.update(template) }
 
     /// Reads what has come, up to 8 buffers for the sake of other connections.
     func read(into buffer: inout [UInt8], now: UInt64) {

@@ -94,7 +94,7 @@ package struct PushConnection: Sendable {
     /// The peer owes us something: an answer, or its first frame.
     var awaitsPeer: Bool { end == nil && (!hasSettings || pushes.count > 0) }
 
-    package mutating func setAuthorization(_ value: [UInt8]) { encoder.setAuthorization(value) }
+    package mutating func update(_ template: RequestTemplate) { encoder.update(template) }
 
     package mutating func takeOutcomes(into all: inout PushOutcomes) {
         pushes.takeOutcomes(into: &all)

@@ -115,7 +115,8 @@ struct EngineRecoveryTests {
         let engine = try PushEngine(configuration) { continuation.yield($0) }
         var iterator = stream.makeAsyncIterator()
         for name in ["abc", "second", "third"] {
-            if name != "abc" { engine.updateAuthorization(Array("bearer \(name)".utf8)) }
+            configuration.template.authorization = Array("bearer \(name)".utf8)
+            if name != "abc" { engine.update(configuration.template) }
             #expect(engine.submit(EngineTests.batch(0..<400)))
             var count = 0
             while count < 400 { count += try #require(await iterator.next()).results.count }

@@ -58,6 +58,7 @@ final class EngineServer: Sendable {
         var requests = 0
         var paths: [[UInt8]: Int] = [:]
         var credentials: [[UInt8]] = []
+        var expirations: [Int?] = []
         var bodies: [[UInt8]] = []
         var connections = 0
         var bytes = 0
@@ -109,6 +110,8 @@ final class EngineServer: Sendable {
     var paths: [[UInt8]: Int] { seen.withLock { $0.paths } }
     /// The value of `authorization` in each request.
     var credentials: [[UInt8]] { seen.withLock { $0.credentials } }
+    /// The value of `apns-expiration` in each request.
+    var expirations: [Int?] { seen.withLock { $0.expirations } }
     /// Of each request, in the order in which they ended.
     var bodies: [[UInt8]] { seen.withLock { $0.bodies } }
     /// Everything that clients sent, after TLS.
@@ -219,9 +222,12 @@ final class EngineServer: Sendable {
             }
             let path = Self.value(":path", list)
             let credential = Self.value("authorization", list)
+            let expiration = Int(
+                String(decoding: Self.value("apns-expiration", list), as: UTF8.self))
             seen.withLock { seen in
                 seen.paths[path, default: 0] += 1
                 seen.credentials.append(credential)
+                seen.expirations.append(expiration)
             }
             if ends { ended = stream }
         case .data(let stream, let payload, let flow, let ends):
