@@ -164,7 +164,8 @@ final class PushLoop {
             unconnected >= configuration.patienceMilliseconds
                 || unanswered >= configuration.answerPatienceMilliseconds
         else { return }
-        queue.fail(.unreachable, into: &outcomes)
+        let last = connections.compactMap(\.lastEnd).max { $0.at < $1.at }
+        queue.fail(last?.goAway.map(PushFailure.closed) ?? .unreachable, into: &outcomes)
         (unconnectedSince, unansweredSince) = (nil, nil)
     }
 

@@ -92,7 +92,7 @@ struct EngineRecoveryTests {
 
     @Test("a planned end costs no pause, and the next connection is made beside the old one")
     func goAway() async throws {
-        let server = try EngineServer { $0 % 500 == 0 ? .goAway : .status(200) }
+        let server = try EngineServer { $0 % 500 == 0 ? .goAway() : .status(200) }
         defer { server.stop() }
         var configuration = EngineTests.configuration(server.port)
         // With any back-off the test would not end in time.
@@ -202,7 +202,7 @@ struct EngineHangUpTests {
     func later(how: EngineServer.HangUp) async throws {
         let own = try EngineServer.TLS()
         let server = try EngineServer(tls: own, hangUps: (2...3, how)) {
-            $0 == 100 ? .goAway : .status(200)
+            $0 == 100 ? .goAway() : .status(200)
         }
         defer { server.stop() }
         let run = try await run(server, own)

@@ -18,7 +18,9 @@ final class EngineServer: Sendable {
         /// Nothing, ever.
         case silence
         /// A goodbye that covers everything up to here, then the answers before it, then the end.
-        case goAway
+        case goAway(code: UInt32 = 0, debug: String = "")
+        /// The end of the connection.
+        case hangUp
         /// From here on this connection neither reads nor writes, until the far end leaves.
         case stall
     }
@@ -274,12 +276,14 @@ final class EngineServer: Sendable {
             out += body
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &out)
         case .silence: break
+        case .hangUp: return true
         case .stall:
             var gone = pollfd(fd: socket, events: Int16(linux_read_hangup.rawValue), revents: 0)
             _ = unsafe poll(&gone, 1, 60_000)
             return true
-        case .goAway:
-            FrameWriter.goAway(lastStream: stream - 2, code: 0, into: &out)
+        case .goAway(let code, let debug):
+            FrameWriter.goAway(
+                lastStream: max(2, stream) - 2, code: code, debug: Array(debug.utf8), into: &out)
             return true
         }
         return false
