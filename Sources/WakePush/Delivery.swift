@@ -76,6 +76,13 @@ package enum GatewayFailure: Error, Sendable, Hashable {
     }
 }
 
+extension GatewayFailure {
+    /// Why the push service ended the last connection, if that is why the gateway stopped.
+    package var goAway: GoAwayReason? {
+        if case .unavailable(.closed(let reason), _) = self { reason } else { nil }
+    }
+}
+
 /// A fault that the operator has to correct.
 package enum Misconfiguration: Sendable, Hashable {
     case apns(APNsFault)
@@ -148,12 +155,14 @@ package enum ConnectionFault: Sendable, Hashable {
 }
 
 /// The reason why a push service cannot be used now.
-package enum Unavailability: Sendable, Hashable, CaseIterable {
+package enum Unavailability: Sendable, Hashable {
     case unreachable, unknownHost, pushback, noAccessToken, relayStopped, libraryMissing
+    /// Unreachable, and the last connection was ended by the push service.
+    case closed(GoAwayReason)
 
     package var name: StaticString {
         switch self {
-        case .unreachable: "unreachable"
+        case .unreachable, .closed: "unreachable"
         case .unknownHost: "unknown-host"
         case .pushback: "pushback"
         case .noAccessToken: "no-access-token"
@@ -174,6 +183,10 @@ package enum Unavailability: Sendable, Hashable, CaseIterable {
         case .unreachable:
             "the push service or relay cannot be reached\nhint: check the network, and host and "
                 + "port, or via, of this gateway; the next round tries again"
+        case .closed(let reason):
+            "the push service cannot be reached; last GOAWAY: \(reason.rawValue)\n"
+                + "hint: the name is of RFC 9113, section 7, or of Apple's table of responses; "
+                + "check host and port of this gateway; the next round tries again"
         case .unknownHost:
             "the host name of the push service does not resolve\n"
                 + "hint: check this machine's name service, and host, or via, of this gateway"

@@ -81,7 +81,11 @@ package enum LogEvent: Sendable, Equatable {
             (.error, "plan-stretched needed=\(needed) interval=\(interval)")
         case .headSeen(let sequence): (.info, "head-seen sequence=\(sequence)")
         case .gatewayStopped(let service, let failure):
-            (.error, "gateway-stopped service=\(service.name) reason=\(failure.name)")
+            (
+                .error,
+                "gateway-stopped service=\(service.name) reason=\(failure.name) "
+                    + "goaway=\(failure.goAway?.rawValue ?? "none")"
+            )
         case .deletionBreakerTripped(let service):
             (.error, "deletion-breaker-tripped service=\(service.name)")
         case .broadcastResumed(let permille): (.info, "broadcast-resumed permille=\(permille)")

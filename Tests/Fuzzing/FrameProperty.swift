@@ -76,8 +76,10 @@ enum FrameProperty {
         case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: false, into: &bytes)
         case .pingAcknowledged(let opaque):
             FrameWriter.ping(opaque, acknowledges: true, into: &bytes)
-        case .goAway(let last, let code):
-            FrameWriter.goAway(lastStream: last, code: code, into: &bytes)
+        case .goAway(let last, let code, let debug):
+            FrameWriter.goAway(
+                lastStream: last, code: code, debug: Array(input[debug]), into: &bytes)
+            moved = .goAway(lastStream: last, code: code, debug: 17..<17 + debug.count)
         case .windowUpdate(let stream, let increment):
             FrameWriter.windowUpdate(stream: stream, increment: increment, into: &bytes)
         case .priority, .pushPromise, .unknown: return
@@ -95,7 +97,7 @@ extension Frame {
     fileprivate var range: Range<Int>? {
         switch self {
         case .data(_, let range, _, _), .headers(_, let range, _, _), .settings(let range),
-            .continuation(_, let range, _):
+            .continuation(_, let range, _), .goAway(_, _, let range):
             range
         default: nil
         }

@@ -55,7 +55,10 @@ struct Mutator {
         case 0: FrameWriter.settings([(UInt16(below(7)), number)], into: &bytes)
         case 1: FrameWriter.windowUpdate(stream: stream, increment: number, into: &bytes)
         case 2: FrameWriter.reset(stream: stream, code: number, into: &bytes)
-        case 3: FrameWriter.goAway(lastStream: stream, code: number, into: &bytes)
+        case 3:
+            let reason = Array(#"{"reason":"IdleTimeout","timestamp":1}"#.utf8)
+            let debug = Array(reason.prefix(below(2 * reason.count)))
+            FrameWriter.goAway(lastStream: stream, code: number, debug: debug, into: &bytes)
         case 4:
             let body = [UInt8](repeating: 0x78, count: below(600))
             FrameWriter.data(stream: stream, body: body[...], ends: ends, into: &bytes)

@@ -30,7 +30,7 @@ enum Seeds {
             FrameWriter.data(stream: 9, body: [0x7b, 0x7d], ends: true, into: &$0)
             FrameWriter.reset(stream: 11, code: 7, into: &$0)
             FrameWriter.windowUpdate(stream: 0, increment: 1000, into: &$0)
-            FrameWriter.goAway(lastStream: 13, code: 0, into: &$0)
+            FrameWriter.goAway(lastStream: 13, code: 0, debug: shutdown, into: &$0)
             FrameWriter.headers(stream: 13, block: [0xbe, 0x88], ends: true, into: &$0)
         },
         bytes {
@@ -45,6 +45,8 @@ enum Seeds {
             FrameWriter.data(stream: 5, body: [], ends: true, into: &$0)
         },
     ]
+
+    private static let shutdown = Array(#"{"reason":"Shutdown"}"#.utf8)
 
     private static let retryBlock: [UInt8] = bytes { block in
         HPACKWriter.literal(

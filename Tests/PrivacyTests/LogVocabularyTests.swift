@@ -23,6 +23,7 @@ struct LogVocabularyTests {
             .headSeen(sequence: 7), .deletionBreakerTripped(.fcm),
             .broadcastResumed(permille: 5), .checkpointUnwritable,
             .gatewayStopped(.apns, .misconfigured(.apns(.requestRefused(status: 418)))),
+            .gatewayStopped(.apns, .unavailable(.closed(.enhanceYourCalm), .apns)),
             .feedChanged(sequence: 7), .feedUnreadable, .relayOn(installations: 3),
             .relayInstallationsUnusable,
             .relayBatch(accepted: 9, gone: 1, retried: 2, stopped: 0),
@@ -117,6 +118,7 @@ struct LogVocabularyTests {
                 })
         #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
         #expect(words("service") == PushService.allCases.map { String(describing: $0.name) })
+        #expect(words("goaway") == ["none"] + GoAwayReason.allCases.map(\.rawValue))
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
         #expect(words("reasons") == all.map(\.names))
         #expect(try policy().levels == LogLevel.allCases.map(\.rawValue))

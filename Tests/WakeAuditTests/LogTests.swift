@@ -8,7 +8,7 @@ struct LogTests {
         reveille info started port=8080
         reveille debug store-opened ms=3
         reveille info broadcast-started sequence=7 streams=2 reasons=heartbeat+asked
-        reveille error gateway-stopped service=apns reason=key-refused
+        reveille error gateway-stopped service=apns reason=key-refused goaway=none
         reveille info stopping
         reveille info stopped
         """
@@ -23,6 +23,8 @@ struct LogTests {
         ("reveille info stopping ", .unknownField),
         ("reveille info started host=8080", .unknownField),
         ("reveille info started port=http", .valueForm),
+        ("reveille error gateway-stopped service=apns reason=unreachable", .unknownField),
+        ("reveille error gateway-stopped service=apns reason=unreachable goaway=Bye", .valueForm),
         ("reveille info started port=-1", .valueForm),
         ("reveille info started port=", .valueForm),
         ("reveille info head-seen sequence=123456789012345678901", .valueForm),

@@ -162,13 +162,13 @@ struct RelayLimitTests {
                 #expect(
                     try relay.send(relay.wire(relay.tokens(1), lifetime: lifetime)).status == 200)
             }
-            #expect(gateway.seen.value.lifetimes == [9_000, 30_600])
+            #expect(gateway.seen.value.lifetimes == [8_100, 29_700])
             let old = try await gateway.round(0)
             for _ in 0..<4 {
                 relay.clock.advance(seconds: 500)
                 #expect(try relay.send(relay.wire(relay.tokens(1))).status == 200)
             }
-            #expect(gateway.seen.value.lifetimes == [9_000, 30_600, 9_000])
+            #expect(gateway.seen.value.lifetimes == [8_100, 29_700, 8_100])
             _ = try await old.isStopped.first { $0 ? true : nil }
             // Without use for ten minutes, nothing stays open.
             let last = try await gateway.round(2)

@@ -22,7 +22,7 @@ package struct APNsConfiguration: Sendable, Equatable {
             ("key-id", "ten capital letters and digits"),
             ("team-id", "ten capital letters and digits"),
             ("topic", "the app's bundle identifier"),
-        ] + EndpointOptions.words
+        ] + APNsEnvironments.words + EndpointOptions.words
 
     /// From the section, with absolute paths; nil without keys. Throws the first fault.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
@@ -40,6 +40,31 @@ package struct APNsConfiguration: Sendable, Equatable {
 
     /// nil for push tokens that are not of APNs.
     package func endpoint(_ service: PushService) -> GatewayEndpoint? { .apns(service, options) }
+}
+
+/// The environments whose push tokens are registered and woken. Keys made since 2025 may be for one
+/// of them alone (Apple, "Communicate with APNs using authentication tokens").
+package enum APNsEnvironments: Sendable, Equatable {
+    case production, sandbox, both
+
+    package static let key = "environments"
+    static let words = [(key: key, takes: "production, sandbox or both")]
+
+    /// From the section `[apns]`, also beside `via`; both without the key.
+    package init(section: [String: String]) throws(GatewaySectionFault) {
+        let values: [String: APNsEnvironments] = [
+            "production": .production, "sandbox": .sandbox, "both": .both,
+        ]
+        self = try SectionValues(section).choice(Self.key, values) ?? .both
+    }
+
+    package var services: [PushService] {
+        switch self {
+        case .production: [.apns]
+        case .sandbox: [.apnsSandbox]
+        case .both: [.apns, .apnsSandbox]
+        }
+    }
 }
 
 extension GatewayEndpoint {

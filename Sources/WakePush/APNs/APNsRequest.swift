@@ -1,7 +1,8 @@
 import WakeModel
 import WakeSystem
 
-/// The one request of a round: the same for every wake-up but for the push token, without content.
+/// The one request of a quarter of an hour: the same for every wake-up but for the push token,
+/// without content.
 package struct APNsRequest: Sendable {
     /// Apple, "Pushing background updates to your app": nothing but this.
     package static let body = #"{"aps":{"content-available":1}}"#

@@ -66,23 +66,27 @@ package enum APNsReason: String, Sendable, Hashable, CaseIterable {
     /// Bytes of a body at most: APNs sends about a hundred.
     package static let bodyLimit = 4096
 
-    /// The reason in the body of an answer, or of a GOAWAY frame: `{"reason":"Unregistered",
-    /// "timestamp":1700000000000}`; nil for everything else.
+    /// The reason in the body of an answer; nil for everything else.
     package init?(body: Span<UInt8>) {
-        guard !body.isEmpty, body.count <= Self.bodyLimit else { return nil }
-        var reason: APNsReason?
+        guard let text = Self.text(in: body) else { return nil }
+        self.init(rawValue: String(decoding: text, as: UTF8.self))
+    }
+
+    /// The text of the reason in the body of an answer, or in a GOAWAY frame:
+    /// `{"reason":"Unregistered","timestamp":1700000000000}`; nil for everything else.
+    static func text(in body: Span<UInt8>) -> [UInt8]? {
+        guard !body.isEmpty, body.count <= bodyLimit else { return nil }
+        var reason: [UInt8]?
         let isRead: Void? = try? JSONScanner.readObject(body.array, depthLimit: 1) {
             scanner, name throws(JSONError) in
             // APNs sends text and whole numbers only.
             switch try scanner.value() {
-            case .string(let text) where name.span.equals("reason"):
-                reason = APNsReason(rawValue: String(decoding: text, as: UTF8.self))
+            case .string(let text) where name.span.equals("reason"): reason = text
             case .string, .number: break
             default: throw .malformed
             }
         }
-        guard isRead != nil, let reason else { return nil }
-        self = reason
+        return isRead == nil ? nil : reason
     }
 }
 
@@ -125,7 +129,7 @@ package enum APNsFault: Sendable, Hashable {
                 + "[apns] key-id has the service APNs"
         case .keyOfOtherEnvironment:
             "the key is for the other environment, production or sandbox\n"
-                + "hint: use a key for this environment in [apns] key, or one for both"
+                + "hint: use a key for both in [apns] key, or name the key's in environments"
         case .topicMalformed:
             "the topic was refused\nhint: set [apns] topic to the app's bundle identifier, as in "
                 + "the developer account"

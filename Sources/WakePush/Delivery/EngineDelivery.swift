@@ -259,6 +259,7 @@ extension GatewayFailure {
         switch failure {
         case .connection(let fault): self = .misconfigured(.connection(fault, service))
         case .unknownHost: self = .unavailable(.unknownHost, service)
+        case .closed(let reason): self = .unavailable(.closed(reason), service)
         // Only a session that has ended cancels its engine.
         case .unreachable, .cancelled: self = .unavailable(.unreachable, service)
         }

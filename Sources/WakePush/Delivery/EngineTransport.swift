@@ -9,6 +9,7 @@ protocol EngineService: Gateway {
     var tokens: Tokens { get }
 
     /// - Parameter lifetime: seconds the push service keeps a wake-up for a device that is off.
+    /// Its template is used for a quarter of an hour at most.
     func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration
     /// The form of a push token that completes the request.
     static func form(_ token: Span<UInt8>) -> [UInt8]
@@ -83,27 +84,39 @@ struct CurrentToken<Token: Equatable & Sendable>: Sendable {
     }
 }
 
-/// The engine of one session, made with the first credential.
+/// The engine of one session, made with the first credential. Its template is made again with every
+/// other credential, and every quarter of an hour.
 final class EngineTransport<Service: EngineService>: DeliveryTransport {
     typealias State = EngineDelivery<Service>
 
     private struct Locked {
         var engine: PushEngine?
         var serial = 0
+        /// The time to make the template again, milliseconds.
+        var templateDue: UInt64 = 0
         /// The time to ask for the credential again, milliseconds.
         var credentialDue: UInt64 = 0
         var mustWait = false
     }
 
     private let service: Service
+    /// Seconds.
     private let lifetime: Int
+    private let clock: @Sendable () -> ClockReading
     private let locked = Mutex(Locked())
 
     private static var credentialInterval: UInt64 { 1000 }
+    /// Milliseconds for which a template is used: the time at which its wake-ups expire comes
+    /// nearer, and they lose an eighth of their lifetime at most.
+    private var templateInterval: UInt64 { UInt64(min(900_000, lifetime * 1000 / 8)) }
 
-    init(_ service: Service, lifetime: Int) {
+    init(
+        _ service: Service, lifetime: Int,
+        clock: @escaping @Sendable () -> ClockReading = ClockReading.system
+    ) {
         self.service = service
         self.lifetime = lifetime
+        self.clock = clock
     }
 
     func prepare(
@@ -120,7 +133,7 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
     ) throws(GatewayFailure) {
         guard now >= locked.credentialDue else { return }
         locked.credentialDue = now + Self.credentialInterval
-        let reading = ClockReading.system()
+        let reading = clock()
         let credential = try service.tokens.credential(at: reading) { [weak self, weak session] in
             self?.expireCredential()
             session?.resume()
@@ -129,21 +142,24 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
         case .wait: locked.mustWait = true
         case .value(let value, let serial):
             locked.mustWait = false
+            guard locked.engine == nil || serial != locked.serial || now >= locked.templateDue
+            else { return }
+            let configuration = service.engine(
+                authorization: value, lifetime: lifetime, now: reading)
             if let engine = locked.engine {
-                if serial != locked.serial { engine.updateAuthorization(value) }
+                engine.update(configuration.template)
             } else {
-                locked.engine = try start(value, reading, session)
+                locked.engine = try start(configuration, session)
             }
             locked.serial = serial
+            locked.templateDue = now + templateInterval
         }
     }
 
     private func start(
-        _ authorization: [UInt8], _ now: ClockReading, _ session: DeliverySession<EngineTransport>
+        _ configuration: EngineConfiguration, _ session: DeliverySession<EngineTransport>
     ) throws(GatewayFailure) -> PushEngine {
-        let configuration = service.engine(
-            authorization: authorization, lifetime: lifetime, now: now)
-        return try mapError(
+        try mapError(
             { GatewayFailure.misconfigured(.engine($0, service.service)) },
             try PushEngine(configuration) { [weak session] in _ = session?.receive($0) })
     }
@@ -152,7 +168,7 @@ final class EngineTransport<Service: EngineService>: DeliveryTransport {
 
     func learn(_ feedback: CredentialFeedback) throws(GatewayFailure) {
         if feedback != .worked { expireCredential() }
-        try service.tokens.learn(feedback, at: .system())
+        try service.tokens.learn(feedback, at: clock())
     }
 
     func perform(_ batch: PushBatch, for session: DeliverySession<EngineTransport>) {

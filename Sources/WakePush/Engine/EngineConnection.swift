@@ -24,6 +24,8 @@ final class EngineConnection {
     private var race: AddressRace?
     /// Set while the stage is `open`.
     private var connection: PushConnection?
+    /// When its last connection ended, and the reason if the peer gave one.
+    private(set) var lastEnd: (at: UInt64, goAway: GoAwayReason?)?
     private var backoff: Backoff
     private var attempted: UInt64?
     /// The jitter of the next attempt, drawn once.
@@ -145,7 +147,7 @@ final class EngineConnection {
         if isAny || events.intersects(.writable) { mayWrite = true }
     }
 
-    func setAuthorization(_ value: [UInt8]) { connection?.setAuthorization(value) }
+    func update(_ template: RequestTemplate) { connection?.update(template) }
 
     /// Reads what has come, up to 8 buffers for the sake of other connections.
     func read(into buffer: inout [UInt8], now: UInt64) {
@@ -190,6 +192,7 @@ final class EngineConnection {
         if connection?.end != nil { write(from: &queue, now: now) }
         connection?.takeOutcomes(into: &outcomes)
         guard let connection, let end = connection.end else { return }
+        lastEnd = (now, connection.goAway)
         if connection.hasServed, case .goAway(ErrorCode.none) = end {
             // RFC 9113 §6.8: the peer ends it as planned, and expects another.
             backoff = Self.backoff(configuration, failures: 0)

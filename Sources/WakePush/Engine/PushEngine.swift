@@ -38,9 +38,11 @@ package final class PushEngine: Sendable {
 
     package var waiting: Int { mailbox.weight }
 
-    /// Replaces the value of `authorization` for later pushes, on open connections too.
-    package func updateAuthorization(_ value: [UInt8]) {
-        mailbox.post(.authorization(value), weight: 0)
+    /// Replaces the template for later pushes, on open connections too: its credential, or a time
+    /// that has come nearer.
+    package func update(_ template: RequestTemplate) {
+        precondition(template.fitsFrames, "a request larger than a frame")
+        mailbox.post(.template(template), weight: 0)
     }
 
     /// Ends at once: waiting pushes fail with `.cancelled`, those in flight with `retry`.
@@ -86,7 +88,7 @@ package struct EngineConfiguration: Sendable {
 
 enum EngineCommand: Sendable {
     case batch(PushBatch)
-    case authorization([UInt8])
+    case template(RequestTemplate)
     case resolved(connection: Int, Result<[SocketAddress], PushFailure>)
 }
 

@@ -96,9 +96,9 @@ final class PushLoop {
     private func execute(_ command: EngineCommand, _ now: UInt64) {
         switch command {
         case .batch(let batch): queue.append(batch)
-        case .authorization(let value):
-            template.authorization = value
-            for connection in connections { connection.setAuthorization(value) }
+        case .template(let template):
+            self.template = template
+            for connection in connections { connection.update(template) }
         case .resolved(let index, let result):
             handle(connections[index].connect(result, now: now))
         }
@@ -164,7 +164,8 @@ final class PushLoop {
             unconnected >= configuration.patienceMilliseconds
                 || unanswered >= configuration.answerPatienceMilliseconds
         else { return }
-        queue.fail(.unreachable, into: &outcomes)
+        let last = connections.compactMap(\.lastEnd).max { $0.at < $1.at }
+        queue.fail(last?.goAway.map(PushFailure.closed) ?? .unreachable, into: &outcomes)
         (unconnectedSince, unansweredSince) = (nil, nil)
     }
 

@@ -23,6 +23,8 @@ package enum PushFailure: Error, Equatable, Sendable {
     /// `unreachable`: no connection for as long as the configuration allows; `cancelled`: with the
     /// engine, before the push was sent.
     case unreachable, unknownHost, cancelled
+    /// `unreachable`, and the peer ended the last connection with GOAWAY.
+    case closed(GoAwayReason)
     case connection(ConnectionFault)
 }
 

@@ -13,7 +13,7 @@ package enum Frame: Equatable, Sendable {
     case pushPromise(stream: UInt32)
     case ping(UInt64)
     case pingAcknowledged(UInt64)
-    case goAway(lastStream: UInt32, code: UInt32)
+    case goAway(lastStream: UInt32, code: UInt32, debug: Range<Int>)
     /// `increment` 0 is an error of the stream or the connection (§6.9).
     case windowUpdate(stream: UInt32, increment: UInt32)
     case continuation(stream: UInt32, fragment: Range<Int>, isWhole: Bool)
@@ -137,7 +137,9 @@ package enum FrameReader {
             return head.has(FrameFlag.acknowledged) ? .pingAcknowledged(opaque) : .ping(opaque)
         case .goAway:
             let last: UInt32 = bytes.bigEndian(at: start)
-            return .goAway(lastStream: last & 0x7fff_ffff, code: bytes.bigEndian(at: start + 4))
+            return .goAway(
+                lastStream: last & 0x7fff_ffff, code: bytes.bigEndian(at: start + 4),
+                debug: start + 8..<payload.upperBound)
         case .windowUpdate:
             let increment: UInt32 = bytes.bigEndian(at: start)
             return .windowUpdate(stream: stream, increment: increment & 0x7fff_ffff)

@@ -51,10 +51,13 @@ package enum FrameWriter {
         bytes.append(bigEndian: code)
     }
 
-    package static func goAway(lastStream: UInt32, code: UInt32, into bytes: inout [UInt8]) {
-        head(length: 8, kind: .goAway, into: &bytes)
+    package static func goAway(
+        lastStream: UInt32, code: UInt32, debug: [UInt8] = [], into bytes: inout [UInt8]
+    ) {
+        head(length: 8 + debug.count, kind: .goAway, into: &bytes)
         bytes.append(bigEndian: lastStream)
         bytes.append(bigEndian: code)
+        bytes.append(contentsOf: debug)
     }
 
     package static func headers(

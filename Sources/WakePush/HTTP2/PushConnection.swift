@@ -18,6 +18,8 @@ package struct PushConnection: Sendable {
     private var openBlock: HeaderBlock?
     /// The code of the peer's GOAWAY.
     private var goAwayCode: UInt32?
+    /// Why the peer sent its last GOAWAY.
+    package private(set) var goAway: GoAwayReason?
     package private(set) var end: ConnectionEnd?
     private var now: UInt64
     private var lastReceived: UInt64
@@ -94,7 +96,7 @@ package struct PushConnection: Sendable {
     /// The peer owes us something: an answer, or its first frame.
     var awaitsPeer: Bool { end == nil && (!hasSettings || pushes.count > 0) }
 
-    package mutating func setAuthorization(_ value: [UInt8]) { encoder.setAuthorization(value) }
+    package mutating func update(_ template: RequestTemplate) { encoder.update(template) }
 
     package mutating func takeOutcomes(into all: inout PushOutcomes) {
         pushes.takeOutcomes(into: &all)
@@ -199,8 +201,9 @@ package struct PushConnection: Sendable {
             giveUp(stream, code == ErrorCode.refusedStream ? .refused : .unknown)
         case .settings(let range): receiveSettings(bytes.extracting(range))
         case .ping(let opaque): FrameWriter.ping(opaque, acknowledges: true, into: &output.bytes)
-        case .goAway(let last, let code):
+        case .goAway(let last, let code, let debug):
             goAwayCode = code
+            goAway = GoAwayReason(code: code, debug: bytes.extracting(debug))
             // RFC 9113 §6.8: streams above `last` were not and will not be processed.
             for stream in pushes.streams(where: { $0.id > last }) { giveUp(stream, .unsent) }
             endIfDrained()

@@ -16,12 +16,12 @@ struct RequestEncoder: Sendable {
     private var tokenCount = -1
     /// The whole request with a hole for the token, once primed; empty where its body varies.
     private var wholeRequest: [UInt8] = []
-    private let bodyBytes: Int
+    private var bodyBytes: Int
 
     init(_ template: RequestTemplate) {
         precondition(template.fitsFrames, "a request larger than a frame")
         self.template = template
-        bodyBytes = template.body.count + template.bodyTail.count
+        bodyBytes = template.bodyBytes
     }
 
     /// Bytes of a request's body with a token of `count` bytes.
@@ -29,12 +29,14 @@ struct RequestEncoder: Sendable {
         template.tokenPlace == .body ? bodyBytes + count : bodyBytes
     }
 
-    mutating func setAuthorization(_ value: [UInt8]) {
-        template.authorization = value
+    /// Replaces the template for later requests.
+    mutating func update(_ template: RequestTemplate) {
         precondition(template.fitsFrames, "a request larger than a frame")
+        // What is in the peer's table must be what is meant: if not, all fields are sent again.
+        if template.indexed != self.template.indexed { isPrimed = false }
+        self.template = template
+        bodyBytes = template.bodyBytes
         tokenCount = -1
-        // An indexed value is in the peer's table: all fields are sent again.
-        if template.indexesAuthorization { isPrimed = false }
     }
 
     mutating func setTableSize(_ size: Int) {
@@ -93,16 +95,6 @@ struct RequestEncoder: Sendable {
         bytes.append(contentsOf: template.bodyTail)
     }
 
-    private var indexedFields: [RequestTemplate.Field] {
-        var fields = [RequestTemplate.Field(":authority", template.authority)] + template.fields
-        if template.indexesAuthorization, !template.authorization.isEmpty {
-            var field = RequestTemplate.Field("authorization", "")
-            field.value = template.authorization
-            fields.append(field)
-        }
-        return fields.filter { StaticTable.find(name: $0.name, value: $0.value).whole == nil }
-    }
-
     private mutating func prepare(_ count: Int) {
         var block: [UInt8] = []
         if mustResize, !isPrimed {
@@ -137,7 +129,7 @@ struct RequestEncoder: Sendable {
 
     private func fieldsBlock() -> [UInt8] {
         var block: [UInt8] = []
-        let remembered = indexedFields
+        let remembered = template.indexed
         // Eviction would shift indices: either all fields fit the peer's table, or none is indexed.
         let fits = remembered.reduce(0) { $0 + $1.name.count + $1.value.count + 32 } <= tableSize
         var next = StaticTable.count + remembered.count
@@ -171,6 +163,21 @@ struct RequestEncoder: Sendable {
         } else {
             HPACKWriter.literal(name: field.name, value: field.value, .incremental, into: &block)
         }
+    }
+}
+
+extension RequestTemplate {
+    fileprivate var bodyBytes: Int { body.count + bodyTail.count }
+
+    /// The fields that are remembered in the peer's table.
+    fileprivate var indexed: [Field] {
+        var fields = [Field(":authority", authority)] + self.fields
+        if indexesAuthorization, !authorization.isEmpty {
+            var field = Field("authorization", "")
+            field.value = authorization
+            fields.append(field)
+        }
+        return fields.filter { StaticTable.find(name: $0.name, value: $0.value).whole == nil }
     }
 }
 

@@ -2,7 +2,7 @@ import WakeSystem
 
 /// The one request of a connection without the push token, which ends the path or is in the body.
 package struct RequestTemplate: Sendable, Redacted {
-    package struct Field: Sendable {
+    package struct Field: Sendable, Equatable {
         package var name: [UInt8]
         package var value: [UInt8]
 

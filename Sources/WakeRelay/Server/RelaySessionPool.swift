@@ -40,8 +40,11 @@ struct RelaySessionPool {
     private var pauses: [PushService: Pause] = [:]
     private var last = 0
 
-    /// Milliseconds for which a session takes new wake-ups: all of them have one expiry time.
+    /// Milliseconds for which a session takes new wake-ups.
     private static let age: UInt64 = 1_800_000
+    /// Seconds by which the time at which wake-ups expire may be too early: a session sets it every
+    /// quarter of an hour, see `EngineTransport`.
+    private static let staleness = 900
     /// Milliseconds without use after which a session is closed.
     private static let idle: UInt64 = 600_000
     /// Lifetimes of sessions in seconds. A wake-up kept longer than asked is harmless: it has no
@@ -73,9 +76,8 @@ struct RelaySessionPool {
         if let pause = pauses[service], now < pause.until { return .failed(pause.failure) }
         last += 1
         let number = last
-        // A wake-up sent at the end of the session's age still has its whole lifetime ahead.
-        let session = gateway.open(lifetime: key.lifetime + Int(Self.age / 1000)) {
-            [report] in report(number, $0)
+        let session = gateway.open(lifetime: key.lifetime + Self.staleness) { [report] in
+            report(number, $0)
         }
         open[number] = Open(key: key, session: session, since: now, used: now)
         current[key] = number

@@ -56,6 +56,7 @@ package struct Configuration: Sendable, Equatable {
 
     // The same as read; nil when there is none.
     package var apns: APNsConfiguration?
+    package var apnsEnvironments = APNsEnvironments.both
     package var fcm: FCMConfiguration?
     /// Instead of the two above.
     package var apnsRelay: RelayConfiguration?
@@ -125,6 +126,7 @@ extension Configuration {
             # key-id = ABC123DEFG
             # team-id = TEAM123456
             # topic = org.example.app          the app's bundle identifier
+            # environments = production        or sandbox; without, push tokens of both are taken
             # via = https://wake.example.org   instead of the above: the Reveille of the app's owner
             # via-key = keys/relay.key         made by `reveille keygen --kind relay`
 

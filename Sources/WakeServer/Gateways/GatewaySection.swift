@@ -13,12 +13,18 @@ struct GatewaySection: Sendable {
     let read: @Sendable ([String: String], inout Configuration) throws(GatewaySectionFault) -> Void
     /// A summary of a few words without secrets; nil when it is off.
     let summary: @Sendable (Configuration) -> String?
+    /// Those of its services that it turns on when it is there; nil: all.
+    var served: @Sendable (Configuration) -> [PushService]? = { _ in nil }
     /// The throughput of its gateways, without making them; empty when it is off.
     let limits: @Sendable (Configuration) -> [GatewayThroughput]
     /// Reads credentials and kept tokens and sends nothing; empty when it is off.
     let make: @Sendable (Configuration) throws(GatewayError) -> [any Gateway]
 
     static let all: [GatewaySection] = [apns, fcm, webPush]
+
+    func services(in configuration: Configuration) -> [PushService] {
+        served(configuration) ?? services
+    }
 }
 
 /// The reason why a gateway cannot be made. Two lines: what is wrong, and what to do.
@@ -36,26 +42,32 @@ extension GatewayError {
 }
 
 extension GatewaySection {
-    /// One key of Apple's serves production and sandbox.
+    /// One key of Apple's may serve production and sandbox.
     static let apns = GatewaySection(
         name: "apns", services: [.apns, .apnsSandbox],
         words: APNsConfiguration.words + RelayConfiguration.words,
         read: { (section, configuration) throws(GatewaySectionFault) in
-            configuration.apnsRelay = try RelayConfiguration(section: section)
+            configuration.apnsEnvironments = try APNsEnvironments(section: section)
+            let relayed = section.filter { $0.key != APNsEnvironments.key }
+            configuration.apnsRelay = try RelayConfiguration(section: relayed)
             guard configuration.apnsRelay == nil else { return }
             configuration.apns = try APNsConfiguration(section: section)
         },
         summary: {
             $0.apnsRelay?.summary ?? $0.apns.map { "topic \($0.topic), \($0.options.summary)" }
         },
+        served: { $0.apnsEnvironments.services },
         limits: { configuration in
-            if let relay = configuration.apnsRelay { return [relay.limits(.apns)] }
+            // Apps have few push tokens of the sandbox: its throughput adds nothing.
+            guard let service = configuration.apnsEnvironments.services.first else { return [] }
+            if let relay = configuration.apnsRelay { return [relay.limits(service)] }
             guard let options = configuration.apns?.options else { return [] }
-            return [GatewayThroughput(.apns, connections: options.connections)]
+            return [GatewayThroughput(service, connections: options.connections)]
         },
         make: { (configuration) throws(GatewayError) in
             if let relay = configuration.apnsRelay {
-                return try make(relay, [.apns, .apnsSandbox], section: "apns")
+                return try make(
+                    relay, configuration.apnsEnvironments.services, section: "apns")
             }
             guard let apns = configuration.apns else { return [] }
             let credentials = try mapError({ GatewayError(message: $0.message) }) {
@@ -66,7 +78,9 @@ extension GatewaySection {
                 () throws(ProviderTokenError) in
                 try APNsTokenProvider(credentials, tokenFile: configuration.data + "/apns-token")
             }
-            return PushService.allCases.compactMap { APNsGateway($0, apns, tokens: tokens) }
+            return configuration.apnsEnvironments.services.compactMap {
+                APNsGateway($0, apns, tokens: tokens)
+            }
         })
 
     static let fcm = GatewaySection(

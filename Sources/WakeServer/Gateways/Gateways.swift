@@ -11,12 +11,20 @@ package enum Gateways {
 
     package static func states(_ configuration: Configuration) -> [State] {
         GatewaySection.all.flatMap { section in
-            let name = section.name
-            let isThere = configuration.sections[name] != nil
-            let reason = isThere ? "section [\(name)] is empty" : "no section [\(name)]"
-            let on = section.summary(configuration).map { "on, \($0)" }
-            let summary = on ?? "off: \(reason); its push tokens are refused"
-            return section.services.map { State(service: $0, isOn: on != nil, summary: summary) }
+            let summary = section.summary(configuration)
+            let served = section.services(in: configuration)
+            return section.services.map { service in
+                if let summary, served.contains(service) {
+                    return State(service: service, isOn: true, summary: "on, \(summary)")
+                }
+                let reason =
+                    summary != nil
+                    ? "not among the \(APNsEnvironments.key) of [\(section.name)]"
+                    : configuration.sections[section.name] != nil
+                        ? "section [\(section.name)] is empty" : "no section [\(section.name)]"
+                let off = "off: \(reason); its push tokens are refused"
+                return State(service: service, isOn: false, summary: off)
+            }
         }
     }
 
@@ -44,7 +52,7 @@ package enum Gateways {
         return gateways
     }
 
-    /// The sections whose gateways cannot be made, by their first push service.
+    /// The sections whose gateways cannot be made, by the first push service that they turn on.
     package static func faults(
         _ configuration: Configuration
     ) -> [(service: PushService, error: GatewayError)] {
@@ -52,7 +60,7 @@ package enum Gateways {
             do throws(GatewayError) {
                 _ = try section.make(configuration)
                 return nil
-            } catch { return section.services.first.map { ($0, error) } }
+            } catch { return section.services(in: configuration).first.map { ($0, error) } }
         }
     }
 }

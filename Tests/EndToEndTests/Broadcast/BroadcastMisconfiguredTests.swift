@@ -118,7 +118,7 @@ struct BroadcastMisconfiguredTests {
         let log = place.service.program.output.split(separator: "\n")
         #expect(
             log.filter { $0.contains("gateway-stopped") }.map(String.init) == [
-                "reveille error gateway-stopped service=apns reason=\(mistake.reason)"
+                "reveille error gateway-stopped service=apns reason=\(mistake.reason) goaway=none"
             ])
         // It is for the next broadcast to try again: the service itself goes on.
         #expect(try place.service.send("GET", "/health").status == 200)

@@ -147,7 +147,7 @@ struct FCMMisconfiguredTests {
         let log = place.service.program.output.split(separator: "\n")
         #expect(
             log.filter { $0.contains("gateway-stopped") }.map(String.init) == [
-                "reveille error gateway-stopped service=fcm reason=\(mistake.reason)"
+                "reveille error gateway-stopped service=fcm reason=\(mistake.reason) goaway=none"
             ])
         return try await place.mock.report()
     }

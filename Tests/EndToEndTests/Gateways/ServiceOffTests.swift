@@ -57,6 +57,30 @@ struct ServiceOffTests {
         }
     }
 
+    @Test("an environment of APNs that is left out: nothing new, and what is there is not woken")
+    func environment() async throws {
+        let place = try await PushingService()
+        let service = place.service
+        for (_, body) in Self.bodies.prefix(2) {
+            let put = try service.send(
+                "PUT", Self.path, token: TestDevice().token, body: Array(body.utf8))
+            #expect(put.status == 204)
+        }
+        #expect(await service.stop() == 0)
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+            .replacing("\n[apns]\n", with: "\n[apns]\nenvironments = production\n")
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        try await service.restart()
+        let again = try service.send(
+            "PUT", Self.path, token: TestDevice().token, body: Array(Self.bodies[1].body.utf8))
+        #expect(try code(again) == "422 service_off")
+        try place.register([TestDevice()])
+        let (status, output) = try await place.broadcast()
+        #expect(status == 0, "\(output)")
+        #expect(output.contains(": 2 accepted, 1 of a push service without a gateway"), "\(output)")
+        #expect(try await place.mock.report().distinct == 2)
+    }
+
     @Test("a section that is removed: what was registered stays, can be seen, and can be deleted")
     func removed() async throws {
         let service = try await ServiceUnderTest()

@@ -162,6 +162,7 @@ struct EngineDeliveryTests {
             (.connection(.noHTTP2), .misconfigured(.connection(.noHTTP2, .apns))),
             (.unknownHost, .unavailable(.unknownHost, .apns)),
             (.unreachable, .unavailable(.unreachable, .apns)),
+            (.closed(.badCertificate), .unavailable(.closed(.badCertificate), .apns)),
         ]
         for (failure, meaning) in expected {
             var (flow, batch) = try launched(1)

@@ -92,7 +92,7 @@ struct EngineRecoveryTests {
 
     @Test("a planned end costs no pause, and the next connection is made beside the old one")
     func goAway() async throws {
-        let server = try EngineServer { $0 % 500 == 0 ? .goAway : .status(200) }
+        let server = try EngineServer { $0 % 500 == 0 ? .goAway() : .status(200) }
         defer { server.stop() }
         var configuration = EngineTests.configuration(server.port)
         // With any back-off the test would not end in time.
@@ -115,7 +115,8 @@ struct EngineRecoveryTests {
         let engine = try PushEngine(configuration) { continuation.yield($0) }
         var iterator = stream.makeAsyncIterator()
         for name in ["abc", "second", "third"] {
-            if name != "abc" { engine.updateAuthorization(Array("bearer \(name)".utf8)) }
+            configuration.template.authorization = Array("bearer \(name)".utf8)
+            if name != "abc" { engine.update(configuration.template) }
             #expect(engine.submit(EngineTests.batch(0..<400)))
             var count = 0
             while count < 400 { count += try #require(await iterator.next()).results.count }
@@ -201,7 +202,7 @@ struct EngineHangUpTests {
     func later(how: EngineServer.HangUp) async throws {
         let own = try EngineServer.TLS()
         let server = try EngineServer(tls: own, hangUps: (2...3, how)) {
-            $0 == 100 ? .goAway : .status(200)
+            $0 == 100 ? .goAway() : .status(200)
         }
         defer { server.stop() }
         let run = try await run(server, own)

@@ -18,7 +18,9 @@ final class EngineServer: Sendable {
         /// Nothing, ever.
         case silence
         /// A goodbye that covers everything up to here, then the answers before it, then the end.
-        case goAway
+        case goAway(code: UInt32 = 0, debug: String = "")
+        /// The end of the connection.
+        case hangUp
         /// From here on this connection neither reads nor writes, until the far end leaves.
         case stall
     }
@@ -58,6 +60,7 @@ final class EngineServer: Sendable {
         var requests = 0
         var paths: [[UInt8]: Int] = [:]
         var credentials: [[UInt8]] = []
+        var expirations: [Int?] = []
         var bodies: [[UInt8]] = []
         var connections = 0
         var bytes = 0
@@ -109,6 +112,8 @@ final class EngineServer: Sendable {
     var paths: [[UInt8]: Int] { seen.withLock { $0.paths } }
     /// The value of `authorization` in each request.
     var credentials: [[UInt8]] { seen.withLock { $0.credentials } }
+    /// The value of `apns-expiration` in each request.
+    var expirations: [Int?] { seen.withLock { $0.expirations } }
     /// Of each request, in the order in which they ended.
     var bodies: [[UInt8]] { seen.withLock { $0.bodies } }
     /// Everything that clients sent, after TLS.
@@ -219,9 +224,12 @@ final class EngineServer: Sendable {
             }
             let path = Self.value(":path", list)
             let credential = Self.value("authorization", list)
+            let expiration = Int(
+                String(decoding: Self.value("apns-expiration", list), as: UTF8.self))
             seen.withLock { seen in
                 seen.paths[path, default: 0] += 1
                 seen.credentials.append(credential)
+                seen.expirations.append(expiration)
             }
             if ends { ended = stream }
         case .data(let stream, let payload, let flow, let ends):
@@ -268,12 +276,14 @@ final class EngineServer: Sendable {
             out += body
         case .reset(let code): FrameWriter.reset(stream: stream, code: code, into: &out)
         case .silence: break
+        case .hangUp: return true
         case .stall:
             var gone = pollfd(fd: socket, events: Int16(linux_read_hangup.rawValue), revents: 0)
             _ = unsafe poll(&gone, 1, 60_000)
             return true
-        case .goAway:
-            FrameWriter.goAway(lastStream: stream - 2, code: 0, into: &out)
+        case .goAway(let code, let debug):
+            FrameWriter.goAway(
+                lastStream: max(2, stream) - 2, code: code, debug: Array(debug.utf8), into: &out)
             return true
         }
         return false

@@ -79,7 +79,7 @@ struct EngineTests {
     func faults() async throws {
         let server = try EngineServer(settings: [(3, 100), (1, 0), (4, 7)]) { number in
             switch number {
-            case _ where number % 3000 == 0: .goAway
+            case _ where number % 3000 == 0: .goAway()
             case _ where number % 500 == 1: .reset(ErrorCode.refusedStream)
             case _ where number % 500 == 2: .reset(ErrorCode.internalError)
             case _ where number % 10 == 3: .status(429)
@@ -114,6 +114,34 @@ struct EngineTests {
         server.stop()
         var configuration = Self.configuration(port)
         configuration.patienceMilliseconds = 100
+        let run = try await Self.push(10, configuration)
+        #expect(run.failures == Array(repeating: .unreachable, count: 10))
+    }
+
+    @Test(
+        "a service that ends every connection is told by the reason it gave", .timeLimit(minute),
+        arguments: [
+            (0, #"{"reason":"BadCertificate"}"#, PushFailure.closed(.badCertificate)),
+            (11, "", .closed(.enhanceYourCalm)), (0, #"{"reason":"Planted"}"#, .closed(.other)),
+        ] as [(UInt32, String, PushFailure)])
+    func closed(_ code: UInt32, _ debug: String, _ failure: PushFailure) async throws {
+        let server = try EngineServer { _ in .goAway(code: code, debug: debug) }
+        defer { server.stop() }
+        var configuration = Self.configuration(server.port)
+        configuration.answerPatienceMilliseconds = 300
+        let run = try await Self.push(10, configuration)
+        #expect(run.failures == Array(repeating: failure, count: 10))
+        #expect(run.answered.isEmpty)
+    }
+
+    @Test("a connection that breaks has no reason, whatever an earlier one had", .timeLimit(minute))
+    func brokenAfterwards() async throws {
+        let server = try EngineServer { number in
+            number == 1 ? .goAway(debug: #"{"reason":"Shutdown"}"#) : .hangUp
+        }
+        defer { server.stop() }
+        var configuration = Self.configuration(server.port)
+        configuration.answerPatienceMilliseconds = 600
         let run = try await Self.push(10, configuration)
         #expect(run.failures == Array(repeating: .unreachable, count: 10))
     }

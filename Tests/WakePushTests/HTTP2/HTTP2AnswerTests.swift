@@ -162,6 +162,33 @@ struct HTTP2AnswerTests {
         #expect(peer.take().map(\.outcome) == [answered(200), answered(200)])
     }
 
+    @Test("the reason of a goodbye is kept wherever it is cut, and the last one holds")
+    func goAwayReason() {
+        var bytes: [UInt8] = []
+        let debug = Array(#"{"reason":"TooManyRequests","timestamp":1700000000000}"#.utf8)
+        FrameWriter.goAway(lastStream: 5, code: 11, debug: debug, into: &bytes)
+        for cut in 0...bytes.count {
+            var peer = HTTP2Peer.proven()
+            _ = peer.fill(from: 1, atMost: 3)
+            #expect(peer.connection.goAway == nil)
+            peer.write { $0 += bytes[..<cut] }
+            #expect((peer.connection.goAway != nil) == (cut == bytes.count))
+            peer.write { $0 += bytes[cut...] }
+            #expect(peer.connection.goAway == .tooManyRequests)
+        }
+        var peer = HTTP2Peer.proven()
+        _ = peer.fill(from: 1, atMost: 3)
+        peer.write { $0 += bytes }
+        // As long as a frame may be, a byte at a time: nothing of it but its code is kept.
+        bytes = []
+        let long = [UInt8](repeating: 0x78, count: 16_376)
+        FrameWriter.goAway(lastStream: 5, code: 0, debug: long, into: &bytes)
+        for byte in bytes { peer.write { $0.append(byte) } }
+        #expect(peer.connection.goAway == .noError && peer.connection.end == nil)
+        peer.connection.transportEnded()
+        #expect(peer.connection.end == .lost && peer.connection.goAway == .noError)
+    }
+
     @Test("a lost connection gives every push in flight back")
     func lost() {
         var peer = HTTP2Peer.proven()

@@ -51,7 +51,8 @@ struct HTTP2ConnectionTests {
         shape.indexesAuthorization = isIndexed
         var peer = HTTP2Peer(shape)
         for round in 0..<200 {
-            peer.connection.setAuthorization(Array("bearer \(round)".utf8))
+            shape.authorization = Array("bearer \(round)".utf8)
+            peer.connection.update(shape)
             for _ in 0..<2 {
                 let stream = peer.connection.nextStream
                 peer.push(1)
@@ -61,6 +62,56 @@ struct HTTP2ConnectionTests {
             }
         }
         #expect(peer.connection.end == nil)
+    }
+
+    @Test("a new template holds from the next push on, and is in the peer's table after one push")
+    func template() {
+        var shape = HTTP2Peer.shape
+        var peer = HTTP2Peer(shape)
+        for round in 0..<200 {
+            // The token's length, a field, its length and the body change.
+            shape.fields[1] = .init("apns-expiration", String(repeating: "7", count: 1 + round % 9))
+            shape.body = Array(repeating: 0x78, count: round % 3)
+            peer.connection.update(shape)
+            for token in ["aa", "aa", "bbb"] {
+                let stream = peer.connection.nextStream
+                peer.push(1, token)
+                #expect(
+                    peer.requests[stream]?.fields == [
+                        ":method: POST", ":scheme: https", ":path: /3/device/\(token)",
+                        ":authority: push.example", "apns-topic: org.example.app",
+                        "apns-expiration: \(String(repeating: "7", count: 1 + round % 9))",
+                        "authorization: bearer abc",
+                    ])
+                #expect(peer.requests[stream]?.body == shape.body)
+                #expect(peer.requests[stream]?.isComplete == true)
+                peer.answer(stream)
+            }
+        }
+        #expect(peer.connection.end == nil)
+    }
+
+    @Test("a new template costs its fields once: the next requests are as short as before")
+    func templateCost() {
+        var shape = HTTP2Peer.shape
+        var peer = HTTP2Peer(shape)
+        var sizes: [Int] = []
+        for round in 0..<12 {
+            if round == 4 {
+                shape.fields[1] = .init("apns-expiration", "1700000000")
+                peer.connection.update(shape)
+            }
+            if round == 8 { peer.connection.update(shape) }
+            let stream = peer.connection.nextStream
+            peer.push(1)
+            for case .headers(stream, let fragment, _, _) in peer.frames {
+                sizes.append(fragment.count)
+            }
+            peer.answer(stream)
+        }
+        #expect(sizes.count == 12 && sizes[0] > sizes[1] && sizes[4] > sizes[1])
+        let others = sizes.indices.filter { $0 != 0 && $0 != 4 }.map { sizes[$0] }
+        #expect(Set(others) == [sizes[1]])
     }
 
     @Test("a peer's small table gets literals, and a larger one later is used again")

@@ -51,6 +51,7 @@ struct HTTP2FrameTests {
         FrameWriter.settings([(1, 2), (3, 4)], into: &bytes)
         FrameWriter.ping(7, acknowledges: true, into: &bytes)
         FrameWriter.goAway(lastStream: 5, code: 2, into: &bytes)
+        FrameWriter.goAway(lastStream: 7, code: 11, debug: [1, 2, 3], into: &bytes)
         FrameWriter.windowUpdate(stream: 3, increment: 9, into: &bytes)
         var position = 0
         var frames: [Frame] = []
@@ -64,7 +65,9 @@ struct HTTP2FrameTests {
         #expect(position == bytes.count)
         #expect(
             frames == [
-                .settings(9..<21), .pingAcknowledged(7), .goAway(lastStream: 5, code: 2),
+                .settings(9..<21), .pingAcknowledged(7),
+                .goAway(lastStream: 5, code: 2, debug: 55..<55),
+                .goAway(lastStream: 7, code: 11, debug: 72..<75),
                 .windowUpdate(stream: 3, increment: 9),
             ])
     }
@@ -84,7 +87,7 @@ struct HTTP2FrameTests {
             #expect(end == 9 + Int(bytes[2]) && end <= bytes.count)
             switch frame {
             case .data(_, let range, _, _), .headers(_, let range, _, _), .settings(let range),
-                .continuation(_, let range, _):
+                .continuation(_, let range, _), .goAway(_, _, let range):
                 #expect(range.lowerBound >= 9 && range.upperBound <= end)
             default: break
             }

@@ -1,7 +1,9 @@
+import TestSupport
 import Testing
 import WakeModel
 import WakePush
-import WakeServer
+
+@testable import WakeServer
 
 @Suite("The section [apns] of the configuration file")
 struct ConfigurationAPNsTests {
@@ -75,6 +77,8 @@ struct ConfigurationAPNsTests {
             ("connections", "65", "a whole number from 1 to 64"),
             ("connections", "-1", "a whole number from 1 to 64"),
             ("plain", "yes", "on or off"),
+            ("environments", "prod", "production, sandbox or both"),
+            ("environments", "Both", "production, sandbox or both"),
         ])
     func badValue(_ key: String, _ value: String, _ takes: String) {
         let error = #expect(throws: ConfigurationError.self) {
@@ -120,5 +124,68 @@ struct ConfigurationAPNsTests {
         #expect(on.map(\.isOn) == [true, true, false, false])
         #expect(on[0].summary == "on, topic org.example.app, connections 1")
         #expect(on[1].summary == on[0].summary)
+    }
+
+    private static let off =
+        "off: not among the environments of [apns]; its push tokens are refused"
+
+    @Test("an environment that is left out is off, and the planner counts with the other")
+    func environments() throws {
+        #expect(try parse(Self.whole).apnsEnvironments == .both)
+        #expect(try parse(Self.whole + "environments = both\n").apnsEnvironments == .both)
+        let production = try parse(Self.whole + "environments = production\n")
+        #expect(Gateways.states(production).map(\.isOn) == [true, false, false, false])
+        #expect(Gateways.states(production)[1].summary == Self.off)
+        #expect(Gateways.limits(production) == [GatewayThroughput(.apns, connections: 1)])
+        let sandbox = try parse(Self.whole + "environments = sandbox\n")
+        #expect(Gateways.states(sandbox).map(\.isOn) == [false, true, false, false])
+        #expect(Gateways.states(sandbox)[0].summary == Self.off)
+        #expect(Gateways.limits(sandbox) == [GatewayThroughput(.apnsSandbox, connections: 1)])
+        // The key says nothing without the section's others.
+        let alone = #expect(throws: ConfigurationError.self) {
+            try parse("[apns]\nenvironments = production\n")
+        }
+        #expect(alone?.message.hasPrefix("line 1: [apns] lacks key\n") == true)
+    }
+
+    @Test("through a relay, too, only the environments that are named are woken")
+    func relayedEnvironments() throws {
+        let via = "[apns]\nvia = https://wake.example.org\nvia-key = k\n"
+        #expect(Gateways.states(try parse(via)).map(\.isOn) == [true, true, false, false])
+        let production = try parse(via + "environments = production\n")
+        #expect(production.apnsRelay != nil && production.apns == nil)
+        #expect(Gateways.states(production).map(\.isOn) == [true, false, false, false])
+    }
+
+    @Test(
+        "no gateway is made for an environment that is left out, and its push tokens are refused",
+        .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
+    func gateways() throws {
+        let pair = try SigningKeyPair()
+        let directory = try TemporaryDirectory()
+        let whole = Self.whole.replacing("keys/AuthKey.p8", with: pair.privatePath)
+        let all: [(String, [PushService])] = [
+            ("", [.apns, .apnsSandbox]), ("environments = both\n", [.apns, .apnsSandbox]),
+            ("environments = production\n", [.apns]),
+            ("environments = sandbox\n", [.apnsSandbox]),
+        ]
+        for (line, services) in all {
+            let configuration = try ConfigurationParser.parse(
+                whole + line, directory: directory.path)
+            let gateways = try Gateways.make(configuration)
+            #expect(gateways.map(\.service) == services)
+            for service in [PushService.apns, .apnsSandbox] {
+                let token = try PushToken(
+                    service: service, bytes: [UInt8](repeating: 0x41, count: 32))
+                let problem = Admission(gateways).problem(with: token)
+                #expect(problem == (services.contains(service) ? nil : .serviceOff))
+            }
+        }
+    }
+
+    @Test("a key that cannot be read is a fault of the environment that is on")
+    func faultyKey() throws {
+        let sandbox = try parse(Self.whole + "environments = sandbox\n")
+        #expect(Gateways.faults(sandbox).map(\.service) == [.apnsSandbox])
     }
 }
