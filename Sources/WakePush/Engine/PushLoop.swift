@@ -14,6 +14,10 @@ final class PushLoop {
     private let connections: [EngineConnection]
     /// By place, the connection in use.
     private var active: [Int]
+    /// Places whose connections are made when they are idle; others are only used while open.
+    private var wanted = 0
+    /// Ticks in a row at which pushes waited.
+    private var waitingTicks = 0
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     /// A connection was open: the configuration is right.
@@ -54,6 +58,7 @@ final class PushLoop {
             // In this order: what was posted before the end is executed.
             isOver = mailbox.isClosed
             for command in mailbox.take() { execute(command, now) }
+            wanted = placesNeeded()
             for connection in connections { serve(connection, now) }
             replaceDraining()
             if now >= nextTick { tick(now) }
@@ -73,7 +78,7 @@ final class PushLoop {
         for connection in connections {
             if connection.isRunnable(isQueued: pending.isQueued) { pending.isRunnable = true }
             if connection.awaitsPeer { pending.awaitsPeer = true }
-            let attempt = isActive(connection) ? connection.nextAttempt : nil
+            let attempt = isWanted(connection) ? connection.nextAttempt : nil
             if pending.isQueued, let due = attempt ?? connection.nextAddress {
                 pending.nextAttempt = min(pending.nextAttempt ?? due, due)
             }
@@ -81,8 +86,20 @@ final class PushLoop {
         return pending
     }
 
-    private func isActive(_ connection: EngineConnection) -> Bool {
-        active[connection.index % active.count] == connection.index
+    /// A few pushes need one connection, however many there may be. When pushes go on waiting,
+    /// the connections in use are slow or narrow, and one more is made at every tick.
+    private func placesNeeded() -> Int {
+        guard queue.count > 0 else { return 0 }
+        let pushes = connections.reduce(queue.count) { $0 + $1.inFlight }
+        let streams = EngineConfiguration.usualStreams
+        // The first two ticks may be at once and at the end of a handshake.
+        let further = max(0, waitingTicks - 2)
+        return min((pushes + streams - 1) / streams + further, active.count)
+    }
+
+    private func isWanted(_ connection: EngineConnection) -> Bool {
+        let place = connection.index % active.count
+        return place < wanted && active[place] == connection.index
     }
 
     /// Puts the idle connection of a place into use when the other one drains.
@@ -105,7 +122,7 @@ final class PushLoop {
     }
 
     private func serve(_ connection: EngineConnection, _ now: UInt64) {
-        if queue.count > 0, isActive(connection), let attempt = connection.nextAttempt,
+        if queue.count > 0, isWanted(connection), let attempt = connection.nextAttempt,
             now >= attempt
         {
             resolve(connection, now)
@@ -152,9 +169,10 @@ final class PushLoop {
             connection.takeOutcomes(into: &outcomes, &queue, now: now)
         }
         guard queue.count > 0 else {
-            (unconnectedSince, unansweredSince) = (nil, nil)
+            (unconnectedSince, unansweredSince, waitingTicks) = (nil, nil, 0)
             return
         }
+        waitingTicks = min(waitingTicks + 1, active.count + 2)
         let isConnected = connections.contains(where: \.isOpen)
         unconnectedSince = isConnected ? nil : unconnectedSince ?? now
         unansweredSince = unansweredSince ?? now
