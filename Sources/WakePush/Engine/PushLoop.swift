@@ -79,22 +79,24 @@ final class PushLoop {
             if connection.isRunnable(isQueued: pending.isQueued) { pending.isRunnable = true }
             if connection.awaitsPeer { pending.awaitsPeer = true }
             let attempt = isWanted(connection) ? connection.nextAttempt : nil
-            if pending.isQueued, let due = attempt ?? connection.nextAddress {
+            if let due = attempt ?? connection.nextAddress {
                 pending.nextAttempt = min(pending.nextAttempt ?? due, due)
             }
         }
         return pending
     }
 
-    /// A few pushes need one connection, however many there may be. When pushes go on waiting,
-    /// the connections in use are slow or narrow, and one more is made at every tick.
+    /// A few pushes need one connection, however many there may be; a further one is made when the
+    /// others are half full, so that it is there in time. When pushes go on waiting, those in use
+    /// are slow or narrow, and one more is made at every tick.
     private func placesNeeded() -> Int {
-        guard queue.count > 0 else { return 0 }
         let pushes = connections.reduce(queue.count) { $0 + $1.inFlight }
-        let streams = EngineConfiguration.usualStreams
+        let half = EngineConfiguration.usualStreams / 2
         // The first two ticks may be at once and at the end of a handshake.
-        let further = max(0, waitingTicks - 2)
-        return min((pushes + streams - 1) / streams + further, active.count)
+        let further = queue.count > 0 ? max(0, waitingTicks - 2) : 0
+        let places = min((pushes + half - 1) / half + further, active.count)
+        // What is in flight already needs no other connection.
+        return queue.count == 0 && places == 1 ? 0 : places
     }
 
     private func isWanted(_ connection: EngineConnection) -> Bool {
@@ -122,9 +124,7 @@ final class PushLoop {
     }
 
     private func serve(_ connection: EngineConnection, _ now: UInt64) {
-        if queue.count > 0, isWanted(connection), let attempt = connection.nextAttempt,
-            now >= attempt
-        {
+        if isWanted(connection), let attempt = connection.nextAttempt, now >= attempt {
             resolve(connection, now)
         }
         handle(connection.open(template, context, poller, now: now))
@@ -218,7 +218,7 @@ struct PollTimeout: Equatable {
     /// An answer, or the end of a handshake.
     var awaitsPeer = false
     var isQueued = false
-    /// The time of the next attempt to connect, while pushes wait.
+    /// The time of the next attempt to connect.
     var nextAttempt: UInt64?
     var heldSince: UInt64?
 
