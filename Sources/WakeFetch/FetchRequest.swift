@@ -133,11 +133,12 @@ package struct FetchField: Sendable, Redacted {
         self.value = value
     }
 
-    /// A field that a file names; nil for a name that is not allowed.
+    /// A field that a file names; nil for a name that is not allowed, or a value that is none.
     package init?(named name: String, _ value: [UInt8]) {
         guard Self.isAllowed(name) else { return nil }
         self.name = name
         self.value = value
+        guard isValid else { return nil }
     }
 
     package init(_ name: StaticString, _ value: StaticString) { self.init(name, value.bytes) }

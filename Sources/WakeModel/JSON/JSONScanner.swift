@@ -36,6 +36,17 @@ package struct JSONScanner {
         try scanner.document { scanner throws(JSONError) in try scanner.object(member) }
     }
 
+    /// The text of one member of a document, whose other members may be any JSON; nil when it is no
+    /// object, or that member no text.
+    package static func text(of member: String, in bytes: [UInt8]) -> [UInt8]? {
+        var text: [UInt8]?
+        let isRead: Void? = try? readObject(bytes) { scanner, name throws(JSONError) in
+            guard name.elementsEqual(member.utf8) else { return try scanner.skip() }
+            text = try scanner.string()
+        }
+        return isRead == nil ? nil : text
+    }
+
     /// Reads an object; `member` must read the value that follows each name.
     package mutating func object(
         _ member: (inout JSONScanner, _ name: [UInt8]) throws(JSONError) -> Void

@@ -218,6 +218,8 @@ final class EngineConnection {
         mayWrite = false
     }
 
+    var inFlight: Int { connection?.inFlight ?? 0 }
+
     /// The peer takes no more pushes, and still answers earlier ones.
     var isDraining: Bool { connection?.isDraining == true }
 

@@ -62,6 +62,7 @@ package struct EngineConfiguration: Sendable {
     package var port: UInt16
     package var transport: Transport
     package var template: RequestTemplate
+    /// The most; further ones are made when the pushes that wait need them.
     package var connections = 1
     package var limits = ConnectionLimits()
     /// Milliseconds for a connection to be made, TLS included.
@@ -81,6 +82,9 @@ package struct EngineConfiguration: Sendable {
         self.transport = transport
         self.template = template
     }
+
+    /// The streams of a connection that every peer should allow (RFC 9113 §6.5.2).
+    static let usualStreams = 100
 
     /// The most pushes that may wait for their outcome; `submit` refuses more.
     package static let waitingPushes = 4_000_000

@@ -14,6 +14,10 @@ final class PushLoop {
     private let connections: [EngineConnection]
     /// By place, the connection in use.
     private var active: [Int]
+    /// Places whose connections are made when they are idle; others are only used while open.
+    private var wanted = 0
+    /// Ticks in a row at which pushes waited.
+    private var waitingTicks = 0
     private var outcomes = PushOutcomes()
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     /// A connection was open: the configuration is right.
@@ -54,6 +58,7 @@ final class PushLoop {
             // In this order: what was posted before the end is executed.
             isOver = mailbox.isClosed
             for command in mailbox.take() { execute(command, now) }
+            wanted = placesNeeded()
             for connection in connections { serve(connection, now) }
             replaceDraining()
             if now >= nextTick { tick(now) }
@@ -73,16 +78,30 @@ final class PushLoop {
         for connection in connections {
             if connection.isRunnable(isQueued: pending.isQueued) { pending.isRunnable = true }
             if connection.awaitsPeer { pending.awaitsPeer = true }
-            let attempt = isActive(connection) ? connection.nextAttempt : nil
-            if pending.isQueued, let due = attempt ?? connection.nextAddress {
+            let attempt = isWanted(connection) ? connection.nextAttempt : nil
+            if let due = attempt ?? connection.nextAddress {
                 pending.nextAttempt = min(pending.nextAttempt ?? due, due)
             }
         }
         return pending
     }
 
-    private func isActive(_ connection: EngineConnection) -> Bool {
-        active[connection.index % active.count] == connection.index
+    /// A few pushes need one connection, however many there may be; a further one is made when the
+    /// others are half full, so that it is there in time. When pushes go on waiting, those in use
+    /// are slow or narrow, and one more is made at every tick.
+    private func placesNeeded() -> Int {
+        let pushes = connections.reduce(queue.count) { $0 + $1.inFlight }
+        let half = EngineConfiguration.usualStreams / 2
+        // The first two ticks may be at once and at the end of a handshake.
+        let further = queue.count > 0 ? max(0, waitingTicks - 2) : 0
+        let places = min((pushes + half - 1) / half + further, active.count)
+        // What is in flight already needs no other connection.
+        return queue.count == 0 && places == 1 ? 0 : places
+    }
+
+    private func isWanted(_ connection: EngineConnection) -> Bool {
+        let place = connection.index % active.count
+        return place < wanted && active[place] == connection.index
     }
 
     /// Puts the idle connection of a place into use when the other one drains.
@@ -105,9 +124,7 @@ final class PushLoop {
     }
 
     private func serve(_ connection: EngineConnection, _ now: UInt64) {
-        if queue.count > 0, isActive(connection), let attempt = connection.nextAttempt,
-            now >= attempt
-        {
+        if isWanted(connection), let attempt = connection.nextAttempt, now >= attempt {
             resolve(connection, now)
         }
         handle(connection.open(template, context, poller, now: now))
@@ -152,9 +169,10 @@ final class PushLoop {
             connection.takeOutcomes(into: &outcomes, &queue, now: now)
         }
         guard queue.count > 0 else {
-            (unconnectedSince, unansweredSince) = (nil, nil)
+            (unconnectedSince, unansweredSince, waitingTicks) = (nil, nil, 0)
             return
         }
+        waitingTicks = min(waitingTicks + 1, active.count + 2)
         let isConnected = connections.contains(where: \.isOpen)
         unconnectedSince = isConnected ? nil : unconnectedSince ?? now
         unansweredSince = unansweredSince ?? now
@@ -201,7 +219,7 @@ struct PollTimeout: Equatable {
     /// An answer, or the end of a handshake.
     var awaitsPeer = false
     var isQueued = false
-    /// The time of the next attempt to connect, while pushes wait.
+    /// The time of the next attempt to connect.
     var nextAttempt: UInt64?
     var heldSince: UInt64?
 

@@ -28,21 +28,13 @@ package struct FCMCredentials: FCMIdentity, Redacted {
     ) throws(FCMCredentialError) -> any FCMIdentity {
         if var text = try? Files.readGiven(path, limit: fileLimit) {
             defer { text.wipe() }
-            if type(text) == "external_account" {
+            let type = JSONScanner.text(of: "type", in: text)
+            if type?.elementsEqual("external_account".utf8) == true {
                 guard let file = try? JSONValue(parsing: text) else { throw .fileMalformed }
                 return try FCMExternalAccount(file, project: project)
             }
         }
         return try FCMCredentials(file: path, project: project)
-    }
-
-    private static func type(_ json: [UInt8]) -> String? {
-        var type: [UInt8]?
-        try? JSONScanner.readObject(json) { scanner, name throws(JSONError) in
-            guard name.span.equals("type") else { return try scanner.skip() }
-            type = try scanner.string()
-        }
-        return type.map { String(decoding: $0, as: UTF8.self) }
     }
 
     package func token(

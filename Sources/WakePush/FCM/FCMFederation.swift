@@ -31,8 +31,7 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
         guard let project else { throw .projectMissing }
         projectID = project
         func text(_ name: String) throws(FCMCredentialError) -> String {
-            let text = file[name].text
-            guard !text.isEmpty else { throw .member(name) }
+            guard let text = try Self.text(file[name], name) else { throw .member(name) }
             return text
         }
         audience = try text("audience")
@@ -41,36 +40,80 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
         guard let url = FCMCredentials.url(address) else { throw .member("token_url") }
         tokenURL = url
         (source, member) = try Self.source(file["credential_source"])
-        let impersonation = file["service_account_impersonation_url"].text
-        impersonationURL = FCMCredentials.url(impersonation)
-        guard impersonation.isEmpty || impersonationURL != nil else {
-            throw .member("service_account_impersonation_url")
+        let name = "service_account_impersonation_url"
+        let impersonation = try Self.text(file[name], name)
+        impersonationURL = impersonation.flatMap(FCMCredentials.url)
+        guard (impersonation == nil) == (impersonationURL == nil) else { throw .member(name) }
+        lifetime = try Self.lifetime(file["service_account_impersonation"])
+    }
+
+    /// A text that may be absent; another kind of value is a fault and never passed over.
+    private static func text(
+        _ value: JSONValue, _ name: String
+    ) throws(FCMCredentialError) -> String? {
+        switch value {
+        case .null: return nil
+        case .string: return value.text.isEmpty ? nil : value.text
+        case .bool, .number, .array, .object: throw .member(name)
         }
-        let options = file["service_account_impersonation"]
-        lifetime = options["token_lifetime_seconds"].integer ?? FCMAssertion.lifetime
-        guard (600...43_200).contains(lifetime) else { throw .member("token_lifetime_seconds") }
+    }
+
+    /// The members of an object that may be absent.
+    private static func members(
+        _ value: JSONValue, _ name: String
+    ) throws(FCMCredentialError) -> [String: JSONValue] {
+        switch value {
+        case .null: return [:]
+        case .object(let members): return members
+        case .bool, .number, .array, .string: throw .member(name)
+        }
+    }
+
+    private static func lifetime(_ options: JSONValue) throws(FCMCredentialError) -> Int {
+        let name = "token_lifetime_seconds"
+        guard let value = try members(options, "service_account_impersonation")[name] else {
+            return FCMAssertion.lifetime
+        }
+        guard let seconds = value.integer, (600...43_200).contains(seconds) else {
+            throw .member(name)
+        }
+        return seconds
     }
 
     private static func source(
         _ source: JSONValue
     ) throws(FCMCredentialError) -> (Source, member: String?) {
-        let format = source["format"]
-        let isJSON = format["type"].text == "json"
-        let name = format["subject_token_field_name"].text
-        guard !isJSON || !name.isEmpty else { throw .member("subject_token_field_name") }
-        let member = isJSON ? name : nil
-        let (file, address) = (source["file"].text, source["url"].text)
-        if !file.isEmpty { return (.file(file), member) }
-        guard !address.isEmpty, source["environment_id"] == .null else { throw .sourceUnsupported }
+        _ = try members(source, "credential_source")
+        let member = try subjectMember(source["format"])
+        if let file = try text(source["file"], "credential_source.file") {
+            return (.file(file), member)
+        }
+        guard source["environment_id"] == .null,
+            let address = try text(source["url"], "credential_source.url")
+        else { throw .sourceUnsupported }
         guard let url = FetchURL(metadata: address) else { throw .member("credential_source.url") }
-        guard case .object(let headers) = source["headers"] else { return (.url(url, []), member) }
+        let headers = try members(source["headers"], "credential_source.headers")
         var fields: [FetchField] = []
-        for name in headers.keys.sorted() {
-            guard let field = FetchField(named: name, Array(headers[name]?.text.utf8 ?? "".utf8))
+        for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
+            guard let field = FetchField(named: name, Array(value.text.utf8))
             else { throw .member("credential_source.headers") }
             fields.append(field)
         }
         return (.url(url, fields), member)
+    }
+
+    /// The member that holds the token; nil for a format that is text alone.
+    private static func subjectMember(_ format: JSONValue) throws(FCMCredentialError) -> String? {
+        let name = "credential_source.format"
+        let members = try members(format, name)
+        switch try text(members["type"] ?? .null, name) {
+        case nil, "text": return nil
+        case "json":
+            let name = "subject_token_field_name"
+            guard let member = try text(members[name] ?? .null, name) else { throw .member(name) }
+            return member
+        default: throw .member(name)
+        }
     }
 
     package func token(
@@ -81,6 +124,8 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
             defer { form.wipe() }
             let federated = await exchange.token(
                 tokenURL, .post, [FCMTokenExchange.formType], body: form)
+            // RFC 6749 §5.2: here the grant is the other provider's token.
+            if federated == .refused(.grantRefused) { return .refused(.subjectToken) }
             guard let impersonationURL, case .token(let token, _) = federated else {
                 return federated
             }
@@ -99,12 +144,12 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
         case .url(let url, let fields):
             document = try await exchange.document(url, .get, fields) { _ in .subjectToken }
         }
-        if let member {
-            document = Array(((try? JSONValue(parsing: document)) ?? .null)[member].text.utf8)
-        }
-        let token = document.filter { $0 > 0x20 }
-        guard !token.isEmpty else { throw .refused(.subjectToken) }
-        return token
+        defer { document.wipe() }
+        if let member { document = JSONScanner.text(of: member, in: document) ?? [] }
+        guard let start = document.firstIndex(where: { $0 > 0x20 }),
+            let end = document.lastIndex(where: { $0 > 0x20 })
+        else { throw .refused(.subjectToken) }
+        return Array(document[start...end])
     }
 
     /// RFC 8693 §2.1, as a form.
@@ -137,17 +182,21 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
             FetchField("Authorization", FCMRequest.authorization(token)),
             FetchField("Content-Type", "application/json"),
         ]
-        let answer = try await exchange.document(
+        var answer = try await exchange.document(
             url, .post, fields, body: Array(body.utf8)
         ) { .impersonationRefused(status: $0) }
-        guard let document = try? JSONValue(parsing: answer),
-            case .string(let text) = document["accessToken"], FCMTokenResponse.isToken(text),
-            let end = HTTPDate.seconds(ofTimestamp: document["expireTime"].text)
-        else { throw .failed(retryAfter: 0) }
-        let left = Int(end) - now
+        defer { answer.wipe() }
+        guard var text = JSONScanner.text(of: "accessToken", in: answer) else {
+            throw .failed(retryAfter: 0)
+        }
+        defer { text.wipe() }
+        let timestamp = JSONScanner.text(of: "expireTime", in: answer) ?? []
+        let end = HTTPDate.seconds(ofTimestamp: String(decoding: timestamp, as: UTF8.self))
+        guard FCMTokenResponse.isToken(text), let end else { throw .failed(retryAfter: 0) }
+        // This machine's clock may be wrong; no token lives longer than was asked for.
+        let left = min(Int(end) - now, lifetime)
         guard left >= FCMTokenExchange.lifetimes.lowerBound else { throw .failed(retryAfter: 0) }
-        return .token(
-            SecretBytes(text), lifetime: min(left, FCMTokenExchange.lifetimes.upperBound))
+        return .token(SecretBytes(text), lifetime: left)
     }
 }
 

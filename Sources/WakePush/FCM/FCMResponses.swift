@@ -110,14 +110,14 @@ private struct Details {
     /// A google.protobuf.Any, whose type may be its last member.
     private mutating func readDetail(_ scanner: inout JSONScanner) throws(JSONError) {
         var (type, code): ([UInt8], [UInt8]) = ([], [])
-        var fields: [[UInt8]] = []
+        var blamed: [Bool] = []
         try scanner.object { scanner, name throws(JSONError) in
             switch String(decoding: name, as: UTF8.self) {
             case "@type": type = try scanner.string()
             case "errorCode": code = try scanner.string()
             case "fieldViolations":
                 try scanner.array { scanner throws(JSONError) in
-                    fields.append(try Self.violatedField(&scanner))
+                    blamed.append(try Self.isViolationOfTarget(&scanner))
                 }
             default: try scanner.skip()
             }
@@ -126,21 +126,31 @@ private struct Details {
             self.code =
                 code.isEmpty ? nil : FCMReason(rawValue: String(decoding: code, as: UTF8.self))
         } else if type.span.equals("type.googleapis.com/google.rpc.BadRequest") {
-            let isOfTarget = fields.allSatisfy {
-                $0.span.equals("message.token") || $0.span.equals("message.fid")
+            if blamed.contains(true), !blamed.contains(false) {
+                blamesTarget = true
+            } else {
+                blamesRequest = true
             }
-            if fields.isEmpty || !isOfTarget { blamesRequest = true } else { blamesTarget = true }
         }
     }
 
-    /// google.rpc.BadRequest.FieldViolation
-    private static func violatedField(_ scanner: inout JSONScanner) throws(JSONError) -> [UInt8] {
-        var field: [UInt8] = []
+    /// google.rpc.BadRequest.FieldViolation: whether the push token or topic is blamed, or its
+    /// field is one that this front does not know (any more).
+    private static func isViolationOfTarget(
+        _ scanner: inout JSONScanner
+    ) throws(JSONError) -> Bool {
+        var (field, description): ([UInt8], [UInt8]) = ([], [])
         try scanner.object { scanner, name throws(JSONError) in
-            guard name.span.equals("field") else { return try scanner.skip() }
-            field = try scanner.string()
+            switch String(decoding: name, as: UTF8.self) {
+            case "field": field = try scanner.string()
+            case "description": description = try scanner.string()
+            default: try scanner.skip()
+            }
         }
-        return field
+        let targets: [StaticString] = ["message.token", "message.fid", "message.topic"]
+        if targets.contains(where: { field.span.equals($0) }) { return true }
+        return field.span.equals("message")
+            && ["token", "fid"].contains { description.contains("Unknown name \"\($0)\"".utf8) }
     }
 }
 
@@ -182,11 +192,12 @@ package enum FCMFault: Sendable, Hashable {
                 + "deleted in the Google Cloud console"
         case .exchangeRefused(let status):
             "asking for an access token was refused with status \(status)\nhint: check token_uri "
-                + "(token_url) in the file of [fcm] key, or that this machine has an account, and "
-                + "that the account is enabled"
+                + "(token_url and audience) in the file of [fcm] key, or that this machine has an "
+                + "account, and that the account is enabled"
         case .subjectToken:
-            "the other provider's token is not there\nhint: check credential_source in the file "
-                + "of [fcm] key, and that this service may read it"
+            "the other provider's token is not there, or Google refuses it\nhint: check "
+                + "credential_source and audience in the file of [fcm] key, that this service may "
+                + "read it, and this machine's clock"
         case .impersonationRefused(let status):
             "a token of the service account was refused with status \(status)\nhint: give the "
                 + "federated identity the role Workload Identity User on that service account"
@@ -203,7 +214,8 @@ package enum FCMFault: Sendable, Hashable {
         case .forbidden:
             "the service account is not allowed to push\nhint: enable the Firebase Cloud Messaging "
                 + "API in the project, and give the service account the role Firebase Cloud "
-                + "Messaging API Admin"
+                + "Messaging API Admin; a machine of Google's needs the access scope "
+                + "cloud-platform, too"
         case .projectUnknown:
             "the project is not known\n"
                 + "hint: check project_id in the file of [fcm] key, and host and port, if set"

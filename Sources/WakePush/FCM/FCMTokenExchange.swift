@@ -97,7 +97,8 @@ package struct FCMTokenExchange: Sendable {
                 ?? .failed(retryAfter: 0)
         case 408, 429, 500...599: return .failed(retryAfter: retryAfter ?? 0)
         case 400, 401:
-            let isGrant = (try? JSONValue(parsing: body.array))?["error"].text == "invalid_grant"
+            let error = JSONScanner.text(of: "error", in: body.array)
+            let isGrant = error?.elementsEqual("invalid_grant".utf8) == true
             return .refused(isGrant ? .grantRefused : .exchangeRefused(status: status))
         default: return .refused(.exchangeRefused(status: status))
         }
@@ -152,7 +153,8 @@ struct FCMTokenResponse {
         var token: [UInt8] = []
         defer { token.wipe() }
         var kind: [UInt8] = []
-        var lifetime = 0
+        // RFC 6749 §5.1: it may be absent; Google's usual one is an hour.
+        var lifetime = FCMAssertion.lifetime
         let isRead: Void? = try? JSONScanner.readObject(body.array) {
             scanner, name throws(JSONError) in
             switch String(decoding: name, as: UTF8.self) {

@@ -186,12 +186,13 @@ package struct FCMTokenPolicy: Sendable {
         notBefore = now + Self.holdoff
     }
 
-    /// Records a failure that may pass. `retryAfter`: seconds, 0 when not asked for; `jitter`: from
-    /// 0 to 1, stretches the wait by up to a half.
+    /// Records a failure that may pass. `retryAfter`: seconds, 0 when not asked for, and no more
+    /// than the patience: a wish of years would outlast every round. `jitter`: from 0 to 1,
+    /// stretches the wait by up to a half.
     package mutating func failed(retryAfter: Int, now: Int, jitter: Double) {
         isExchanging = false
         if failingSince == nil { failingSince = now }
-        let wait = backoff.fail(random: jitter, floor: .seconds(retryAfter))
+        let wait = backoff.fail(random: jitter, floor: .seconds(min(retryAfter, Self.patience)))
         notBefore = now + Int(wait / .seconds(1))
     }
 

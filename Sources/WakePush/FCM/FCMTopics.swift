@@ -33,7 +33,9 @@ package struct FCMTopics: EngineService {
     /// What blames a push token elsewhere blames the topic here.
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         let verdict = FCMResponses.verdict(status: status, body: body)
-        guard FCMResponses.blamesTarget(verdict) else { return verdict }
+        guard verdict == .delivery(.gone) || FCMResponses.blamesTarget(verdict) else {
+            return verdict
+        }
         return .failure(.misconfigured(.fcm(.topicRefused)))
     }
 

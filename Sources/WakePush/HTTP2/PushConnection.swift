@@ -86,6 +86,7 @@ package struct PushConnection: Sendable {
         }
     }
 
+    var inFlight: Int { pushes.count }
     var isProven: Bool { pushes.provesCredential }
     /// The peer takes no more pushes, and still answers earlier ones.
     var isDraining: Bool { goAwayCode != nil && end == nil }

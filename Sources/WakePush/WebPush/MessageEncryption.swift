@@ -67,6 +67,8 @@ extension CryptoLibrary {
         guard var extracted = hmac(input, key: salt) else { return nil }
         defer { extracted.wipe() }
         let message = context + [1]
-        return hmac(message.span, key: extracted.span).map { Array($0.prefix(count)) }
+        guard var block = hmac(message.span, key: extracted.span) else { return nil }
+        defer { block.wipe() }
+        return Array(block.prefix(count))
     }
 }

@@ -105,7 +105,7 @@ struct FCMFederationTests {
     @Test("a token from an address is taken out of its document, and an account impersonated")
     func url() async throws {
         let provider = try Provider([
-            "/subject?resource=a": (200, #"{"access_token":"subject","n":[{}]}"#),
+            "/subject?resource=a": (200, #"{"access_token":"subject","n":[{"m":1.5}]}"#),
             "/sts": Self.federated, "/a:generateAccessToken": Self.account,
         ])
         let source = #"""
@@ -134,7 +134,11 @@ struct FCMFederationTests {
             ("/subject", (404, ""), FCMTokenExchange.Outcome.refused(.subjectToken)),
             ("/subject", (200, " \n"), .refused(.subjectToken)),
             ("/subject", (503, ""), .failed(retryAfter: 0)),
-            ("/sts", (400, #"{"error":"invalid_grant"}"#), .refused(.grantRefused)),
+            ("/sts", (400, #"{"error":"invalid_grant"}"#), .refused(.subjectToken)),
+            (
+                "/sts", (400, #"{"error":"invalid_target"}"#),
+                .refused(.exchangeRefused(status: 400))
+            ),
             ("/sts", (403, ""), .refused(.exchangeRefused(status: 403))),
             ("/sts", (500, ""), .failed(retryAfter: 0)),
             (
@@ -205,7 +209,10 @@ struct FCMFederationTests {
         try expect(
             .member("subject_token_field_name"), source: #"{"file":"a","format":{"type":"json"}}"#)
         try expect(.member("credential_source.url"), source: #"{"url":"http://example.org/"}"#)
-        for header in [#"{"Host":"a"}"#, #"{"a b":"c"}"#] {
+        for header in [
+            #"{"Host":"a"}"#, #"{"a b":"c"}"#, #"{"a":true}"#, #"{"a":""}"#, #"{"a":"b\nc"}"#, "[]",
+            #""a: b""#,
+        ] {
             try expect(
                 .member("credential_source.headers"),
                 source: #"{"url":"https://a/","headers":\#(header)}"#)
@@ -221,6 +228,50 @@ struct FCMFederationTests {
         #expect(throws: FCMCredentialError.projectMissing) {
             try FCMExternalAccount(file, project: nil)
         }
+    }
+
+    @Test("a member of another kind is refused by its name, and not passed over")
+    func kinds() throws {
+        func expect(_ name: String, _ members: String, source: String = #"{"file":"a"}"#) throws {
+            let file = try Self.file(nil, source: source) { $0.dropLast() + ",\(members)}" }
+            #expect(throws: FCMCredentialError.member(name)) {
+                try FCMExternalAccount(file, project: "p")
+            }
+        }
+        let (url, options) = ("service_account_impersonation_url", "service_account_impersonation")
+        for value in ["1", "true", "[]", "{}"] { try expect(url, "\"\(url)\":\(value)") }
+        for value in ["1", "true", "[]", "\"a\""] { try expect(options, "\"\(options)\":\(value)") }
+        let lifetime = "token_lifetime_seconds"
+        for value in ["599", "43201", "-1", "\"3600\"", "true", "null"] {
+            try expect(lifetime, #""\#(options)":{"\#(lifetime)":\#(value)}"#)
+        }
+        for source in ["1", "[]", "\"a\""] {
+            try expect("credential_source", "\"x\":1", source: source)
+        }
+        try expect("credential_source.file", "\"x\":1", source: #"{"file":1}"#)
+        try expect("credential_source.url", "\"x\":1", source: #"{"url":1}"#)
+        for format in ["1", "\"json\"", #"{"type":"xml"}"#, #"{"type":1}"#] {
+            try expect(
+                "credential_source.format", "\"x\":1", source: #"{"file":"a","format":\#(format)}"#)
+        }
+        try expect(
+            "subject_token_field_name", "\"x\":1",
+            source: #"{"file":"a","format":{"type":"json","subject_token_field_name":1}}"#)
+    }
+
+    @Test("a token lives no longer than was asked for, whatever this machine's clock says")
+    func clock() async throws {
+        let answer = (200, #"{"accessToken":"ya29.a","expireTime":"2026-11-22T19:00:00Z"}"#)
+        let provider = try Provider([
+            "/subject": (200, "a b"), "/sts": Self.federated, "/a:generateAccessToken": answer,
+        ])
+        let options = #""service_account_impersonation":{"token_lifetime_seconds":1200}"#
+        let file = try Self.file(
+            provider, source: #"{"url":"\#(provider.url)/subject"}"#, isImpersonated: true
+        ) { $0.dropLast() + ",\(options)}" }
+        let identity = try FCMExternalAccount(file, project: "p")
+        #expect(try await Self.run(identity) == Self.token("ya29.a", 1200))
+        #expect(Self.form(provider.requests.value[1])["subject_token"] == "a b")
     }
 
     @Test("the type in the file says which it is; only one without secrets may be read by others")

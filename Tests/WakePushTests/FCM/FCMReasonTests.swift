@@ -81,6 +81,23 @@ struct FCMReasonTests {
         #expect(Self.read(FCMBody.badRequest()) == .requestInvalid)
     }
 
+    @Test("a front that does not know the push token's field blames the push token, no other field")
+    func unknownNames() {
+        func body(_ field: String, _ name: String) -> String {
+            let text = #"Unknown name \"\#(name)\" at 'message': Cannot find field."#
+            return #"""
+                {"error":{"code":400,"message":"Invalid JSON payload received. \#(text)","status":
+                "INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest",
+                "fieldViolations":[{"field":"\#(field)","description":
+                "Invalid JSON payload received. \#(text)"}]}]}}
+                """#
+        }
+        #expect(Self.read(body("message", "fid")) == .targetRefused)
+        #expect(Self.read(body("message", "token")) == .targetRefused)
+        #expect(Self.read(body("message", "data")) == .requestInvalid)
+        #expect(Self.read(body("", "fid")) == .requestInvalid)
+    }
+
     private static let type = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
     private static let detail =
         #"{"@type":"\#(type)","errorCode":"UNREGISTERED"}"#

@@ -41,6 +41,8 @@ struct FCMTokenExchangeTests {
         }
         #expect(Self.outcome(200, body("60")) == Self.token("x", 60))
         #expect(Self.outcome(200, body("999999999")) == Self.token("x", 86_400))
+        let absent = #"{"access_token":"x","token_type":"Bearer"}"#
+        #expect(Self.outcome(200, absent) == Self.token("x", 3600))
         for seconds in [
             "59", "0", "-1", "3599.0", "\"3599\"", "null", "1e4", "9999999999999999999",
         ] {
@@ -52,7 +54,6 @@ struct FCMTokenExchangeTests {
         "an answer that is not understood brings no token, and may pass",
         arguments: [
             "", "{}", "[]", "<html>", #"{"access_token":"x","expires_in":3599}"#,
-            #"{"access_token":"x","token_type":"Bearer"}"#,
             #"{"expires_in":3599,"token_type":"Bearer"}"#,
             #"{"access_token":"","expires_in":3599,"token_type":"Bearer"}"#,
             #"{"access_token":"x y","expires_in":3599,"token_type":"Bearer"}"#,
@@ -93,6 +94,8 @@ struct FCMTokenExchangeTests {
             #"{"error":"invalid_grant","error_description":"Invalid JWT Signature."}"#
         #expect(Self.outcome(400, signature) == .refused(.grantRefused))
         #expect(Self.outcome(401, signature) == .refused(.grantRefused))
+        let others = #"{"error":"invalid_grant","at":1.5e3,"details":[{"a":[0.25]}],"b":null}"#
+        #expect(Self.outcome(400, others) == .refused(.grantRefused))
         for body in ["", #"{"error":"invalid_scope"}"#, #"{"error":{"code":400}}"#, "<html>"] {
             #expect(Self.outcome(400, body) == .refused(.exchangeRefused(status: 400)))
             #expect(Self.outcome(401, body) == .refused(.exchangeRefused(status: 401)))

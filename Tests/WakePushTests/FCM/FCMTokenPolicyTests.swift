@@ -88,6 +88,15 @@ struct FCMTokenPolicyTests {
         #expect(policy.decide(1126) == Self.exchange)
     }
 
+    @Test("a wish for years is no longer than the patience")
+    func longWish() {
+        var policy = FCMTokenPolicy()
+        _ = policy.decide(1000)
+        policy.failed(retryAfter: Int(Int32.max), now: 1000, jitter: 0)
+        #expect(policy.decide(1001) == Self.wait(299))
+        #expect(policy.decide(1500) == Self.exchange)
+    }
+
     @Test("after five minutes without a token the round is given up, and the next starts anew")
     func patience() {
         var policy = FCMTokenPolicy()

@@ -42,11 +42,15 @@ struct FCMTopicTests {
     func verdicts() {
         for body in [
             FCMBody.fcm("INVALID_ARGUMENT", 400), FCMBody.both("message.token"),
-            FCMBody.badRequest("message.fid"),
+            FCMBody.badRequest("message.fid"), FCMBody.badRequest("message.topic"),
+            FCMBody.both("message.topic"),
         ] {
             #expect(
                 Self.verdict(400, body) == .failure(.misconfigured(.fcm(.topicRefused))))
         }
+        #expect(
+            Self.verdict(404, FCMBody.fcm("UNREGISTERED", 404))
+                == .failure(.misconfigured(.fcm(.topicRefused))))
         #expect(Self.verdict(200, "") == .delivery(.accepted))
         #expect(Self.verdict(429, "") == .delivery(.retry(.throttled)))
         let name = Array("wake".utf8)
