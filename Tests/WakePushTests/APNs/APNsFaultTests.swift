@@ -6,7 +6,7 @@ import WakeSystem
 
 @testable import WakePush
 
-@Suite("APNs while the service goes wrong", .timeLimit(.minutes(2)))
+@Suite("APNs while the service goes wrong", .timeLimit(.minutes(5)))
 struct APNsFaultTests {
     private static let count = 20_000
 

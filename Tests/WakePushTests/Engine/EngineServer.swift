@@ -187,7 +187,7 @@ final class EngineServer: Sendable {
 
     private static func hangUp(_ socket: Int32, _ how: HangUp) {
         var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&ready, 1, 10_000)
+        _ = unsafe poll(&ready, 1, 120_000)
         guard how != .reset else { return }
         var hello = [UInt8](repeating: 0, count: 16_384)
         _ = unsafe recv(socket, &hello, hello.count, 0)
@@ -270,7 +270,7 @@ final class EngineServer: Sendable {
         case .silence: break
         case .stall:
             var gone = pollfd(fd: socket, events: Int16(linux_read_hangup.rawValue), revents: 0)
-            _ = unsafe poll(&gone, 1, 60_000)
+            _ = unsafe poll(&gone, 1, 600_000)
             return true
         case .goAway:
             FrameWriter.goAway(lastStream: stream - 2, code: 0, into: &out)
