@@ -40,7 +40,9 @@ struct PushLifeTests {
         try await distributor.tell("{'do': 'message', 'size': 1}")
         _ = try await client.line(containing: "match ")
         await world.stop(client)
-        #expect((2...bound + 1).contains(world.heads - before), "\(world.heads - before) heads")
+        // And one that finds nothing is followed by another, once caches have expired.
+        let heads = world.heads - before
+        #expect((2...bound + 2).contains(heads), "\(heads) heads")
     }
 
     @Test(

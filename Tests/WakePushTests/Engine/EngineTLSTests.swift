@@ -42,8 +42,6 @@ struct EngineTLSTests {
         var configuration = configuration(server, trusting: narrow.trusted)
         // More in flight than the kernel keeps for a socket: records wait in memory, too.
         configuration.limits.streams = 3000
-        configuration.limits.answerMilliseconds = 600_000
-        configuration.limits.silenceMilliseconds = 600_000
         configuration.template.path += String(repeating: "0", count: 4000)
         let run = try await EngineTests.push(6000, configuration)
         #expect(run.answered.count == 6000 && run.unsafeRetries == 0)

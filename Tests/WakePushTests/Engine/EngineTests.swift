@@ -21,6 +21,9 @@ struct EngineTests {
         var configuration = EngineConfiguration(
             host: host, port: port, transport: transport, template: HTTP2Peer.shape)
         configuration.reconnectMilliseconds = 20
+        // No connection is silent, and no answer late, because a machine is busy.
+        configuration.limits.answerMilliseconds = 600_000
+        configuration.limits.silenceMilliseconds = 600_000
         return configuration
     }
 
