@@ -11,6 +11,7 @@ package final class FaultyFront: Sendable {
     private struct State {
         var faults: [String: [Fault]] = [:]
         var requests: [WireRequest] = []
+        var answered: [WireRequest] = []
     }
 
     private let state: Observed<State>
@@ -48,6 +49,9 @@ package final class FaultyFront: Sendable {
     /// The requests so far, answered or not.
     package var requests: [WireRequest] { state.value.requests }
 
+    /// Those that the service itself has answered so far.
+    package var answered: [WireRequest] { state.value.answered }
+
     /// Waits until so many requests with this method have come.
     package func requests(_ method: String, atLeast count: Int) async throws {
         try await state.first { state in
@@ -81,6 +85,7 @@ package final class FaultyFront: Sendable {
             guard let answer = try? service.receiveResponse(), fault != .answerLost,
                 (try? peer.send(Array(with(fields, answer.head).utf8) + answer.body)) != nil
             else { return }
+            state.update { $0.answered.append(request) }
         }
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A blocking socket to a server on this machine that sends and reads exactly the bytes a test
-/// says. Every wait ends after ten seconds with an error.
+/// says. Every wait ends after two minutes with an error: only what hangs takes that long.
 package final class LoopbackClient {
     package enum Failure: Error, Equatable {
         case cannotConnect(errno: Int32)
@@ -12,12 +12,14 @@ package final class LoopbackClient {
     }
 
     package let descriptor: Int32
+    /// Programs that are started meanwhile do not inherit it: else it would stay open when closed.
+    private static let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     private var unread: [UInt8] = []
 
     /// Connects to 127.0.0.1, or to ::1. A small receive buffer (bytes) makes a reader that is soon
     /// slow.
     package init(port: UInt16, version6: Bool = false, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(version6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(version6 ? AF_INET6 : AF_INET, Self.kind, 0)
         setLimits(receiveBuffer: receiveBuffer)
         let result: Int32
         if version6 {
@@ -36,9 +38,24 @@ package final class LoopbackClient {
         guard result == 0 else { throw Failure.cannotConnect(errno: errno) }
     }
 
+    /// Whether this machine has ::1.
+    package static let hasVersion6: Bool = {
+        let descriptor = socket(AF_INET6, kind, 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_addr = in6addr_loopback
+        let size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, size) == 0
+            }
+        }
+    }()
+
     /// Connects to a Unix socket.
     package init(path: String) throws {
-        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = socket(AF_UNIX, Self.kind, 0)
         setLimits(receiveBuffer: nil)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -59,7 +76,7 @@ package final class LoopbackClient {
     deinit { close(descriptor) }
 
     private func setLimits(receiveBuffer: Int32?) {
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: 120, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
@@ -79,8 +96,23 @@ package final class LoopbackClient {
             let count = unsafe rest.withUnsafeBytes {
                 unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
+            // signal(7): with a time limit these calls are not restarted.
+            if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw failure() }
             rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Waits until the far end's kernel has everything that was sent. Not for an end that does not
+    /// read: its kernel takes only so much.
+    package func delivered() async throws {
+        var left: Int32 = 1
+        while true {
+            // tcp(7): SIOCOUTQ, the bytes that are not acknowledged.
+            guard unsafe ioctl(descriptor, UInt(TIOCOUTQ), &left) == 0 else { throw failure() }
+            if left == 0 { return }
+            try Task.checkCancellation()
+            await Task.yield()
         }
     }
 
@@ -105,9 +137,12 @@ package final class LoopbackClient {
 
     private func receiveMore(_ limit: Int = 65_536) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: limit)
-        let count = unsafe buffer.withUnsafeMutableBytes {
-            unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
-        }
+        var count: Int
+        repeat {
+            count = unsafe buffer.withUnsafeMutableBytes {
+                unsafe recv(descriptor, $0.baseAddress, $0.count, 0)
+            }
+        } while count < 0 && errno == EINTR
         guard count >= 0 else { throw failure() }
         return Array(buffer.prefix(count))
     }

@@ -46,7 +46,8 @@ package final class MessageBus: Sendable {
               <limit name="max_incoming_bytes">1000000000</limit>
               <limit name="max_outgoing_bytes">1000000000</limit>
               <limit name="max_message_size">1000000000</limit>
-              <limit name="service_start_timeout">120000</limit>
+              <limit name="auth_timeout">600000</limit>
+              <limit name="service_start_timeout">600000</limit>
               <limit name="max_replies_per_connection">50000</limit>
             </busconfig>
             """

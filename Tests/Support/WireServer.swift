@@ -63,7 +63,15 @@ package final class WireServer: Sendable {
             if descriptor < 0, errno == EINTR || errno == ECONNABORTED { continue }
             guard descriptor >= 0 else { break }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            peers.withLock { _ = $0.insert(descriptor) }
+            // Accepted while `refuse` cut the others: it is cut as well.
+            let isServed = peers.withLock { peers in
+                guard self.listener.withLock({ $0 == listener }) else { return false }
+                return peers.insert(descriptor).inserted
+            }
+            guard isServed else {
+                close(descriptor)
+                continue
+            }
             Thread.detachNewThread {
                 let peer = LoopbackClient(accepted: descriptor)
                 self.script(peer)

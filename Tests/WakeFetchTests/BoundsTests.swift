@@ -3,7 +3,7 @@ import WakeSystem
 
 @testable import WakeFetch
 
-@Suite("Bodies keep within their bounds", .timeLimit(.minutes(1)))
+@Suite("Bodies keep within their bounds", .timeLimit(.minutes(5)))
 struct BoundsTests {
     @Test("a body of exactly the limit is taken, one byte more is too large", arguments: [0, 1, 5])
     func exact(limit: Int) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("Many fetches", .timeLimit(.minutes(1)))
+@Suite("Many fetches", .timeLimit(.minutes(5)))
 struct ConcurrencyTests {
     @Test("a hundred fetches of one purpose run at once, on one thread of their own")
     func together() async throws {

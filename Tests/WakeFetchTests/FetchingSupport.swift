@@ -85,7 +85,7 @@ extension FetchRequest {
 extension FetchTimeout {
     /// Ends a stall after 300 ms.
     static let short = FetchTimeout(
-        connect: .seconds(5), total: nil, throughput: .idle(.milliseconds(300)))
+        connect: .seconds(120), total: nil, throughput: .idle(.milliseconds(300)))
 }
 
 /// A well-formed answer with a length.

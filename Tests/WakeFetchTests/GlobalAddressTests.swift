@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import WakeFetch
@@ -25,8 +26,9 @@ struct GlobalAddressTests {
         #expect(!first.isGlobal)
         #expect(!last.isGlobal)
         #expect(!IPAddress(first.family, first.value + (last.value - first.value) / 2).isGlobal)
+        var random = SplitMix64(seed: 6)
         for _ in 0..<200 {
-            let value = UInt128.random(in: first.value...last.value)
+            let value = UInt128.random(in: first.value...last.value, using: &random)
             #expect(!IPAddress(first.family, value).isGlobal)
         }
     }
@@ -94,11 +96,13 @@ struct GlobalAddressTests {
     func property() {
         let networks = Self.special.compactMap { IPNetwork($0) }
         #expect(networks.count == Self.special.count)
+        var random = SplitMix64(seed: 7)
         for round in 0..<50_000 {
             let address =
                 round % 2 == 0
-                ? IPAddress(.v4, UInt128(UInt32.random(in: 0...UInt32.max)))
-                : IPAddress(.v6, UInt128.random(in: 0...UInt128.max) >> UInt128(round % 8))
+                ? IPAddress(.v4, UInt128(UInt32.random(in: 0...UInt32.max, using: &random)))
+                : IPAddress(
+                    .v6, UInt128.random(in: 0...UInt128.max, using: &random) >> UInt128(round % 8))
             #expect(address.isGlobal == !networks.contains { $0.contains(address) })
         }
     }

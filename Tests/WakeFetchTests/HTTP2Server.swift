@@ -28,7 +28,7 @@ struct HTTP2Server {
         guard let child = Child(command) else { return nil }
         output = ChildOutput(child)
         // It names the port it was given, which is 0, and not even that unless it is verbose.
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(200)
         var found: UInt16?
         while found == nil, ContinuousClock.now < deadline {
             found = Self.listeningPort(of: child.process)

@@ -5,7 +5,7 @@ import Testing
 @testable import WakeFetch
 
 @Suite(
-    "HTTP/2 where it is allowed", .timeLimit(.minutes(1)),
+    "HTTP/2 where it is allowed", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"),
     .enabled(if: HTTP2Server.isInstalled, "needs nghttpd (Debian package nghttp2-server)"))
 struct HTTP2Tests {

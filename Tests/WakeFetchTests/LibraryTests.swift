@@ -3,7 +3,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("Loading libcurl", .timeLimit(.minutes(1)))
+@Suite("Loading libcurl", .timeLimit(.minutes(5)))
 struct LibraryTests {
     private func load(_ name: String) -> MissingLibrary? {
         do throws(FetchError) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("Memory stays small", .timeLimit(.minutes(2)))
+@Suite("Memory stays small", .timeLimit(.minutes(5)))
 struct MemoryTests {
     @Test("an endless body costs no memory, whether it is refused at its cap or read slowly")
     func endless() async {
@@ -41,7 +41,9 @@ struct MemoryTests {
             }
             #expect(slow == .stopped)
             #expect(taken.all.count == 1)
-            #expect(taken.all.allSatisfy { $0 < 32 << 20 })
+            // The kernel's own buffers, at both ends, and what libcurl has read.
+            let most = Sockets.largestBuffer("tcp_wmem") + Sockets.largestBuffer("tcp_rmem")
+            #expect(taken.all.allSatisfy { $0 < most + 16 << 20 })
             // A limit far above what memory may hold: read at full speed, to the end.
             let long = LoopbackServer { peer in
                 _ = peer.readHead()
@@ -79,6 +81,8 @@ struct MemoryTests {
                 await fetcher.close()
             }
             // The server's side of the last connections may still be closing.
+            let patience = ContinuousClock.now + .seconds(200)
+            while count() > before + 4, ContinuousClock.now < patience { await Task.yield() }
             #expect(count() <= before + 4)
         }
     }

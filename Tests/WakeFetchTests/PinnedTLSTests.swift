@@ -3,7 +3,7 @@ import Testing
 @testable import WakeFetch
 
 @Suite(
-    "TLS with a pin is for the name", .timeLimit(.minutes(1)),
+    "TLS with a pin is for the name", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"))
 struct PinnedTLSTests {
     /// Not known to any name server (RFC 6761 §6.4).
@@ -37,7 +37,9 @@ struct PinnedTLSTests {
         }
         // The control: without pin it does not resolve.
         let unpinned = FetchRequest.get(try FetchURL("https://\(Self.name)/"))
-        #expect(await failure(fetcher, unpinned) == .network(code: 6))
+        // Where no name server answers it is the time that ends.
+        let end = await failure(fetcher, unpinned)
+        #expect(end == .network(code: 6) || end == .timeout)
         await fetcher.close()
     }
 

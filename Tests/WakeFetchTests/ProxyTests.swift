@@ -1,9 +1,10 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import WakeFetch
 
-@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(1)))
+@Suite("Through a SOCKS5 proxy", .timeLimit(.minutes(5)))
 struct ProxyTests {
     /// What a client showed to the proxy.
     struct Visit: Hashable {
@@ -51,12 +52,10 @@ struct ProxyTests {
         }
     }
 
-    private func configuration(_ server: LoopbackServer, isolation: String?) throws
-        -> FetchConfiguration
-    {
+    private func configuration(_ port: UInt16, isolation: String?) throws -> FetchConfiguration {
         let proxy = try #require(
             FetchProxy(
-                host: "127.0.0.1", port: server.port, isolation: isolation.map { Array($0.utf8) }))
+                host: "127.0.0.1", port: port, isolation: isolation.map { Array($0.utf8) }))
         return FetchConfiguration(proxy: proxy)
     }
 
@@ -65,7 +64,7 @@ struct ProxyTests {
         let visits = Seen<Visit>()
         let server = Self.proxy(visits)
         defer { server.stop() }
-        let fetcher = try Fetcher(configuration(server, isolation: "profile:1@x/"))
+        let fetcher = try Fetcher(configuration(server.port, isolation: "profile:1@x/"))
         for purpose in FetchPurpose.allCases {
             for _ in 0..<2 {
                 let url = try FetchURL("http://abcdefghij.onion:81/head")
@@ -85,7 +84,7 @@ struct ProxyTests {
         let visits = Seen<Visit>()
         let server = Self.proxy(visits, requiresPassword: false)
         defer { server.stop() }
-        let fetcher = try Fetcher(configuration(server, isolation: nil))
+        let fetcher = try Fetcher(configuration(server.port, isolation: nil))
         _ = try await fetcher.collect(.get(FetchURL("http://abcdefghij.onion/")))
         await fetcher.close()
         #expect(visits.all == [Visit(host: "abcdefghij.onion", port: 80)])
@@ -100,7 +99,7 @@ struct ProxyTests {
             server.stop()
             direct.stop()
         }
-        let fetcher = try Fetcher(configuration(server, isolation: "p"))
+        let fetcher = try Fetcher(configuration(server.port, isolation: "p"))
         let url = try FetchURL("http://localhost:\(direct.port)/")
         #expect(try await fetcher.collect(.get(url)).1 == Array("through".utf8))
         await fetcher.close()
@@ -111,11 +110,9 @@ struct ProxyTests {
     @Test("a proxy that is not there is a network error, never a reason to go around it")
     func missing() async throws {
         let direct = LoopbackServer.answering(answer("200 OK", "direct"))
-        let gone = LoopbackServer.answering("")
-        let configuration = try configuration(gone, isolation: "p")
-        gone.stop()
         defer { direct.stop() }
-        let fetcher = try Fetcher(configuration)
+        let gone = try WireServer.reservedPort()
+        let fetcher = try Fetcher(configuration(gone.port, isolation: "p"))
         #expect(await failure(fetcher, .get(try direct.url()))?.isNetwork == true)
         await fetcher.close()
         #expect(direct.connections == 0)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("What is sent", .timeLimit(.minutes(1)))
+@Suite("What is sent", .timeLimit(.minutes(5)))
 struct RequestBytesTests {
     private func sent(_ request: (FetchURL) -> FetchRequest, path: String) async throws -> [String]
     {

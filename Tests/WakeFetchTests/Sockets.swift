@@ -127,6 +127,16 @@ enum Sockets {
         }
     }
 
+    /// The most bytes that the kernel keeps at one end of a connection (tcp(7)).
+    static func largestBuffer(_ name: String) -> Int {
+        guard let file = unsafe fopen("/proc/sys/net/ipv4/\(name)", "r") else { return 64 << 20 }
+        defer { unsafe fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        _ = unsafe fgets(&line, 128, file)
+        let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+        return text.split { $0.isWhitespace }.last.flatMap { Int($0) } ?? 64 << 20
+    }
+
     static func isReadable(_ socket: Int32, within milliseconds: Int32) -> Bool {
         isReady(socket, POLLIN, within: milliseconds)
     }
@@ -137,6 +147,9 @@ enum Sockets {
         var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
         return unsafe poll(&entry, 1, milliseconds) > 0
     }
+
+    /// Waits until a connection that `connect` began is there.
+    static func waitUntilConnected(_ socket: Int32) -> Bool { isReady(socket, POLLOUT, within: -1) }
 
     static func resetOnClose(_ socket: Int32) {
         var linger = linger(l_onoff: 1, l_linger: 0)

@@ -3,7 +3,7 @@ import Testing
 @testable import WakeFetch
 
 @Suite(
-    "TLS is verified", .timeLimit(.minutes(1)),
+    "TLS is verified", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSL.isInstalled, "needs the openssl command (Debian package openssl)"))
 struct TLSTests {
     private func trusting(_ authority: CertificateAuthority?) throws -> Fetcher {

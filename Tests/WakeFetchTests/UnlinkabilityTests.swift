@@ -2,7 +2,7 @@ import Testing
 
 @testable import WakeFetch
 
-@Suite("Nothing links requests", .timeLimit(.minutes(1)))
+@Suite("Nothing links requests", .timeLimit(.minutes(5)))
 struct UnlinkabilityTests {
     @Test("a redirect is a status and is not followed", arguments: [301, 302, 303, 307, 308])
     func redirects(status: Int) async throws {

@@ -16,7 +16,7 @@ private enum Curl {
     static func run(_ arguments: [String]) async throws -> String {
         let process = Process()
         process.executableURL = URL(filePath: try #require(path))
-        process.arguments = ["--silent", "--show-error", "--max-time", "20"] + arguments
+        process.arguments = ["--silent", "--show-error", "--max-time", "240"] + arguments
         let output = Pipe()
         process.standardOutput = output
         // The environment may name proxies and configuration files: this is a talk between two.
@@ -37,7 +37,7 @@ private enum Curl {
 @Suite(
     "curl", .enabled(if: Curl.path != nil, "curl is not installed"),
     .disabled(if: Sanitizer.isActive, "Foundation.Process trips the address sanitizer"),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(5)))
 struct CurlTests {
     @Test("puts a body after it was told to go on, and reuses the connection")
     func putTwice() async throws {
@@ -48,7 +48,7 @@ struct CurlTests {
             let file = try BodyFile.make(in: directory, size: 1_500_000)
             let url = "http://127.0.0.1:\(live.port)/a?b"
             let text = try await Curl.run([
-                "--http1.1", "--expect100-timeout", "15", "--header", "Expect: 100-continue",
+                "--http1.1", "--expect100-timeout", "200", "--header", "Expect: 100-continue",
                 "--write-out", " %{http_code} %{num_connects}\n", "--upload-file", file, url,
                 "--next", "--silent", "--write-out", " %{http_code} %{num_connects}\n",
                 "--data", "abc", url,

@@ -1,10 +1,11 @@
 import Glibc
 import TestSupport
 import Testing
+import WakeSystem
 
 @testable import WakeHTTP
 
-@Suite("Draining", .timeLimit(.minutes(1)))
+@Suite("Draining", .timeLimit(.minutes(5)))
 struct DrainTests {
     private static let get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
     private static let held = "GET /held HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -15,6 +16,9 @@ struct DrainTests {
         let task: Task<Void, Never>
         let hub: StreamHub
         let waiting = HeldResponders()
+        /// The loop is in the handler of `/stop`, and stays there until it may go on.
+        let isStopped = Observed(false)
+        let mayGoOn = Semaphore()
         let clock = ManualClock()
 
         var live: LiveServer { LiveServer(server: server, clock: clock) }
@@ -22,7 +26,7 @@ struct DrainTests {
         init() async throws {
             let loop = try EventLoop()
             let hub = StreamHub(loop: loop)
-            let waiting = waiting
+            let (waiting, isStopped, mayGoOn) = (waiting, isStopped, mayGoOn)
             let listener = ListenerConfiguration(.tcp(host: "127.0.0.1", port: 0)) {
                 request, responder in
                 if request.isPath("/held") {
@@ -30,6 +34,10 @@ struct DrainTests {
                 } else if request.isPath("/wakes") {
                     responder.subscribe(to: hub, head: Response(200), first: [0x31])
                 } else {
+                    if request.isPath("/stop") {
+                        isStopped.update { $0 = true }
+                        mayGoOn.wait()
+                    }
                     Handlers.echo(request, responder)
                 }
             }
@@ -52,6 +60,8 @@ struct DrainTests {
         try busy.send(Self.held + Self.get)
         let partial = try LoopbackClient(port: running.live.port)
         try partial.send("GET /a HTT")
+        try await partial.delivered()
+        try await running.live.until { running.live.accepted == 4 && running.waiting.count == 1 }
         await running.live.settle()
         running.task.cancel()
         #expect(try idle.isAtEnd())
@@ -80,15 +90,21 @@ struct DrainTests {
 
     @Test("answers a request that had arrived before it was told to stop")
     func arrived() async throws {
-        for _ in 0..<50 {
+        for _ in 0..<20 {
             let running = try await Running()
             let known = try LoopbackClient(port: running.live.port)
             try known.send(Self.get)
             _ = try known.receiveResponse()
+            let stopping = try LoopbackClient(port: running.live.port)
+            try stopping.send("GET /stop HTTP/1.1\r\nHost: x\r\n\r\n")
+            _ = try await running.isStopped.first { $0 ? true : nil }
             let new = try LoopbackClient(port: running.live.port)
             try new.send(Self.get)
             try known.send(Self.get)
+            // They are with the kernel, and the server has not looked.
+            for client in [new, known] { try await client.delivered() }
             running.task.cancel()
+            running.mayGoOn.post()
             #expect(try known.receiveResponse().status == 200)
             #expect(try new.receiveResponse().status == 200)
             await running.task.value
@@ -100,7 +116,7 @@ struct DrainTests {
         let running = try await Running()
         let client = try LoopbackClient(port: running.live.port)
         try client.send(Self.held)
-        await running.live.settle()
+        try await running.live.until { running.waiting.count == 1 }
         running.task.cancel()
         await running.live.settle()
         #expect(running.live.open == 1)
@@ -143,6 +159,9 @@ struct DrainTests {
             }
         }
         // The thread lets go of the loop a moment after the server has returned.
-        while loop != nil { await Task.yield() }
+        while loop != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
     }
 }

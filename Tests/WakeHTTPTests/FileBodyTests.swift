@@ -5,7 +5,7 @@ import WakeSystem
 
 @testable import WakeHTTP
 
-@Suite("File bodies", .timeLimit(.minutes(1)))
+@Suite("File bodies", .timeLimit(.minutes(5)))
 struct FileBodyTests {
     private static let size = 5 << 20
 

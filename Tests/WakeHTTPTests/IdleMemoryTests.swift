@@ -30,7 +30,7 @@ struct IdleMemoryTests {
             responder.subscribe(to: hub, head: Response(200), first: [0x31])
         }
         var result = (idle: 0, streaming: 0)
-        try await LiveServer.run(loop: loop, clock: ManualClock(), handler: handler) { live in
+        try await LiveServer.run(loop: loop, handler: handler) { live in
             let get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
             var clients: [LoopbackClient] = []
             clients.reserveCapacity(count)

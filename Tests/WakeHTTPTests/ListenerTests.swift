@@ -4,7 +4,7 @@ import Testing
 
 @testable import WakeHTTP
 
-@Suite("Listeners", .timeLimit(.minutes(1)))
+@Suite("Listeners", .timeLimit(.minutes(5)))
 struct ListenerTests {
     private static let get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -100,7 +100,9 @@ struct ListenerTests {
         }
     }
 
-    @Test("several listeners have their own handlers and body bounds; :: serves both families")
+    @Test(
+        "several listeners have their own handlers and body bounds; :: serves both families",
+        .enabled(if: LoopbackClient.hasVersion6, "this machine has no ::1"))
     func several() async throws {
         let listeners = [
             ListenerConfiguration(.tcp(host: "::", port: 0), bodyBytes: 3, handler: Handlers.echo),

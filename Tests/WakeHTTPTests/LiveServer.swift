@@ -18,10 +18,11 @@ final class ManualClock: Sendable {
     }
 }
 
-/// A server that runs for as long as a test's body.
+/// A server that runs for as long as a test's body. Its time stands still unless the test moves it:
+/// no deadline passes because a machine is busy.
 struct LiveServer {
     let server: HTTPServer
-    let clock: ManualClock?
+    let clock: ManualClock
 
     /// The port of the first listener.
     var port: UInt16 { server.ports[0] }
@@ -29,27 +30,26 @@ struct LiveServer {
     /// Starts, calls `body`, stops.
     static func run(
         _ listeners: [ListenerConfiguration], limits: HTTPLimits = HTTPLimits(),
-        loop: EventLoop? = nil, clock: ManualClock? = nil,
+        loop: EventLoop? = nil, clock: ManualClock = ManualClock(),
         _ body: (LiveServer) async throws -> Void
     ) async throws {
         let server = try HTTPServer(
-            listeners: listeners, limits: limits, loop: loop, clock: clock?.loopClock ?? .system)
+            listeners: listeners, limits: limits, loop: loop, clock: clock.loopClock)
         let running = Task { await server.run() }
         while await !server.isServing { await Task.yield() }
-        do {
-            try await body(LiveServer(server: server, clock: clock))
-        } catch {
-            running.cancel()
-            await running.value
-            throw error
-        }
+        let result = await Result { try await body(LiveServer(server: server, clock: clock)) }
         running.cancel()
+        // What is still open is not waited for: the time for draining is over.
+        clock.advance(seconds: 11)
+        server.checkDeadlines()
         await running.value
+        try result.get()
     }
 
     /// One listener on a loopback port.
     static func run(
-        limits: HTTPLimits = HTTPLimits(), loop: EventLoop? = nil, clock: ManualClock? = nil,
+        limits: HTTPLimits = HTTPLimits(), loop: EventLoop? = nil,
+        clock: ManualClock = ManualClock(),
         proxyProtocol: Bool = false, handler: @escaping RequestHandler,
         _ body: (LiveServer) async throws -> Void
     ) async throws {
@@ -70,17 +70,27 @@ struct LiveServer {
         server.counters.refusedByServerError.load(ordering: .relaxed)
     }
 
-    /// Returns when the loop has dealt with everything that had reached its sockets before.
+    /// Returns when the loop has dealt with everything that had reached its sockets before. What a
+    /// client has just sent, or its end, may reach them later: `LoopbackClient.delivered` waits
+    /// for the former, `until` for what comes of either.
     func settle() async {
         // The first question may be answered before the loop looks at its sockets again, the next
         // ones after.
         for _ in 0..<4 { _ = await server.isServing }
     }
 
+    /// Waits until something that a client does has had its effect.
+    func until(_ hasHappened: () -> Bool) async throws {
+        while !hasHappened() {
+            try Task.checkCancellation()
+            await settle()
+        }
+    }
+
     /// Lets the loop see what arrived, moves the clock, and lets the loop act on it.
     func advance(seconds: Double) async {
         await settle()
-        clock?.advance(seconds: seconds)
+        clock.advance(seconds: seconds)
         server.checkDeadlines()
         await settle()
     }
@@ -95,5 +105,15 @@ enum Handlers {
         text += Array(" \(request.body.count)".utf8)
         responder.respond(
             Response(200, fields: [("Content-Type", "text/plain")], body: .bytes(text)))
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WakeHTTP
 
-@Suite("Streamed responses", .timeLimit(.minutes(1)))
+@Suite("Streamed responses", .timeLimit(.minutes(5)))
 struct StreamedResponseTests {
     static let get = "GET /chunks HTTP/1.1\r\nHost: x\r\n\r\n"
     static let other = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -140,7 +140,7 @@ struct StreamedResponseTests {
             try client.send("HEAD /chunks HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(try client.receiveResponse(toHead: true).status == 200)
             #expect(try client.isAtEnd())
-            #expect(responses.lost.value == 1)
+            #expect(try await responses.lost.first { $0 > 0 ? $0 : nil } == 1)
             #expect(responses[0].send([0x31]) == .gone)
         }
     }

@@ -6,7 +6,7 @@ import WakePush
 
 @testable import WakeRelay
 
-@Suite("The relay, asked", .timeLimit(.minutes(1)))
+@Suite("The relay, asked", .timeLimit(.minutes(5)))
 struct RelayRouteTests {
     private static let last = #"{"done":3}"#
 

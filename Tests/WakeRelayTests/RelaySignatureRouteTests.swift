@@ -6,7 +6,7 @@ import WakePush
 
 @testable import WakeRelay
 
-@Suite("The relay, asked by somebody else or twice", .timeLimit(.minutes(3)))
+@Suite("The relay, asked by somebody else or twice", .timeLimit(.minutes(5)))
 struct RelaySignatureRouteTests {
     @Test("a request comes once")
     func replay() async throws {

@@ -27,6 +27,24 @@ final class RelayUnderTest {
         }
     }
 
+    /// The time of a server, which moves only once it stops: no client is late because a machine is
+    /// busy.
+    private final class Standstill: Sendable {
+        private static let start: UInt64 = 1_000_000_000_000
+        private let stop = Mutex<UInt64?>(nil)
+
+        var clock: LoopClock {
+            LoopClock(
+                monotonic: {
+                    guard let stop = self.stop.withLock({ $0 }) else { return Self.start }
+                    return Self.start + (SystemClock.monotonicNanoseconds - stop)
+                },
+                wall: { 1_700_000_000 })
+        }
+
+        func end() { stop.withLock { $0 = SystemClock.monotonicNanoseconds } }
+    }
+
     static let authority = "wake.example.org"
     static let path = "/v1/relay/wakes"
     let clock: Clock
@@ -93,7 +111,8 @@ final class RelayUnderTest {
         let listener = ListenerConfiguration(
             .tcp(host: "127.0.0.1", port: 0), largeBodies: route.largeBodies
         ) { route.handle($0, $1) }
-        let server = try HTTPServer(listeners: [listener])
+        let time = Standstill()
+        let server = try HTTPServer(listeners: [listener], clock: time.clock)
         (port, counters) = (server.ports[0], route.service.counters)
         let running = Task {
             await withTaskGroup(of: Void.self) { group in
@@ -104,7 +123,9 @@ final class RelayUnderTest {
         }
         while await !server.isServing { await Task.yield() }
         let result = await Result { try await body() }
+        time.end()
         running.cancel()
+        server.checkDeadlines()
         await running.value
         try result.get()
     }

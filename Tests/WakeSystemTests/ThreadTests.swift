@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import WakeSystem
 
-@Suite("Threads, mailboxes and events", .timeLimit(.minutes(1)))
+@Suite("Threads, mailboxes and events", .timeLimit(.minutes(5)))
 struct ThreadTests {
     @Test("a mailbox notifies once per burst, keeps the order and refuses what does not fit")
     func mailbox() {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "A push starts a client that does not run",
-    .enabled(if: PushedWorld.isPossible, PushedWorld.needs), .timeLimit(.minutes(3)))
+    .enabled(if: PushedWorld.isPossible, PushedWorld.needs), .timeLimit(.minutes(5)))
 struct ActivationTests {
     /// The bus looks where `push use` writes, as a desktop's does.
     private func link(_ world: PushedWorld) throws {

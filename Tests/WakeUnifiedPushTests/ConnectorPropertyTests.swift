@@ -4,7 +4,7 @@ import WakeClient
 
 @testable import WakeUnifiedPush
 
-@Suite("Whatever happens on the bus", .timeLimit(.minutes(2)))
+@Suite("Whatever happens on the bus", .timeLimit(.minutes(5)))
 struct ConnectorPropertyTests {
     private typealias World = MachineWorld
 

@@ -59,7 +59,7 @@ final class DistributorUnderTest: Sendable {
         let call = BusMessage.call(
             address, path: "/control", interface: "org.example.Control", member: "Do",
             [.string(order)])
-        let reply = try await control.call(call, timeout: .seconds(60))
+        let reply = try await control.call(call, timeout: .seconds(600))
         guard case .string(let text)? = reply.body.first else { throw TestFailure("no answer") }
         return String(decoding: text, as: UTF8.self)
     }

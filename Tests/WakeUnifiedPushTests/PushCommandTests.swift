@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "reveille-client push", .enabled(if: PushedWorld.isPossible, PushedWorld.needs),
-    .timeLimit(.minutes(3)))
+    .timeLimit(.minutes(5)))
 struct PushCommandTests {
     @Test("none, one and several distributors: clear words, taken, and the person's choice")
     func choice() async throws {

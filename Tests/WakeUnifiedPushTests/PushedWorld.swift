@@ -65,7 +65,12 @@ final class PushedWorld {
     }
 
     /// Heads fetched so far.
-    var heads: Int { front.requests.count { $0.method == "GET" && $0.path.contains("head") } }
+    var heads: Int { Self.heads(front.requests) }
+    var answeredHeads: Int { Self.heads(front.answered) }
+
+    private static func heads(_ requests: [WireRequest]) -> Int {
+        requests.count { $0.method == "GET" && $0.path.contains("head") }
+    }
 
     /// Waits until so many endpoints were left with the service.
     func puts(atLeast count: Int) async throws {

@@ -6,7 +6,7 @@ import Testing
     "The whole way of a push, with the built programs",
     .enabled(if: PushedWorld.isPossible, PushedWorld.needs),
     .enabled(if: PushServerScript.isPossible, "Python's h2 is not installed"),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct WholeWayTests {
     @Test(
         "registered over D-Bus, published, broadcast by Web Push, pushed over D-Bus, matched, told")

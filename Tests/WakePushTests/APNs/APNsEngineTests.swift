@@ -8,7 +8,7 @@ import WakeSystem
 @testable import WakePush
 
 @Suite(
-    "APNs from key file to report of the service", .timeLimit(.minutes(2)),
+    "APNs from key file to report of the service", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct APNsEngineTests {
     private static let count = 3000

@@ -6,7 +6,7 @@ import WakeSystem
 
 @testable import WakePush
 
-@Suite("APNs while the service goes wrong", .timeLimit(.minutes(2)))
+@Suite("APNs while the service goes wrong", .timeLimit(.minutes(5)))
 struct APNsFaultTests {
     private static let count = 20_000
 
@@ -97,6 +97,9 @@ struct APNsFaultTests {
         var configuration = EngineConfiguration(
             host: "127.0.0.1", port: UInt16(mock.port), transport: .plain, template: shape)
         configuration.reconnectMilliseconds = 10
+        // No connection is silent, and no answer late, because a machine is busy.
+        configuration.limits.answerMilliseconds = 600_000
+        configuration.limits.silenceMilliseconds = 600_000
         let retrier = Retrier()
         let engine = try PushEngine(configuration) { retrier.take($0) }
         await retrier.start(engine, count: Self.count)

@@ -5,7 +5,7 @@ import WakeModel
 @testable import WakePush
 
 @Suite(
-    "A gateway's round against the mock push service", .timeLimit(.minutes(2)),
+    "A gateway's round against the mock push service", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct EngineSessionTests {
     private let directory: TemporaryDirectory
@@ -87,7 +87,7 @@ struct EngineSessionTests {
 
     @Test("a round that is stopped while all is in flight reports nothing more")
     func stopped() async throws {
-        let mock = try await MockPush(["--latency", "1000"])
+        let mock = try await MockPush(["--latency", "600000"])
         let test = try open(mock)
         test.round.send(try WakeUp.numbered(0..<200))
         test.round.cancel()

@@ -1,4 +1,3 @@
-import CLinux
 import Foundation
 import Glibc
 import TestSupport
@@ -22,23 +21,16 @@ private enum Servers {
 
 /// The engine against HTTP/2 servers that others wrote.
 @Suite(
-    "Interoperation", .timeLimit(.minutes(2)),
+    "Interoperation", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct EngineInteropTests {
+    // Both programs take a number of a port and set SO_REUSEADDR: it is kept for them.
     private let folder: TemporaryDirectory
     private let identity: EngineServer.TLS
 
     init() throws {
         folder = try TemporaryDirectory()
         identity = try EngineServer.TLS()
-    }
-
-    /// A port that nobody listens on: for programs that cannot say which one they were given.
-    private static func freePort() throws -> UInt16 {
-        let listener = unsafe linux_listen_tcp("127.0.0.1", 0, 1)
-        guard listener >= 0 else { throw TestFailure("loopback cannot be listened on") }
-        defer { close(listener) }
-        return UInt16(linux_bound_port(listener))
     }
 
     /// haproxy with certificate and key in one file, as it wants them.
@@ -52,9 +44,9 @@ struct EngineInteropTests {
             global
                 maxconn 100
             defaults
-                timeout connect 5s
-                timeout client 30s
-                timeout server 30s
+                timeout connect 300s
+                timeout client 300s
+                timeout server 300s
 
             """
         let file = "\(folder.path)/haproxy.cfg"
@@ -78,7 +70,8 @@ struct EngineInteropTests {
         "nghttpd, of the library that most servers use, answers every push once",
         .enabled(if: Servers.nghttpd != nil, "needs nghttpd (nghttp2-server)"))
     func nghttpd() async throws {
-        let port = try Self.freePort()
+        let place = try WireServer.reservedPort()
+        let port = place.port
         let program = try RunningProgram(
             path: try #require(Servers.nghttpd),
             [
@@ -89,6 +82,7 @@ struct EngineInteropTests {
         let run = try await EngineTests.push(20_000, configuration(port))
         check(run, count: 20_000, status: 404)
         program.signal(SIGTERM)
+        withExtendedLifetime(place) {}
     }
 
     @Test(
@@ -137,7 +131,8 @@ struct EngineInteropTests {
     func frontend() async throws {
         let server = try EngineServer()
         defer { server.stop() }
-        let port = try Self.freePort()
+        let place = try WireServer.reservedPort()
+        let port = place.port
         let program = try haproxy(
             """
             frontend service
@@ -154,6 +149,7 @@ struct EngineInteropTests {
         #expect(server.paths.count == 20_000)
         #expect(server.paths.values.allSatisfy { $0 == 1 })
         program.signal(SIGTERM)
+        withExtendedLifetime(place) {}
     }
 
     @Test(
@@ -162,7 +158,8 @@ struct EngineInteropTests {
     func originator() async throws {
         let server = try EngineServer(tls: identity)
         defer { server.stop() }
-        let port = try Self.freePort()
+        let place = try WireServer.reservedPort()
+        let port = place.port
         let program = try haproxy(
             """
             listen originator
@@ -177,5 +174,6 @@ struct EngineInteropTests {
         #expect(server.paths.count == 20_000)
         #expect(server.paths.values.allSatisfy { $0 == 1 })
         program.signal(SIGTERM)
+        withExtendedLifetime(place) {}
     }
 }

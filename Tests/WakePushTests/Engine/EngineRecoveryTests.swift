@@ -27,12 +27,10 @@ struct EngineRecoveryTests {
 
     @Test(
         "a refused connection is attempted ever more rarely until the server is back",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(5)))
     func refused() async throws {
-        let before = try EngineServer()
-        let port = before.port
-        before.stop()
-        var configuration = EngineTests.configuration(port)
+        let place = try WireServer.reservedPort()
+        var configuration = EngineTests.configuration(place.port)
         let (clock, attempts) = Self.attempts()
         configuration.time = clock
         let run = configuration
@@ -45,14 +43,15 @@ struct EngineRecoveryTests {
         // 20 ms, doubled by each failure.
         let waits = zip(times.dropFirst(), times).map { $0.0 - $0.1 }
         #expect(zip(waits, [40, 80, 160]).allSatisfy { $0.0 + 5 >= $0.1 })
-        let server = try EngineServer(port: port)
+        let server = try EngineServer(port: place.port)
         defer { server.stop() }
         #expect(try await result.answered.count == 3000)
         #expect(server.paths.values.allSatisfy { $0 == 1 } && server.paths.count == 3000)
+        withExtendedLifetime(place) {}
     }
 
     @Test(
-        "a server that hangs up right after the handshake loses nothing", .timeLimit(.minutes(1)),
+        "a server that hangs up right after the handshake loses nothing", .timeLimit(.minutes(5)),
         .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"),
         arguments: [false, true])
     func hangUp(isSecure: Bool) async throws {
@@ -77,12 +76,12 @@ struct EngineRecoveryTests {
         }
     }
 
-    @Test("a connection that falls silent altogether is given up", .timeLimit(.minutes(1)))
+    @Test("a connection that falls silent altogether is given up", .timeLimit(.minutes(5)))
     func stall() async throws {
         let server = try EngineServer { $0 == 1000 ? .stall : .status(200) }
         defer { server.stop() }
         var configuration = EngineTests.configuration(server.port)
-        configuration.limits.silenceMilliseconds = 400
+        configuration.limits.silenceMilliseconds = 2000
         let run = try await EngineTests.push(3000, configuration)
         #expect(run.answered.count == 3000)
         #expect(run.unsafeRetries > 0)
@@ -90,7 +89,9 @@ struct EngineRecoveryTests {
         #expect(server.connections >= 2)
     }
 
-    @Test("a planned end costs no pause, and the next connection is made beside the old one")
+    @Test(
+        "a planned end costs no pause, and the next connection is made beside the old one",
+        .timeLimit(.minutes(5)))
     func goAway() async throws {
         let server = try EngineServer { $0 % 500 == 0 ? .goAway() : .status(200) }
         defer { server.stop() }
@@ -105,7 +106,7 @@ struct EngineRecoveryTests {
 
     @Test(
         "a new credential is sent from the next push on, on the connection that is open",
-        .timeLimit(.minutes(1)), arguments: [false, true])
+        .timeLimit(.minutes(5)), arguments: [false, true])
     func credential(isIndexed: Bool) async throws {
         let server = try EngineServer()
         defer { server.stop() }
@@ -129,7 +130,7 @@ struct EngineRecoveryTests {
         #expect(server.connections == 1)
     }
 
-    @Test("an open connection with nothing in flight wakes nobody up", .timeLimit(.minutes(1)))
+    @Test("an open connection with nothing in flight wakes nobody up", .timeLimit(.minutes(5)))
     func idle() async throws {
         let server = try EngineServer()
         defer { server.stop() }
@@ -148,13 +149,14 @@ struct EngineRecoveryTests {
         _ = await iterator.next()
         let before = turns.count.load(ordering: .relaxed)
         // Time passes: another engine runs out of patience.
-        let gone = try EngineServer()
-        gone.stop()
-        var hopeless = EngineTests.configuration(gone.port)
+        let nobody = try WireServer.reservedPort()
+        var hopeless = EngineTests.configuration(nobody.port)
         hopeless.patienceMilliseconds = 1500
         _ = try await EngineTests.push(1, hopeless)
-        // The last turn, and one for what the server said after its answer.
-        #expect(turns.count.load(ordering: .relaxed) - before <= 2)
+        // The last turn, and some for what the server said after its answer, in any pieces. One
+        // every tenth of a second were fifteen.
+        #expect(turns.count.load(ordering: .relaxed) - before <= 6)
+        withExtendedLifetime(nobody) {}
         engine.cancel()
     }
 
@@ -176,7 +178,7 @@ struct EngineHangUpTests {
     }
 
     @Test(
-        "a server that hangs up in the handshake is attempted again", .timeLimit(.minutes(1)),
+        "a server that hangs up in the handshake is attempted again", .timeLimit(.minutes(5)),
         arguments: [EngineServer.HangUp.reset, .end])
     func atFirst(how: EngineServer.HangUp) async throws {
         let own = try EngineServer.TLS()
@@ -187,7 +189,7 @@ struct EngineHangUpTests {
         #expect(server.connections == 3)
     }
 
-    @Test("a server that refuses the handshake at first is not waited for", .timeLimit(.minutes(1)))
+    @Test("a server that refuses the handshake at first is not waited for", .timeLimit(.minutes(5)))
     func refused() async throws {
         let own = try EngineServer.TLS()
         let server = try EngineServer(tls: own, hangUps: (1...1, .alert))
@@ -198,7 +200,7 @@ struct EngineHangUpTests {
 
     @Test(
         "a server that has worked and then fails handshakes for a while loses nothing",
-        .timeLimit(.minutes(1)), arguments: EngineServer.HangUp.allCases)
+        .timeLimit(.minutes(5)), arguments: EngineServer.HangUp.allCases)
     func later(how: EngineServer.HangUp) async throws {
         let own = try EngineServer.TLS()
         let server = try EngineServer(tls: own, hangUps: (2...3, how)) {

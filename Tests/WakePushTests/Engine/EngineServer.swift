@@ -192,7 +192,7 @@ final class EngineServer: Sendable {
 
     private static func hangUp(_ socket: Int32, _ how: HangUp) {
         var ready = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        _ = unsafe poll(&ready, 1, 10_000)
+        _ = unsafe poll(&ready, 1, 120_000)
         guard how != .reset else { return }
         var hello = [UInt8](repeating: 0, count: 16_384)
         _ = unsafe recv(socket, &hello, hello.count, 0)
@@ -279,7 +279,7 @@ final class EngineServer: Sendable {
         case .hangUp: return true
         case .stall:
             var gone = pollfd(fd: socket, events: Int16(linux_read_hangup.rawValue), revents: 0)
-            _ = unsafe poll(&gone, 1, 60_000)
+            _ = unsafe poll(&gone, 1, 600_000)
             return true
         case .goAway(let code, let debug):
             FrameWriter.goAway(

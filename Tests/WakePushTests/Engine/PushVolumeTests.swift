@@ -6,7 +6,7 @@ import WakeSystem
 
 @testable import WakePush
 
-@Suite("A hundred thousand pushes", .serialized, .timeLimit(.minutes(2)))
+@Suite("A hundred thousand pushes", .serialized, .timeLimit(.minutes(10)))
 struct PushVolumeTests {
     private static let count = 100_000
     private static let streams = 1000
@@ -54,7 +54,12 @@ struct PushVolumeTests {
         endpoint.port = UInt16(mock.port)
         endpoint.authorityFile = certificates.certificate
         let volume = PushVolume(Self.count)
-        let tally = try await volume.run(Self.configuration(endpoint, credentials))
+        var configuration = try Self.configuration(endpoint, credentials)
+        if fault.name == "stall" {
+            configuration.limits.answerMilliseconds = 2000
+            configuration.limits.silenceMilliseconds = 2000
+        }
+        let tally = try await volume.run(configuration)
         let report = try await mock.report()
         #expect(tally.failures == [])
         #expect(tally.accepted == Self.count)
@@ -65,7 +70,7 @@ struct PushVolumeTests {
         #expect(faults > 0 || fault.name.isEmpty)
         let duplicates = report.duplicates
         // On a busy machine more connections fall silent than were told to.
-        #expect(duplicates <= faults * fault.duplicatesEach || fault.flags[0] == "--stall-at")
+        #expect(duplicates <= faults * fault.duplicatesEach || fault.name == "stall")
         // The engine knows which of them may have arrived.
         #expect(duplicates <= tally.unsafeRetries)
     }
@@ -102,7 +107,9 @@ struct PushVolumeTests {
         let tally = try await end
         let late = try #require(ProcessMemory.anonymousBytes())
         #expect(tally.accepted == 1_000_000)
-        #expect(late - early < 2 << 20)
+        // The kernel may put single pages together to large ones; a leak of the smallest block for
+        // each push were 25 MB.
+        #expect(late - early < 12 << 20)
         #expect(try await mock.report().distinct == 1_000_000)
     }
 
@@ -124,8 +131,9 @@ struct PushVolumeTests {
             endpoint, topic: credentials.topic, now: now.wall, lifetime: 7200)
         var configuration = endpoint.engine(request.template(token))
         configuration.limits.streams = streams
-        configuration.limits.answerMilliseconds = 2000
-        configuration.limits.silenceMilliseconds = 2000
+        // No answer is late because a machine is busy.
+        configuration.limits.answerMilliseconds = 600_000
+        configuration.limits.silenceMilliseconds = 600_000
         configuration.reconnectMilliseconds = 10
         return configuration
     }

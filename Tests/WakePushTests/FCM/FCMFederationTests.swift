@@ -8,7 +8,7 @@ import WakeSystem
 
 @testable import WakePush
 
-@Suite("Access tokens without a key of Google's", .timeLimit(.minutes(1)))
+@Suite("Access tokens without a key of Google's", .timeLimit(.minutes(5)))
 struct FCMFederationTests {
     /// Another provider, Google's token service, and its service accounts: path, status and body.
     private final class Provider: Sendable {

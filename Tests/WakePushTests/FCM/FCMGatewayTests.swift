@@ -6,7 +6,7 @@ import WakeSystem
 @testable import WakePush
 
 @Suite(
-    "A gateway's round against an FCM on loopback", .timeLimit(.minutes(1)),
+    "A gateway's round against an FCM on loopback", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMGatewayTests {
     private static func body(_ text: String) -> [UInt8] { Array(text.utf8) }

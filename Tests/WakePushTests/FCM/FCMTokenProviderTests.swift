@@ -7,7 +7,7 @@ import WakeSystem
 @testable import WakePush
 
 @Suite(
-    "A service account and its access token", .timeLimit(.minutes(1)),
+    "A service account and its access token", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMAccountTests {
     /// Uptime that a test sets.

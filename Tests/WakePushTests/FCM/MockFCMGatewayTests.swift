@@ -6,7 +6,7 @@ import WakeModel
 
 @Suite(
     "The gateway to FCM and the mock of it", .enabled(if: OpenSSLCommand.isInstalled),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct MockFCMGatewayTests {
     /// Sends to numbered push tokens; the deliveries of those that were settled.
     private static func round(

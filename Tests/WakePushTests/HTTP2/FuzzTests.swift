@@ -4,7 +4,7 @@ import Testing
 /// A short, repeatable form of what `Tests/Fuzz` does at length.
 struct FuzzTests {
     @Test(
-        "whatever bytes come, what must hold holds", .timeLimit(.minutes(2)),
+        "whatever bytes come, what must hold holds", .timeLimit(.minutes(5)),
         arguments: ["frames", "headers", "connection", "pages"])
     func short(property: String) async throws {
         let (status, output) = try await RunningProgram.run(

@@ -17,7 +17,7 @@ final class WebPushSessionUnderTest: SessionUnderTest {
     init(
         _ mock: MockWebPush, _ section: [String: String] = [:],
         resolver: NamedAddresses? = nil, limits: WebPushLimits = .init(),
-        timeout: Duration = .seconds(10)
+        timeout: Duration = .seconds(200)
     ) throws {
         var keys = [
             "key": mock.keyPath, "hosts": "any", "ca": mock.authority,

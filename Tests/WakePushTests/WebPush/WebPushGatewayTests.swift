@@ -9,7 +9,7 @@ import WakeModel
 @Suite(
     "Web Push gateway",
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct WebPushGatewayTests {
     private static let strict = [
         "--urgency", "normal", "--topic", "wake", "--lifetime", "7200", "--subject",
@@ -132,7 +132,8 @@ struct WebPushGatewayTests {
         test.round.send(try WebPushSessionUnderTest.wakeUps(0..<60, hosts: 4))
         test.round.flush(isFinal: true)
         #expect(try await test.settled(60).values.allSatisfy { $0 == .accepted })
-        #expect(ContinuousClock.now - test.begun < .seconds(9))
+        // Waited for, the endless ones end after 200 s.
+        #expect(ContinuousClock.now - test.begun < .seconds(150))
     }
 
     @Test("another key than the one apps subscribed with deletes nothing and is told")
@@ -163,7 +164,7 @@ struct WebPushGatewayTests {
 
     @Test("a stopped round reports nothing more; a landed one takes what is on its way")
     func ending() async throws {
-        let mock = try await MockWebPush(["--latency", "300"])
+        let mock = try await MockWebPush(["--latency", "3000"])
         let landed = try WebPushSessionUnderTest(mock)
         landed.round.send(try WebPushSessionUnderTest.wakeUps(0..<100))
         let count = landed.round.quiesce()

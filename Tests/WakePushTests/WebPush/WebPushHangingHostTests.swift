@@ -33,7 +33,7 @@ struct WebPushHangingHostTests {
     @Test("what a host that hangs costs is its own wake-ups, settled when it is given up")
     func own() async throws {
         let mock = try await MockWebPush(["--hang-hosts", hosts(0..<1)])
-        let test = try WebPushSessionUnderTest(mock, timeout: .milliseconds(200))
+        let test = try WebPushSessionUnderTest(mock, timeout: .seconds(3))
         test.round.send(try WebPushSessionUnderTest.wakeUps(0..<200, hosts: 4))
         test.round.flush(isFinal: true)
         let settled = try await test.settled(200)
@@ -43,7 +43,7 @@ struct WebPushHangingHostTests {
         }
         #expect(test.failure == nil)
         // Pauses of 5 and 10 seconds, longer by up to a half, and some time-outs.
-        #expect(ContinuousClock.now - test.begun < .seconds(30))
+        #expect(ContinuousClock.now - test.begun < .seconds(150))
     }
 
     @Test(
@@ -51,7 +51,7 @@ struct WebPushHangingHostTests {
         .enabled(if: isLong, "takes a minute; set REVEILLE_LONG=1"))
     func whole() async throws {
         let mock = try await MockWebPush(["--hang-hosts", hosts(0..<10)])
-        let test = try WebPushSessionUnderTest(mock)
+        let test = try WebPushSessionUnderTest(mock, timeout: .seconds(10))
         test.round.send(try WebPushSessionUnderTest.wakeUps(0..<10_000, hosts: 100))
         test.round.flush(isFinal: true)
         _ = try await test.settled(9000)

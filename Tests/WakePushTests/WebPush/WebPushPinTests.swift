@@ -9,7 +9,7 @@ import WakeModel
 @Suite(
     "Web Push goes only where it was checked",
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct WebPushPinTests {
     private let loopback = ["networks": "127.0.0.0/8"]
 

@@ -55,7 +55,7 @@ enum BusPeerScript {
             answers = {}
             for number in range(count):
                 reply = connection.send_and_get_reply(
-                    new_method_call(ours, "Take", "ay", (b"x" * size,)), timeout=60)
+                    new_method_call(ours, "Take", "ay", (b"x" * size,)), timeout=600)
                 fields = reply.header.fields
                 if reply.header.message_type == MessageType.error:
                     said = fields[HeaderFields.error_name]
@@ -75,7 +75,7 @@ enum BusPeerScript {
                 call = new_method_call(
                     DBusAddress(path, name, interface), member, signature, body)
                 call.header.endianness = order
-                reply = connection.send_and_get_reply(call, timeout=60)
+                reply = connection.send_and_get_reply(call, timeout=600)
                 if reply.header.message_type == MessageType.error:
                     said = reply.header.fields[HeaderFields.error_name].split(".")[-1]
                 else:

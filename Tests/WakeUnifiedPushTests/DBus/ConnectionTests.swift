@@ -48,7 +48,7 @@ enum Peer {
 @Suite(
     "A connection and a program of another make, over Debian's dbus-daemon",
     .enabled(if: MessageBus.isInstalled, MessageBus.missing),
-    .enabled(if: PythonBusPeer.isInstalled, PythonBusPeer.missing), .timeLimit(.minutes(2)))
+    .enabled(if: PythonBusPeer.isInstalled, PythonBusPeer.missing), .timeLimit(.minutes(5)))
 struct ConnectionTests {
     @Test(
         "values of every type come and go unchanged, whatever the peer's byte order",
