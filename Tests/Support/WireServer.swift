@@ -8,9 +8,14 @@ package final class WireServer: Sendable {
     package let port: UInt16
     /// Bound and never listening: keeps the port.
     private let place: Int32
-    private let listener = Mutex<Int32?>(nil)
-    private let peers = Mutex<Set<Int32>>([])
+    private let state = Mutex(State())
     private let script: @Sendable (LoopbackClient) -> Void
+
+    private struct State {
+        /// The socket that connections are accepted from; nil while they are refused.
+        var listener: Int32?
+        var peers: Set<Int32> = []
+    }
 
     /// A free port, kept for a server that sets SO_REUSEADDR as long as this value lives.
     package static func reservedPort() throws -> WireServer {
@@ -43,18 +48,18 @@ package final class WireServer: Sendable {
     package func admit() throws {
         let descriptor = try Self.bound(to: port)
         guard listen(descriptor, 128) == 0 else { throw TestFailure("listen: errno \(errno)") }
-        listener.withLock { $0 = descriptor }
+        state.withLock { $0.listener = descriptor }
         Thread.detachNewThread { self.serve(descriptor) }
     }
 
     /// Connections are refused from now on, and the open ones cut.
     package func refuse() {
-        listener.withLock { listener in
+        state.withLock { state in
             // Its thread closes it: until then the number belongs to nobody else.
-            if let descriptor = listener { shutdown(descriptor, Int32(SHUT_RDWR)) }
-            listener = nil
+            if let descriptor = state.listener { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            state.listener = nil
+            for descriptor in state.peers { shutdown(descriptor, Int32(SHUT_RDWR)) }
         }
-        peers.withLock { for descriptor in $0 { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 
     private func serve(_ listener: Int32) {
@@ -63,12 +68,22 @@ package final class WireServer: Sendable {
             if descriptor < 0, errno == EINTR || errno == ECONNABORTED { continue }
             guard descriptor >= 0 else { break }
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-            peers.withLock { _ = $0.insert(descriptor) }
+            // Accepted before `refuse` and seen only after it: cut like the others.
+            let isRefused = state.withLock { state in
+                guard state.listener == listener else { return true }
+                state.peers.insert(descriptor)
+                return false
+            }
+            if isRefused {
+                shutdown(descriptor, Int32(SHUT_RDWR))
+                close(descriptor)
+                continue
+            }
             Thread.detachNewThread {
                 let peer = LoopbackClient(accepted: descriptor)
                 self.script(peer)
                 // Forgotten before it is closed: the number may be somebody else's a moment later.
-                self.peers.withLock { _ = $0.remove(descriptor) }
+                self.state.withLock { _ = $0.peers.remove(descriptor) }
                 // A program that was started meanwhile may have inherited it: closing is not
                 // enough.
                 withExtendedLifetime(peer) { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
