@@ -11,6 +11,7 @@ package final class FaultyFront: Sendable {
     private struct State {
         var faults: [String: [Fault]] = [:]
         var requests: [WireRequest] = []
+        var answers = 0
     }
 
     private let state: Observed<State>
@@ -55,6 +56,14 @@ package final class FaultyFront: Sendable {
         }
     }
 
+    /// Answers of the service that were passed on, streams apart.
+    package var answers: Int { state.value.answers }
+
+    /// Waits until so many answers were passed on.
+    package func answers(atLeast count: Int) async throws {
+        try await state.first { $0.answers >= count ? () : nil }
+    }
+
     private static func relay(
         _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>,
         adding fields: String, _ arrival: (WireRequest) -> Void
@@ -81,6 +90,7 @@ package final class FaultyFront: Sendable {
             guard let answer = try? service.receiveResponse(), fault != .answerLost,
                 (try? peer.send(Array(with(fields, answer.head).utf8) + answer.body)) != nil
             else { return }
+            state.update { $0.answers += 1 }
         }
     }
 
