@@ -59,7 +59,7 @@ package final class FaultyFront: Sendable {
     /// Answers of the service that were passed on, streams apart.
     package var answers: Int { state.value.answers }
 
-    /// Waits until so many answers were passed on.
+    /// Waits until at least `count` answers were passed on.
     package func answers(atLeast count: Int) async throws {
         try await state.first { $0.answers >= count ? () : nil }
     }

@@ -15,7 +15,7 @@ package final class HeldAnswers: Sendable {
     /// For the mock.
     package var flags: [String] { ["--hold", file.path] }
 
-    /// So many answers may leave, with those that have left.
+    /// This many answers may leave, counted from the first one.
     package func allow(_ count: Int) throws {
         try Data("\(count)".utf8).write(to: file, options: .atomic)
     }

@@ -16,7 +16,7 @@ package final class StorePlace: Sendable {
         }
     }
 
-    /// Where temporary files of tests go: memory, unless there is too little of it, as in containers.
+    /// Where temporary files of tests go: memory, unless there is too little, as in containers.
     package static let usual: String = {
         var status = statvfs()
         guard unsafe statvfs("/dev/shm", &status) == 0,

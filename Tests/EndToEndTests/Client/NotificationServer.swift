@@ -26,7 +26,7 @@ final class NotificationServer: Sendable {
         _ = try await program.line(containing: "ready")
     }
 
-    /// Everything it was asked to show so far, once that is so many.
+    /// Everything it was asked to show so far, once that is at least this much.
     /// - Parameter urgency: nil for any.
     func shown(atLeast count: Int, urgency: UInt8? = nil) async throws -> [Shown] {
         try await program.output { output in

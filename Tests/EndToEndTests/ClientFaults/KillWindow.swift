@@ -7,7 +7,7 @@ struct KillWindow {
     private var length = Duration.milliseconds(20)
     private(set) var kills = 0
 
-    /// Whether there is to be another round: there are more than `rounds` until so many kills have
+    /// Whether there is to be another round: there are more than `rounds` until `least` kills have
     /// met the program alive, for when they fall is up to the machine.
     func isOpen(_ round: Int, rounds: Int, kills least: Int) -> Bool {
         round < rounds || kills < least
