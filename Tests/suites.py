@@ -2,7 +2,7 @@
 
 Within a suite one test follows the other, so that a test's time limit measures that test, and suites
 that measure their own memory or descriptors need no special care. What suites do is mostly waiting,
-so there are three processes for each core.
+so there are three processes for each core that may be used, and no more than thirty-two.
 
 usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX]
   --fast    leaves out the suites that start programs
@@ -28,6 +28,18 @@ PROGRAMS = {"EndToEndTests", "ExampleTests", "PrivacyTests"}
 # Seconds after which a process is stuck. Tests have time limits of their own.
 LIMIT = 1500
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def cores():
+    """The cores that this process may use: in a container the machine may have many more."""
+    count = float(len(os.sched_getaffinity(0)))
+    try:
+        # "Control Group v2" in the kernel's documentation: "$MAX $PERIOD", or "max".
+        quota, period = pathlib.Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        count = min(count, int(quota) / int(period))
+    except (OSError, ValueError):
+        pass
+    return max(1, round(count))
 
 
 class Job:
@@ -95,7 +107,7 @@ def main():
     start = time.monotonic()
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle")
-    parser.add_argument("--jobs", type=int, default=max(4, 3 * (os.cpu_count() or 2)))
+    parser.add_argument("--jobs", type=int, default=min(32, max(4, 3 * cores())))
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--filter", default="")
     options = parser.parse_args()

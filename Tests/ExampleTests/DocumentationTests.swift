@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "The documentation speaks of what there is", .timeLimit(.minutes(2)),
+    "The documentation speaks of what there is", .timeLimit(.minutes(5)),
     .enabled(if: Documentation.tools != nil, "docc and swift-symbolgraph-extract are not here"))
 struct DocumentationTests {
     @Test("every symbol that an article links to is there, and every parameter is explained")

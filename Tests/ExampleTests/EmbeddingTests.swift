@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeClient
 
-@Suite("The embedding that README and the article show", .timeLimit(.minutes(2)))
+@Suite("The embedding that README and the article show", .timeLimit(.minutes(5)))
 struct EmbeddingTests {
     @Test("it is the same text in the program, in README and in the article")
     func sameText() throws {

@@ -59,6 +59,12 @@ struct PlainFilesTests {
 
     @Test("killed at random, every recall is told, what is told twice with the same id")
     func kills() async throws {
+        // When kills fall is up to the machine: once more until some fell into the work.
+        while try await killsInOneStory() < 3 { try Task.checkCancellation() }
+    }
+
+    /// - Returns: how many there were before all was told.
+    private func killsInOneStory() async throws -> Int {
         let numbers = (0..<40).map { "N\($0)" }
         let shop = try RecallShop()
         try shop.keep(numbers)
@@ -78,11 +84,11 @@ struct PlainFilesTests {
             if status == 0 { break }
             kills += 1
         }
-        #expect(kills >= 3)
         let reports = RecallShop.reports(output)
         #expect(Set(reports.map(\.number)) == Set(numbers))
         #expect(Set(reports.map(\.id)).count == numbers.count)
         #expect(try await shop.look() == [])
+        return kills
     }
 
     @Test("a line without end is no record, and the device says that its source failed")

@@ -4,7 +4,7 @@ import Testing
 
 /// What broadcasts to a push service leave behind: nothing but the provider token, in its own file.
 @Suite(
-    "What broadcasts keep and say", .timeLimit(.minutes(2)),
+    "What broadcasts keep and say", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct BroadcastPrivacyTests {
     /// Everything that may not be said: of the devices, and of the way to the push service.
@@ -126,13 +126,14 @@ struct BroadcastPrivacyTests {
     @Test("no file of the service holds a time of day, but those that PRIVACY.md names")
     func timesOfDay() async throws {
         let start = Int(Date().timeIntervalSince1970)
-        let place = try await PushingService(.init("--latency", "40", "--streams", "20"))
+        let held = try HeldAnswers(allowing: 100)
+        let place = try await PushingService(.init(held))
         try place.register((0..<400).map { _ in TestDevice() })
         try await place.startRound()
         try await place.progress { $0.accepted >= 50 }
         var files = try place.service.files()
         #expect(files["data/checkpoint"] != nil)
-        #expect(await place.service.stop() == 0)
+        #expect(try await place.stop(releasing: held) == 0)
         for (name, bytes) in try place.service.files() { files[name, default: Data()] += bytes }
         let times = start...Int(Date().timeIntervalSince1970)
         let found = files.keys.filter { name in

@@ -6,7 +6,7 @@ import WakeServer
 import WakeStore
 
 /// Start reading here: what the service must not keep or say, checked on the built program.
-@Suite("What the service keeps and says", .timeLimit(.minutes(2)))
+@Suite("What the service keeps and says", .timeLimit(.minutes(5)))
 struct ServicePrivacyTests {
     @Test("after DELETE is answered, no file of the service holds a trace of the registration")
     func erasure() async throws {

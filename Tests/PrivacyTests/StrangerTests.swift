@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What somebody who is not the person concerned gets out of the built program.
-@Suite("What strangers get to know", .timeLimit(.minutes(1)))
+@Suite("What strangers get to know", .timeLimit(.minutes(5)))
 struct StrangerTests {
     @Test("no answer tells whether a push token is registered already")
     func pushToken() async throws {

@@ -16,7 +16,7 @@ enum Fault {
 
     static func run(_ before: StoreConfiguration, _ numbers: [Int]) async {
         // Whatever fails, it must not hang: then it ends by SIGALRM.
-        alarm(60)
+        alarm(600)
         var configuration = before
         configuration.reserveBytes = 1 << 20
         let store = Main.open(configuration)

@@ -59,6 +59,14 @@ package final class FaultyFront: Sendable {
         }
     }
 
+    /// Answers of the service that were passed on, streams apart.
+    package var answers: Int { state.value.answered.count }
+
+    /// Waits until at least `count` answers were passed on.
+    package func answers(atLeast count: Int) async throws {
+        try await state.first { $0.answered.count >= count ? () : nil }
+    }
+
     private static func relay(
         _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>,
         adding fields: String, _ arrival: (WireRequest) -> Void

@@ -6,8 +6,6 @@ package final class MatchReports: Sendable {
         package let id: String
         package let secret: String
         package let note: String
-        /// When it arrived here.
-        package let time: ContinuousClock.Instant
     }
 
     /// Path of the program.
@@ -60,7 +58,7 @@ package final class MatchReports: Sendable {
                 rest.removeSubrange(...newline)
                 guard words.count == 3 else { continue }
                 reports.update {
-                    $0.append(Report(id: words[0], secret: words[1], note: words[2], time: .now))
+                    $0.append(Report(id: words[0], secret: words[1], note: words[2]))
                 }
             }
         }

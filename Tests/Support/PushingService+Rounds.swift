@@ -79,6 +79,19 @@ extension PushingService {
         }
     }
 
+    /// Stops the service within a round whose answers are held back. They leave once its admin
+    /// socket takes no connection any more: from then on the round begins nothing new.
+    /// - Returns: the exit status.
+    package func stop(releasing held: HeldAnswers) async throws -> Int32 {
+        service.program.signal(SIGTERM)
+        while (try? LoopbackClient(path: path("admin.sock"))) != nil {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        try held.release()
+        return await service.program.exit()
+    }
+
     /// Starts a round and does not wait for it.
     package func startRound() async throws {
         let (status, output) = try await broadcast("--no-wait")

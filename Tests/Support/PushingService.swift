@@ -22,6 +22,8 @@ package final class PushingService {
         package var sections = ""
 
         package init(_ flags: String...) { self.flags = flags }
+
+        package init(_ held: HeldAnswers, _ flags: String...) { self.flags = held.flags + flags }
     }
 
     package let service: ServiceUnderTest

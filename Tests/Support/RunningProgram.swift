@@ -103,6 +103,13 @@ package final class RunningProgram: Sendable {
         return line
     }
 
+    /// Waits until `find` has found something in everything said so far. What a program has
+    /// said is read by another thread: that something followed from it does not mean that it is
+    /// here.
+    package func output<Result: Sendable>(where find: (String) -> Result?) async throws -> Result {
+        try await state.first { find(String(decoding: $0.output, as: UTF8.self)) }
+    }
+
     /// Waits for the end; a negative number is the signal that killed it. When the test's time is
     /// over first, kills it.
     package func exit() async -> Int32 {

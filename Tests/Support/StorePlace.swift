@@ -16,7 +16,8 @@ package final class StorePlace: Sendable {
         }
     }
 
-    private static let usual: String = {
+    /// Where temporary files of tests go: memory, unless there is too little, as in containers.
+    package static let usual: String = {
         var status = statvfs()
         guard unsafe statvfs("/dev/shm", &status) == 0,
             UInt64(status.f_bavail) * UInt64(status.f_frsize) > 1 << 30

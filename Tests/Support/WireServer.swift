@@ -69,6 +69,7 @@ package final class WireServer: Sendable {
                 return peers.insert(descriptor).inserted
             }
             guard isServed else {
+                shutdown(descriptor, Int32(SHUT_RDWR))
                 close(descriptor)
                 continue
             }

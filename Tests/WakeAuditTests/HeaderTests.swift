@@ -2,7 +2,7 @@ import Testing
 import WakeAudit
 import WakeSystem
 
-@Suite("The header and the schema", .timeLimit(.minutes(2)))
+@Suite("The header and the schema", .timeLimit(.minutes(5)))
 struct HeaderTests {
     private static let header = [
         Plant.bytes("another mark", .magic, at: 0, [0x73]),

@@ -7,7 +7,7 @@ import WakeSystem
 
 @testable import WakeAudit
 
-@Suite("With the keys", .timeLimit(.minutes(2)))
+@Suite("With the keys", .timeLimit(.minutes(5)))
 struct KeyTests {
     /// A row sealed with the real keys, of a plaintext of ours.
     private static func sealed(

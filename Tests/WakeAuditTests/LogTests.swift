@@ -2,7 +2,7 @@ import Testing
 import WakeAudit
 import WakeSystem
 
-@Suite("What a log may say", .timeLimit(.minutes(1)))
+@Suite("What a log may say", .timeLimit(.minutes(5)))
 struct LogTests {
     private static let clean = """
         reveille info started port=8080

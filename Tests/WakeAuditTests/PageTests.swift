@@ -5,7 +5,7 @@ import WakeSystem
 
 @testable import WakeAudit
 
-@Suite("Pages and what is left in them", .timeLimit(.minutes(2)))
+@Suite("Pages and what is left in them", .timeLimit(.minutes(5)))
 struct PageTests {
     /// Something in the first page of a tree of rows for which the condition holds.
     private static func page(

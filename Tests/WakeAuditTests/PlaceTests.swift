@@ -4,7 +4,7 @@ import Testing
 import WakeAudit
 import WakeSystem
 
-@Suite("What lies around the database", .timeLimit(.minutes(2)))
+@Suite("What lies around the database", .timeLimit(.minutes(5)))
 struct PlaceTests {
     private static let plants = [
         Plant("readable by the group", .fileMode) { unsafe chmod($0.database, 0o640) },

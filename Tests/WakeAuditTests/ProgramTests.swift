@@ -5,7 +5,7 @@ import Testing
 import WakeAudit
 import WakeSystem
 
-@Suite("reveille audit", .timeLimit(.minutes(2)))
+@Suite("reveille audit", .timeLimit(.minutes(5)))
 struct ProgramTests {
     @Test("ends with 0 for a clean file, 3 for violations, 4 when it cannot look, 2 for its usage")
     func statuses() async throws {

@@ -6,7 +6,7 @@ import WakeSystem
 
 @testable import WakeAudit
 
-@Suite("Rows and their bytes", .timeLimit(.minutes(2)))
+@Suite("Rows and their bytes", .timeLimit(.minutes(5)))
 struct RowTests {
     private static func row(
         _ description: String, _ finding: AuditFinding, _ id: [UInt8], _ sealed: [UInt8]

@@ -4,7 +4,7 @@ import WakeModel
 
 @testable import WakeClient
 
-@Suite("Endpoints that a distributor gives", .timeLimit(.minutes(1)))
+@Suite("Endpoints that a distributor gives", .timeLimit(.minutes(5)))
 struct DistributorRecordTests {
     private static let name = "org.unifiedpush.Distributor.one"
 

@@ -6,7 +6,7 @@ import WakeFeed
 @testable import WakeClient
 
 /// A secret that is added later and the batches that were kept.
-@Suite("Secrets added later", .timeLimit(.minutes(1)))
+@Suite("Secrets added later", .timeLimit(.minutes(5)))
 struct RecheckTests {
     private static let late = [UInt8](repeating: 9, count: 32)
 

@@ -49,7 +49,7 @@ private final class Wire: Sendable {
     }
 }
 
-@Suite("On the wire", .timeLimit(.minutes(1)))
+@Suite("On the wire", .timeLimit(.minutes(5)))
 struct WireTests {
     private static let secret = Array("only this device knows this".utf8)
     private static let endpoint = Array("https://push.example.net/some/endpoint".utf8)

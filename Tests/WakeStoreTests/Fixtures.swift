@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import TestSupport
 import WakeModel
@@ -85,6 +86,20 @@ extension Store {
             return nil
         }
         return registration
+    }
+
+    /// Holds the writer's thread back, so that whatever is submitted meanwhile meets in its queue
+    /// however threads are scheduled.
+    /// - Returns: lets it go on.
+    func held() async -> @Sendable () -> Void {
+        let gate = DispatchSemaphore(value: 0)
+        await withCheckedContinuation { waiter in
+            survey { _ in
+                waiter.resume()
+                gate.wait()
+            }
+        }
+        return { gate.signal() }
     }
 }
 

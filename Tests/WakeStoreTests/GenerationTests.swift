@@ -5,7 +5,7 @@ import WakeSodium
 import WakeStore
 import WakeSystem
 
-@Suite("A registration of the previous generation", .timeLimit(.minutes(1)))
+@Suite("A registration of the previous generation", .timeLimit(.minutes(5)))
 struct GenerationTests {
     /// Makes what is current previous, as the layout in `KeyFile` says.
     private func turn(_ place: StorePlace) throws {

@@ -6,7 +6,7 @@ import WakeSodium
 import WakeStore
 import WakeSystem
 
-@Suite("A rotated file tells its rows and nothing of how they came", .timeLimit(.minutes(2)))
+@Suite("A rotated file tells its rows and nothing of how they came", .timeLimit(.minutes(5)))
 struct HistoryTests {
     private typealias Row = (id: [UInt8], sealed: [UInt8])
 

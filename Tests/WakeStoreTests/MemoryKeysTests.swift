@@ -6,7 +6,7 @@ import WakeSQLite
 import WakeStore
 import WakeSystem
 
-@Suite("With keys in memory a restart makes noise of the store", .timeLimit(.minutes(1)))
+@Suite("With keys in memory a restart makes noise of the store", .timeLimit(.minutes(5)))
 struct MemoryKeysTests {
     private func configuration(_ place: StorePlace) -> StoreConfiguration {
         var configuration = place.configuration

@@ -7,7 +7,7 @@ import WakeSodium
 import WakeStore
 import WakeSystem
 
-@Suite("A store that is not right is refused and not touched", .timeLimit(.minutes(1)))
+@Suite("A store that is not right is refused and not touched", .timeLimit(.minutes(5)))
 struct OpeningTests {
     /// Opens and expects a refusal after which every byte is what it was.
     private func refusal(_ place: StorePlace) -> StoreOpenError? {

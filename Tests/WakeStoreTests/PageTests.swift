@@ -4,7 +4,7 @@ import WakeModel
 import WakeStore
 import WakeSystem
 
-@Suite("A broadcast walks the rows in pages", .timeLimit(.minutes(1)))
+@Suite("A broadcast walks the rows in pages", .timeLimit(.minutes(5)))
 struct PageTests {
     @Test(
         "every row once, in the order of ids, whatever the size of a page", arguments: [1, 7, 500])

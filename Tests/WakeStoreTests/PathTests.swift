@@ -3,7 +3,7 @@ import Testing
 import WakeModel
 import WakeStore
 
-@Suite("What an operation finds does not show in what it does", .timeLimit(.minutes(1)))
+@Suite("What an operation finds does not show in what it does", .timeLimit(.minutes(5)))
 struct PathTests {
     @Test("the same flushes and truncations for every registration, and for every delete")
     func systemCalls() async throws {

@@ -4,7 +4,7 @@ import WakeModel
 import WakeStore
 import WakeSystem
 
-@Suite("Any interleaving agrees with a dictionary", .timeLimit(.minutes(2)))
+@Suite("Any interleaving agrees with a dictionary", .timeLimit(.minutes(5)))
 struct PropertyTests {
     private enum Expected: Sendable {
         case done

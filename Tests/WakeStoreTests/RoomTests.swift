@@ -4,7 +4,7 @@ import Testing
 import WakeModel
 import WakeStore
 
-@Suite("A store without room", .timeLimit(.minutes(2)))
+@Suite("A store without room", .timeLimit(.minutes(5)))
 struct RoomTests {
     @Test("at the cap new rows are refused, renewals, reads and every delete work")
     func cap() async throws {
@@ -68,9 +68,11 @@ struct RoomTests {
         let store = try Store(opening: reports.observe(place.configuration))
         let total = Limits.queuedOperations * 4
         let (answers, sink) = AsyncStream.makeStream(of: StoreAnswer.self)
+        let release = await store.held()
         for number in 0..<total {
             store.submit(.register(Known.token(number), Known.pushToken(number))) { sink.yield($0) }
         }
+        release()
         var done = 0
         var overloaded = 0
         var iterator = answers.makeAsyncIterator()

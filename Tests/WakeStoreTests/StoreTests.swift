@@ -4,7 +4,7 @@ import Testing
 import WakeModel
 import WakeStore
 
-@Suite("The store keeps, moves and forgets registrations", .timeLimit(.minutes(1)))
+@Suite("The store keeps, moves and forgets registrations", .timeLimit(.minutes(5)))
 struct StoreTests {
     @Test("a registration is read back with both columns and what they decode to")
     func readBack() async throws {

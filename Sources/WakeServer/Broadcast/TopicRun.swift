@@ -62,7 +62,8 @@ final class TopicRun: Sendable {
         var index = state.withLock { $0.sent }
         while index < topics.names.count {
             try? await Task.sleep(until: due)
-            due += interval
+            // After a wait the rest does not come at once.
+            due = max(due, .now) + interval
             guard !Task.isCancelled, let outcome = await send(index, lifetime) else { return }
             switch outcome {
             case .accepted:

@@ -4,7 +4,7 @@ import Testing
 
 /// What keeps a gateway from working is told before the first broadcast.
 @Suite(
-    "What check and serve say of [apns]", .timeLimit(.minutes(2)),
+    "What check and serve say of [apns]", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct BroadcastCheckTests {
     /// A directory as `reveille init` leaves it, with a section `[apns]`.

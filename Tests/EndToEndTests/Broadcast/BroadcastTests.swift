@@ -4,7 +4,7 @@ import Testing
 
 /// Broadcasts by the built program, over TLS, to a push service that checks every request.
 @Suite(
-    "A broadcast reaches push services", .timeLimit(.minutes(2)),
+    "A broadcast reaches push services", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct BroadcastTests {
     @Test("every distinct push token gets one wake-up, whatever it is registered under")

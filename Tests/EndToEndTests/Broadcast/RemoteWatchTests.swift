@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A service that watches a feed elsewhere", .timeLimit(.minutes(2)))
+@Suite("A service that watches a feed elsewhere", .timeLimit(.minutes(5)))
 struct RemoteWatchTests {
     private static let secret = String(repeating: "5a", count: 16)
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A batch that is continued, over real sockets", .timeLimit(.minutes(3)))
+@Suite("A batch that is continued, over real sockets", .timeLimit(.minutes(5)))
 struct ResumeTests {
     private static let mark = 65_536
 

@@ -5,7 +5,7 @@ import WakeSystem
 
 /// Push services that have lost their mind, and what they cost.
 @Suite(
-    "A push service that refuses everyone", .timeLimit(.minutes(3)),
+    "A push service that refuses everyone", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct RoundBrakeTests {
     private static let rows = 3000

@@ -6,7 +6,7 @@ import WakeModel
 
 /// A round through registrations that change while it runs.
 @Suite(
-    "A round while registrations come, move and go", .timeLimit(.minutes(3)),
+    "A round while registrations come, move and go", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct RoundLoadTests {
     /// Push tokens that begin so are called gone.

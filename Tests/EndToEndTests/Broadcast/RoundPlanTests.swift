@@ -5,7 +5,7 @@ import WakeSystem
 
 /// Plans on paper, by the built program.
 @Suite(
-    "A broadcast on paper", .timeLimit(.minutes(2)),
+    "A broadcast on paper", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct RoundPlanTests {
     private func simulate(

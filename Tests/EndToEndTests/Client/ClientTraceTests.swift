@@ -5,7 +5,7 @@ import WakeModel
 import WakeSystem
 
 /// What crosses the wire, seen by a front that records every byte.
-@Suite("What any client sends is what every client sends", .timeLimit(.minutes(3)))
+@Suite("What any client sends is what every client sends", .timeLimit(.minutes(5)))
 struct ClientTraceTests {
     /// The bytes of a request, but for an instance token and the body that only its owner has.
     private static func bytes(_ request: WireRequest) -> [String] {
@@ -73,9 +73,11 @@ struct ClientTraceTests {
             _ = try await service.publish([TestDevice().pushText], notes: [])
             #expect(try await client.command("sync").status == 0)
             // The stream and one look; the stream's first event is no news.
-            let synchronized = front.requests.count
+            let (synchronized, answers) = (front.requests.count, front.answers)
             let running = try await client.listen("--on-match", reports.program)
             try await front.requests("GET", atLeast: synchronized + 2)
+            // Asked for is not yet answered: what is published now must be news to the next look.
+            try await front.answers(atLeast: answers + 1)
             let before = front.requests.count
             _ = try await service.publish(
                 [isMatching ? mine : TestDevice().pushText], notes: ["x"], "--then-broadcast")

@@ -44,6 +44,11 @@ final class NameServer: Sendable {
     /// The names, in the order they were asked for, each as often as it was.
     var questions: [String] { asked.value }
 
+    /// Waits until a name was asked for: its answer may be overdue before the question is read.
+    func wait(for name: String) async throws {
+        try await asked.first { $0.contains(name) ? () : nil }
+    }
+
     /// Runs the client to its end, with this name server for its only one.
     func run(_ words: [String]) async throws -> (status: Int32, output: String) {
         let script = "mount --bind \"$1\" /etc/resolv.conf && shift && exec \"$@\""

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What a server wants remembered never comes back", .timeLimit(.minutes(2)))
+@Suite("What a server wants remembered never comes back", .timeLimit(.minutes(5)))
 struct NothingComesBackTests {
     /// Everything a browser would keep.
     private static func fields(_ number: Int, elsewhere: String) -> String {

@@ -3,7 +3,7 @@ import TestSupport
 
 /// A desktop's notification server, written with jeepney, on a bus of its own.
 final class NotificationServer: Sendable {
-    struct Shown: Decodable, Equatable {
+    struct Shown: Decodable, Equatable, Sendable {
         let app: String
         let replaces: UInt32
         let summary: String
@@ -26,10 +26,14 @@ final class NotificationServer: Sendable {
         _ = try await program.line(containing: "ready")
     }
 
-    /// Everything it was asked to show so far.
-    var shown: [Shown] {
-        program.output.split(separator: "\n").compactMap {
-            try? JSONDecoder().decode(Shown.self, from: Data($0.utf8))
+    /// Everything it was asked to show so far, once that is at least this much.
+    /// - Parameter urgency: nil for any.
+    func shown(atLeast count: Int, urgency: UInt8? = nil) async throws -> [Shown] {
+        try await program.output { output in
+            let shown = output.split(separator: "\n").compactMap {
+                try? JSONDecoder().decode(Shown.self, from: Data($0.utf8))
+            }.filter { urgency == nil || $0.urgency == urgency }
+            return shown.count >= count ? shown : nil
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The program that is run for a match", .timeLimit(.minutes(1)))
+@Suite("The program that is run for a match", .timeLimit(.minutes(5)))
 struct OnMatchTests {
     @Test("it starts with no signal blocked or ignored, as from a shell")
     func signals() async throws {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeSQLite
 
-@Suite("Profiles of one user", .timeLimit(.minutes(1)))
+@Suite("Profiles of one user", .timeLimit(.minutes(5)))
 struct ProfileTests {
     private final class Home: Sendable {
         let directory: TemporaryDirectory

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeSQLite
 
-@Suite("What a running client tells its service manager", .timeLimit(.minutes(1)))
+@Suite("What a running client tells its service manager", .timeLimit(.minutes(5)))
 struct SupervisionTests {
     private func start(
         _ client: ClientUnderTest, _ socket: NotifySocket, _ words: String...,

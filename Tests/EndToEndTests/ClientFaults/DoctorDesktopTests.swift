@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "reveille-client doctor, in a desktop session", .timeLimit(.minutes(1)),
+    "reveille-client doctor, in a desktop session", .timeLimit(.minutes(5)),
     .enabled(if: MessageBus.isInstalled, MessageBus.missing))
 struct DoctorDesktopTests {
     private func ask(_ client: ClientUnderTest, address: String) async throws -> String {

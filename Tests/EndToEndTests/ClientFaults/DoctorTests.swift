@@ -5,7 +5,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-@Suite("reveille-client doctor", .timeLimit(.minutes(1)))
+@Suite("reveille-client doctor", .timeLimit(.minutes(5)))
 struct DoctorTests {
     /// What it found: level and hint by subject.
     private struct Answer {
@@ -108,7 +108,10 @@ struct DoctorTests {
         let site = try await FeedSite()
         try await site.publish()
         let head = site.head
+        let connections = Observed(0)
         let server = try WireServer { peer in
+            connections.update { $0 += 1 }
+            defer { connections.update { $0 -= 1 } }
             while let request = WireRequest(from: peer) {
                 requests.update { $0.append(request.head) }
                 if request.path == "/v1/wakes" {
@@ -132,6 +135,8 @@ struct DoctorTests {
         }
         program.signal(SIGTERM)
         #expect(await program.exit() == 0)
+        // What it asked for last may still be unread.
+        try await connections.first { $0 == 0 ? () : nil }
         requests.update { $0 = [] }
         let answer = try await ask(client)
         #expect(answer.levels["stream"] == "ok", "\(answer.output)")

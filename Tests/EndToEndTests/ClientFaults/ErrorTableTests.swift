@@ -5,7 +5,7 @@ import WakeSystem
 
 /// What a person meets on the road: each ends with its exit status and its words, the cursor stays,
 /// and the next honest answer is taken.
-@Suite("Every trouble on the line ends as it should", .timeLimit(.minutes(3)))
+@Suite("Every trouble on the line ends as it should", .timeLimit(.minutes(5)))
 struct ErrorTableTests {
     private func place() async throws -> (FeedSite, ClientUnderTest) {
         let site = try await FeedSite()

@@ -5,7 +5,7 @@ import WakeSystem
 
 /// What a web server between publisher and client may do: each has its exit status, none moves the
 /// cursor, and the next honest answer is taken.
-@Suite("A feed from a web server that lies", .timeLimit(.minutes(3)))
+@Suite("A feed from a web server that lies", .timeLimit(.minutes(5)))
 struct HostileSiteTests {
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -7,6 +7,12 @@ struct KillWindow {
     private var length = Duration.milliseconds(20)
     private(set) var kills = 0
 
+    /// Whether there is to be another round: there are more than `rounds` until `least` kills have
+    /// met the program alive, for when they fall is up to the machine.
+    func isOpen(_ round: Int, rounds: Int, kills least: Int) -> Bool {
+        round < rounds || kills < least
+    }
+
     /// Starts a program and kills it at a random moment.
     /// - Returns: whether the kill came before its end.
     mutating func kill(_ start: () throws -> RunningProgram) async throws -> Bool {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeSQLite
 
-@Suite("Every trouble with the state ends as it should", .timeLimit(.minutes(3)))
+@Suite("Every trouble with the state ends as it should", .timeLimit(.minutes(5)))
 struct StateTroubleTests {
     /// A client that has checked one of two batches; the second holds its secret.
     private func place() async throws -> (FeedSite, ClientUnderTest) {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("reveille audit --tell, and what the public reads", .timeLimit(.minutes(2)))
+@Suite("reveille audit --tell, and what the public reads", .timeLimit(.minutes(5)))
 struct AuditToldTests {
     private func page(_ service: ServiceUnderTest) throws -> String {
         let answer = try service.send("GET", "/")

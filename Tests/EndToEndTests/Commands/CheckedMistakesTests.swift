@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What `check` finds before a broadcast does.
-@Suite("Mistakes that check and serve find", .timeLimit(.minutes(2)))
+@Suite("Mistakes that check and serve find", .timeLimit(.minutes(5)))
 struct CheckedMistakesTests {
     static let mistakes: [(apns: String, broadcast: String, words: String)] = [
         ("ca = /nonexistent/ca.pem", "", "[apns] ca: the file of ca cannot be read"),

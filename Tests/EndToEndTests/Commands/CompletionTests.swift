@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Completions, by the shells themselves", .timeLimit(.minutes(2)))
+@Suite("Completions, by the shells themselves", .timeLimit(.minutes(5)))
 struct CompletionTests {
     static let cases = ["reveille", "reveille-client"].flatMap { program in
         CompletingShell.installed.map { (program, $0) }

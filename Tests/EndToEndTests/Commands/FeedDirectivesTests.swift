@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Directives of the publisher in the signed head", .timeLimit(.minutes(2)))
+@Suite("Directives of the publisher in the signed head", .timeLimit(.minutes(5)))
 struct FeedDirectivesTests {
     @Test("registrations are switched off and on again, and a feed that ends is given up")
     func directives() async throws {

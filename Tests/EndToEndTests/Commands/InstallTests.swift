@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Deploy/install", .timeLimit(.minutes(1)))
+@Suite("Deploy/install", .timeLimit(.minutes(5)))
 struct InstallTests {
     private let root = Repository.root.path
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("reveille keygen, and what init makes", .timeLimit(.minutes(1)))
+@Suite("reveille keygen, and what init makes", .timeLimit(.minutes(5)))
 struct KeygenTests {
     private let directory: TemporaryDirectory
 

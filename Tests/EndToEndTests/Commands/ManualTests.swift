@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Manual pages", .timeLimit(.minutes(1)))
+@Suite("Manual pages", .timeLimit(.minutes(5)))
 struct ManualTests {
     static let programs = ["reveille", "reveille-client"]
 

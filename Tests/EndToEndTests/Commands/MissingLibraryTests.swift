@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("A machine without libcurl", .timeLimit(.minutes(1)))
+@Suite("A machine without libcurl", .timeLimit(.minutes(5)))
 struct MissingLibraryTests {
     @Test("the client names the package that is missing, and goes on once it is there")
     func junk() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// What keeps a gateway of FCM from working is told before the first broadcast.
 @Suite(
-    "What check and serve say of [fcm]", .timeLimit(.minutes(2)),
+    "What check and serve say of [fcm]", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMCheckTests {
     /// The path of the configuration that `reveille init` leaves, with a section `[fcm]`.

@@ -4,7 +4,7 @@ import Testing
 
 /// A gateway of FCM that cannot work says what to fix, and the store stays as it is, byte by byte.
 @Suite(
-    "A broadcast with a gateway of FCM that cannot work", .timeLimit(.minutes(2)),
+    "A broadcast with a gateway of FCM that cannot work", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMMisconfiguredTests {
     typealias Change = @Sendable (MockFCM, String) throws -> String

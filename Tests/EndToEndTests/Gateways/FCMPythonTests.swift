@@ -5,7 +5,7 @@ import WakeModel
 
 /// Installation IDs, topics and credentials without keys, against a mock that is not ours.
 @Suite(
-    "FCM as of 2026, by a peer that is not ours", .timeLimit(.minutes(2)),
+    "FCM as of 2026, by a peer that is not ours", .timeLimit(.minutes(5)),
     .enabled(if: PythonScript.has("http.server"), "needs python3"))
 struct FCMPythonTests {
     private static func register(

@@ -4,7 +4,7 @@ import Testing
 
 /// Broadcasts by the built program to topics of a mock of FCM.
 @Suite(
-    "A broadcast to a topic of FCM", .timeLimit(.minutes(2)),
+    "A broadcast to a topic of FCM", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct FCMTopicBroadcastTests {
     private static func place(_ flags: [String] = [], _ lines: String) async throws -> FCMService {

@@ -4,7 +4,7 @@ import Testing
 
 /// Broadcasts by the built program through a relay, over TLS, that checks every request.
 @Suite(
-    "A broadcast goes through the relay of the app's owner", .timeLimit(.minutes(2)),
+    "A broadcast goes through the relay of the app's owner", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct RelayBroadcastTests {
     @Test("everybody is woken, in signed batches that the relay finds nothing wrong with")

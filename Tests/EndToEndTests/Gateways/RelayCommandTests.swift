@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("reveille relay", .timeLimit(.minutes(1)))
+@Suite("reveille relay", .timeLimit(.minutes(5)))
 struct RelayCommandTests {
     private static let keys = [
         "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",

@@ -6,7 +6,7 @@ import WakeSystem
 
 /// A push token that would never be sent anything is refused when it comes.
 @Suite(
-    "A push service without a gateway", .timeLimit(.minutes(2)),
+    "A push service without a gateway", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct ServiceOffTests {
     private static let path = "/v1/registration"

@@ -4,7 +4,7 @@ import Testing
 import WakeModel
 
 @Suite(
-    "Web Push, from registration to wake-up", .timeLimit(.minutes(2)),
+    "Web Push, from registration to wake-up", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct WebPushServiceTests {
     private static let path = "/v1/registration"

@@ -6,7 +6,7 @@ import WakeModel
 @Suite(
     "Behind nginx as Deploy/nginx.conf has it",
     .enabled(if: FrontUnderTest.program != nil, "nginx is not installed (apt: nginx-light)"),
-    .timeLimit(.minutes(1)))
+    .timeLimit(.minutes(5)))
 struct FrontTests {
     /// An address of the loopback net that nothing else here uses.
     private static let address = "127.73.41.9"

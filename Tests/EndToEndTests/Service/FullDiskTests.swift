@@ -43,7 +43,7 @@ struct FullDiskTests {
             #expect(rotated.output.contains("generation \(generation) is current"))
         }
         #expect(StorePlace.hits(rows, in: service.dataWithin) == 0)
-        #expect(service.program.output.contains("rotated generation=3 dropped=60"))
+        _ = try await service.program.line(containing: "rotated generation=3 dropped=60")
 
         for file in [hog, hog + "-too"] { try FileManager.default.removeItem(atPath: file) }
         _ = try register(devices, service)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "A client on a full disk", .timeLimit(.minutes(2)),
+    "A client on a full disk", .timeLimit(.minutes(5)),
     .enabled(if: Mounts.arePossible, "needs the right to mount a tmpfs in a namespace of its own"))
 struct NoRoomTests {
     /// A client, and a site with a batch of about 320 KiB that holds its secret.

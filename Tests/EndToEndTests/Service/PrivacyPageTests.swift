@@ -7,7 +7,7 @@ import WakeSystem
 @Suite(
     "The page for people in a browser",
     .enabled(if: Browser.program != nil, "chromium is not installed (apt: chromium)"),
-    .timeLimit(.minutes(3)))
+    .timeLimit(.minutes(5)))
 struct PeoplePageTests {
     /// Phone, desktop, and the narrowest that must not scroll sideways (WCAG 2.2, 1.4.10).
     private static let sizes = [(390, 844), (1280, 900), (320, 640)]

@@ -4,7 +4,7 @@ import Testing
 import WakeModel
 import WakeSystem
 
-@Suite("Registering over HTTP with the built program", .timeLimit(.minutes(2)))
+@Suite("Registering over HTTP with the built program", .timeLimit(.minutes(5)))
 struct RegistrationTests {
     @Test("create, repeat, move and delete give byte-identical answers")
     func noOracle() async throws {

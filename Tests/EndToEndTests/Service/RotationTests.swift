@@ -4,7 +4,7 @@ import Testing
 import WakeModel
 
 /// `reveille rotate` and the schedule behind it, by the built programs.
-@Suite("What nobody renews expires", .timeLimit(.minutes(2)))
+@Suite("What nobody renews expires", .timeLimit(.minutes(5)))
 struct RotationTests {
     private let path = "/v1/registration"
     /// Some seconds after the beginning of an interval, or none.
@@ -55,7 +55,8 @@ struct RotationTests {
             #expect(try stored(device, service)?.generation == (index < 6 ? nil : .previous))
         }
         #expect(try service.files(containing: [row.sealed, row.id, master]) == [])
-        #expect(service.program.output.contains("rotated generation=3 dropped=6 kept=6 ms="))
+        _ = try await service.program.line(
+            containing: "rotated generation=3 dropped=6 kept=6 ms=")
         let metrics = try metrics(service)
         for line in [
             "generation 3", "registrations_previous 6", "registrations_current 0",
@@ -103,10 +104,12 @@ struct RotationTests {
         let device = TestDevice()
         try register([device], service)
         #expect(await service.stop() == 0)
-        try record(service, ["elapsed": "604700"])
+        // Fifty minutes are left, less what a slow machine takes.
+        try record(service, ["elapsed": "601800"])
         try await service.restart()
         let soon = try await service.command("rotate")
-        #expect(soon.output.contains("not due: the next rotation is in 1 min"), "\(soon.output)")
+        let words = /not due: the next rotation is in (?:50|4[0-9]) min/
+        #expect(soon.output.contains(words), "\(soon.output)")
         #expect(await service.stop() == 0)
         try record(service, ["elapsed": "604800"])
         try await service.restart()
@@ -135,7 +138,10 @@ struct RotationTests {
         await service.kill()
         try await service.restart()
         // Before the kill or after it, but once.
-        while try !metrics(service).contains("\nreveille_generation 2\n") { await Task.yield() }
+        while try !metrics(service).contains("\nreveille_generation 2\n") {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         #expect(try await service.command("rotate").output.contains("not due"))
     }
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import WakeModel
 
-@Suite("What the service holds about a device, as its owner sees it", .timeLimit(.minutes(1)))
+@Suite("What the service holds about a device, as its owner sees it", .timeLimit(.minutes(5)))
 struct SubjectAccessTests {
     private struct Stored: Decodable {
         struct Columns: Decodable {

@@ -6,6 +6,8 @@ final class APNsService: Service {
     var report = Report()
     let check: RequestCheck
     let book = AnswerSchedule()
+    /// On all connections.
+    private var answersSent = 0
     /// Nothing ever goes wrong: every proper request is accepted.
     private let isFaultless: Bool
 
@@ -24,6 +26,14 @@ final class APNsService: Service {
         case stall
         case garbage
     }
+
+    /// How many answers may leave now.
+    var allowance: Int {
+        guard let file = options.hold, let bytes = try? readFile(file) else { return .max }
+        return max(0, (Int(String(decoding: bytes, as: UTF8.self)) ?? 0) - answersSent)
+    }
+
+    func didAnswer(_ count: Int) { answersSent += count }
 
     /// Streams allowed by now.
     var streams: Int {

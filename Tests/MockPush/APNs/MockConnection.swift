@@ -1,4 +1,3 @@
-import Glibc
 import WakePush
 
 /// The server's side of one HTTP/2 connection to APNs: made for a million requests a second, of one
@@ -50,7 +49,7 @@ final class MockConnection: ServerConnection {
         guard firstWaiting < waiting.count else { return nil }
         let due = waiting[firstWaiting].due
         // The file is looked for fifty times a second.
-        return isHeld ? max(due, clock.microseconds + 20_000) : due
+        return service.allowance > 0 ? due : max(due, clock.microseconds + 20_000)
     }
 
     // MARK: In
@@ -237,10 +236,6 @@ final class MockConnection: ServerConnection {
         return (time + 249) / 250 * 250
     }
 
-    private var isHeld: Bool {
-        service.options.hold.map { unsafe access($0, F_OK) == 0 } ?? false
-    }
-
     /// This request was not looked at either: safe to send again (RFC 9113 §6.8).
     private func leave(before stream: UInt32) {
         let last = stream > 2 ? stream - 2 : 0
@@ -264,15 +259,21 @@ final class MockConnection: ServerConnection {
 
     /// Writes the answers that are due, as far as the window reaches.
     private func flush() {
-        guard !isHeld else { return }
-        while firstWaiting < waiting.count, waiting[firstWaiting].due <= clock.microseconds {
+        guard firstWaiting < waiting.count else { return endIfDone() }
+        let allowance = service.allowance
+        var count = 0
+        while firstWaiting < waiting.count, waiting[firstWaiting].due <= clock.microseconds,
+            count < allowance
+        {
             let next = waiting[firstWaiting]
-            let count = service.book.bodyCount(next.answer)
-            guard count <= sendWindow else { break }
+            let bytes = service.book.bodyCount(next.answer)
+            guard bytes <= sendWindow else { break }
             service.book.write(next.answer, on: next.stream, &dynamic, into: &output)
-            sendWindow -= count
+            sendWindow -= bytes
             firstWaiting += 1
+            count += 1
         }
+        service.didAnswer(count)
         if firstWaiting == waiting.count {
             waiting.removeAll(keepingCapacity: true)
             firstWaiting = 0

@@ -15,7 +15,7 @@ struct Options {
 
     // Faults; 0 is never.
     var latency = 0
-    /// While this file exists no answer leaves.
+    /// While this file exists no more answers leave than the number in it.
     var hold: String?
     var streams = 1000
     /// From which request on how many streams are allowed.
@@ -69,7 +69,8 @@ struct Options {
           --token-interval S       newer ones sooner are 429 TooManyProviderTokenUpdates (0: off)
         Time and limits
           --latency MS             from request to answer, never less
-          --hold FILE              no answer leaves while FILE exists
+          --hold FILE              while FILE exists, of all answers only as many leave as the
+                                   number in it, none without one
           --streams N              concurrent streams (1000)
           --streams-at R:N         from request R on, N concurrent streams; may be repeated
           --window N               SETTINGS_INITIAL_WINDOW_SIZE, opened byte by byte as needed

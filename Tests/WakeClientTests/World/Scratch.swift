@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import WakeSystem
 
 /// A directory of its own for one test, removed with it.
@@ -6,9 +7,8 @@ final class Scratch: Sendable {
     let path: String
 
     init() throws {
-        // In memory where there is such a place: flushing is not what these tests are about.
-        let parent = Files.exists("/dev/shm") ? "/dev/shm" : "/tmp"
-        var template = Array("\(parent)/wake-client-test-XXXXXX".utf8CString)
+        // In memory where there is enough: flushing is not what these tests are about.
+        var template = Array("\(StorePlace.usual)/wake-client-test-XXXXXX".utf8CString)
         guard unsafe mkdtemp(&template) != nil else { throw FileError(.makeDirectory) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
