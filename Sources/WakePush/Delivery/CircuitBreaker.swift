@@ -64,8 +64,9 @@ struct ServiceBreaker {
     /// Answers in a row, none accepted, that make a pause; and the number of tries after it.
     static let limit = 64
     /// Milliseconds without one accepted wake-up, counted from the first refusal.
-    /// Longer than one wake-up is tried, so that the last of a round does not stop the gateway.
-    static let patience: UInt64 = RetryPolicy.patience + 60_000
+    /// Longer than one wake-up is tried, so that the last of a round does not stop the gateway; and
+    /// less than five minutes, with which operators reckon.
+    static let patience: UInt64 = RetryPolicy.patience + 45_000
     private static let failuresAtLeast = 3
 
     private static let policy = CircuitBreaker.Policy(

@@ -29,6 +29,8 @@ package struct BroadcastReport: Sendable, Equatable {
     /// Whether the heartbeat is the run's only reason.
     package var isHeartbeat = false
     package var hosts = HostCounts()
+    /// Push services that accepted anything since this process took up the run.
+    package var accepting: Set<PushService> = []
     /// Push services whose "gone" is no longer believed in this run.
     package var tripped: Set<PushService> = []
     /// Gateways that stopped, and what to do about it.
@@ -50,7 +52,8 @@ package struct BroadcastReport: Sendable, Equatable {
     package var progress: BroadcastProgress {
         let milliseconds = counters.milliseconds &- startCounters.milliseconds
         return BroadcastProgress(
-            fraction: isComplete ? 1 : Double(permille) / 1000, counters: counters,
+            fraction: isComplete ? 1 : Double(permille) / 1000, isWaiting: isWaiting,
+            counters: counters,
             seconds: Double(milliseconds) / 1000,
             since: (Double(startPermille) / 1000, startCounters))
     }
@@ -102,7 +105,7 @@ package struct BroadcastProgress: Sendable, Equatable {
 
     /// - Parameter since: progress and counters when this process took up the run, `seconds` ago.
     package init(
-        fraction: Double, counters: RunCounters, seconds: Double,
+        fraction: Double, isWaiting: Bool = false, counters: RunCounters, seconds: Double,
         since: (fraction: Double, counters: RunCounters) = (0, RunCounters())
     ) {
         self.fraction = fraction.isFinite ? min(1, max(0, fraction)) : 0
@@ -114,7 +117,7 @@ package struct BroadcastProgress: Sendable, Equatable {
         // A year at most: the first bucket of a slow run says little.
         let left = min((1 - self.fraction) / gained * seconds, 365 * 86_400)
         // Reading on while nothing leaves says nothing.
-        let isKnown = isMeasured && gained > 0 && sent > 0
+        let isKnown = isMeasured && gained > 0 && sent > 0 && !isWaiting
         secondsLeft = self.fraction >= 1 ? 0 : isKnown ? Int(left.rounded()) : nil
     }
 

@@ -39,11 +39,12 @@ final class BroadcastRun {
 
     /// - Parameters:
     ///   - report: with the run's number and its counts before a restart.
+    ///   - believed: push services whose deletion breaker has let go.
     ///   - mustGiveWay: whether something else waits for the end of a run that only waits.
     init(
         _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
-        planner: BroadcastPlanner, log: Log, mustGiveWay: @escaping () async -> Bool,
-        publish: @escaping (BroadcastReport) -> Void
+        planner: BroadcastPlanner, believed: Set<PushService>, log: Log,
+        mustGiveWay: @escaping () async -> Bool, publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
         self.checkpoint = checkpoint
@@ -61,8 +62,9 @@ final class BroadcastRun {
         topics = TopicRun(
             planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)
         goneRegistrations = GoneRegistrations(
-            store, gateways: planner.gateways.count, perMille: planner.configuration.gonePerMille,
-            tripped: checkpoint.counters.tripped)
+            store, services: planner.gateways.map(\.service),
+            perMille: planner.configuration.gonePerMille, tripped: checkpoint.counters.tripped,
+            believed: believed)
     }
 
     /// Sends to everybody. Once the inbox is told to stop it only waits for what is in flight.
@@ -229,9 +231,15 @@ final class BroadcastRun {
             return false
         }
         checkpoint.save(savedCounters)
-        while sessions.inFlightCount > 0 || (sessions.hasUnavailable && !checkpoint.isComplete),
-            !inbox.isStopping
-        {
+        while sessions.inFlightCount > 0 || !checkpoint.isComplete, !inbox.isStopping {
+            if sessions.inFlightCount == 0 {
+                // Rows that were in flight when a pass began were left out of it.
+                let left = checkpoint.incompleteServices.subtracting(sessions.unavailableServices)
+                guard left.isEmpty else {
+                    begin(RunPass(left))
+                    return false
+                }
+            }
             let services = sessions.reopen(now: .now)
             guard services.isEmpty else {
                 // Said again if it fails again.
@@ -250,10 +258,6 @@ final class BroadcastRun {
             await waitIdly()
         }
         checkpoint.save(savedCounters)
-        // Rows that were in flight when a pass began were left out of it.
-        if !inbox.isStopping, !checkpoint.isComplete {
-            begin(RunPass(checkpoint.incompleteServices))
-        }
         return false
     }
 
@@ -340,6 +344,9 @@ final class BroadcastRun {
         switch delivery {
         case .accepted:
             report.counters.accepted += 1
+            if !goneRegistrations.hasAccepted(gateway: entry.gateway) {
+                report.accepting.insert(sessions.service(entry.gateway))
+            }
             goneRegistrations.accepted(gateway: entry.gateway)
         case .retry(let cause):
             report.counters.abandoned += 1

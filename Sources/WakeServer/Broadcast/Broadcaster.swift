@@ -23,6 +23,7 @@ final class Broadcaster: Sendable {
         /// Of the run that goes on.
         var inbox: RunInbox?
         var ended = RunCounters()
+        var trippedRuns = TrippedRuns()
         var scheduled: UInt64?
     }
 
@@ -221,6 +222,9 @@ final class Broadcaster: Sendable {
         if isComplete { await checkpoints.remove() }
         state.withLock { state in
             state.inbox = nil
+            if isComplete {
+                state.trippedRuns.record(tripped: last.tripped, accepting: last.accepting)
+            }
             state.report = last
             state.report.isRunning = false
             state.ended.add(last.counters)
@@ -244,7 +248,8 @@ final class Broadcaster: Sendable {
         state.withLock { $0.report = report }
         while true {
             let run = BroadcastRun(
-                report, checkpoint: writer, inbox: inbox, planner: planner, log: log,
+                report, checkpoint: writer, inbox: inbox, planner: planner,
+                believed: state.withLock { $0.trippedRuns.believed }, log: log,
                 mustGiveWay: { await self.isMoreDue() }
             ) { report in self.state.withLock { $0.report = report } }
             report = await run.run()

@@ -13,16 +13,25 @@ struct GoneRegistrations {
     /// Registrations deleted at once: each such commit is flushed, which other requests feel.
     private static let batch = 256
 
-    /// - Parameter tripped: gateways whose breaker tripped before a restart, a bit each by index.
-    init(_ store: Store, gateways: Int, perMille: Int, tripped: UInt64) {
+    /// - Parameters:
+    ///   - services: of the gateways.
+    ///   - tripped: gateways whose breaker tripped before a restart, a bit each by index.
+    ///   - believed: push services that have said the same in run after run.
+    init(
+        _ store: Store, services: [PushService], perMille: Int, tripped: UInt64,
+        believed: Set<PushService>
+    ) {
         self.store = store
-        breakers = (0..<gateways).map {
-            DeletionBreaker(perMille: perMille, isTripped: tripped & 1 << UInt64($0) != 0)
+        breakers = services.enumerated().map { index, service in
+            DeletionBreaker(
+                perMille: believed.contains(service) ? 1000 : perMille,
+                isTripped: tripped & 1 << UInt64(index) != 0)
         }
     }
 
     var tripped: [Int] { breakers.indices.filter { breakers[$0].isTripped } }
     mutating func accepted(gateway: Int) { breakers[gateway].accepted() }
+    func hasAccepted(gateway: Int) -> Bool { breakers[gateway].hasAccepted }
 
     mutating func gone(_ entry: InFlightTable.Entry) {
         released += breakers[entry.gateway].gone(entry)
@@ -62,13 +71,15 @@ struct GoneRegistrations {
 ///
 /// In a run with fewer answers than a window as many "gone" as a window may hold are fine, if at
 /// least as many were accepted. Fewer than 20 answers are never an alarm. Windows do not slide, so
-/// that 3 % "gone" rarely trip; tripping wrongly is harmless: the next run deletes the rest.
+/// that 3 % "gone" rarely trip; tripping wrongly is harmless: a later run deletes the rest, see
+/// ``TrippedRuns``.
 struct DeletionBreaker<Item> {
     /// Answers in a window.
     private var window: Int { 1000 }
     private let perMille: Int
     /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
     private(set) var isTripped: Bool
+    private(set) var hasAccepted = false
 
     /// Answers, those of them that said "gone", and what waits for the window after it.
     private struct Window {
@@ -89,6 +100,7 @@ struct DeletionBreaker<Item> {
 
     /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
     mutating func accepted() {
+        hasAccepted = true
         open.answers += 1
         closeWhenFull()
     }
@@ -140,5 +152,27 @@ struct DeletionBreaker<Item> {
 
     private func isWithin(_ gone: Int, of answers: Int) -> Bool {
         gone * 1000 <= perMille * answers
+    }
+}
+
+/// The runs in a row in which the deletion breaker of a push service tripped although the service
+/// accepted others. After two of them it is believed in the third: hours lie between, in which a
+/// fault would have been seen, and strangers who register push tokens that their service calls gone
+/// cannot keep the breaker tripped. Lost with a restart.
+struct TrippedRuns {
+    private var counts: [PushService: Int] = [:]
+
+    private static let limit = 2
+
+    var believed: Set<PushService> { Set(counts.filter { $0.value >= Self.limit }.keys) }
+
+    /// Records a complete run.
+    /// - Parameter accepting: push services that accepted anything in it.
+    mutating func record(tripped: Set<PushService>, accepting: Set<PushService>) {
+        for service in PushService.allCases where accepting.contains(service) {
+            counts[service] = tripped.contains(service) ? counts[service, default: 0] + 1 : nil
+        }
+        // One that accepts nobody is not believed for that.
+        for service in tripped.subtracting(accepting) { counts[service] = nil }
     }
 }

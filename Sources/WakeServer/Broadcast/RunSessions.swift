@@ -114,8 +114,12 @@ struct RunSessions {
         return inFlight.removeAll(of: index)
     }
 
-    /// Whether a gateway waits to be tried again.
-    var hasUnavailable: Bool { states.indices.contains { isUnavailable($0) } }
+    /// Push services whose gateway waits to be tried again.
+    var unavailableServices: ServiceSet {
+        states.indices.reduce(into: []) { services, index in
+            if isUnavailable(index) { services.insert(ServiceSet(gateways[index].service)) }
+        }
+    }
 
     /// Opens new sessions with the gateways that are due.
     /// - Returns: their push services.

@@ -141,7 +141,9 @@ struct EngineTests {
         #expect(run.answered.isEmpty)
     }
 
-    @Test("a connection that breaks has no reason, whatever an earlier one had", .timeLimit(patience))
+    @Test(
+        "a connection that breaks has no reason, whatever an earlier one had",
+        .timeLimit(patience))
     func brokenAfterwards() async throws {
         let server = try EngineServer { number in
             number == 1 ? .goAway(debug: #"{"reason":"Shutdown"}"#) : .hangUp

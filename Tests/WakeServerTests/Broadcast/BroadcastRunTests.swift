@@ -181,7 +181,8 @@ private final class RunPlace: Sendable {
                 checkpoint, order: ScanOrder(rows: 1000, using: &random), log: log)
             let run = BroadcastRun(
                 BroadcastReport(checkpoint), checkpoint: writer, inbox: inbox, planner: planner,
-                log: log, mustGiveWay: { [self] in isMoreDue.load(ordering: .relaxed) }
+                believed: [], log: log,
+                mustGiveWay: { [self] in isMoreDue.load(ordering: .relaxed) }
             ) { [seen] report in
                 seen.update { seen in
                     if seen.last?.isWaiting != report.isWaiting { seen.append(report) }

@@ -1,5 +1,6 @@
 import TestSupport
 import Testing
+import WakeModel
 
 @testable import WakeServer
 
@@ -187,5 +188,33 @@ struct DeletionBreakerTests {
         let (deleted, breaker) = run(repeatElement(true, count: 5000), perMille: 1000)
         #expect(deleted == Array(0..<5000))
         #expect(!breaker.isTripped)
+    }
+}
+
+@Suite("Deletion breakers that trip in run after run")
+struct TrippedRunsTests {
+    @Test("one that accepts others is believed after two runs, and distrusted again after that")
+    func letsGo() {
+        var runs = TrippedRuns()
+        for _ in 0..<2 {
+            #expect(runs.believed.isEmpty)
+            runs.record(tripped: [.fcm], accepting: [.fcm, .apns])
+        }
+        #expect(runs.believed == [.fcm])
+        // A run of nothing but Apple's changes nothing for the other.
+        runs.record(tripped: [], accepting: [.apns])
+        #expect(runs.believed == [.fcm])
+        runs.record(tripped: [], accepting: [.fcm])
+        #expect(runs.believed.isEmpty)
+    }
+
+    @Test("one that accepts nobody is never believed")
+    func nobody() {
+        var runs = TrippedRuns()
+        for _ in 0..<5 { runs.record(tripped: [.apns], accepting: []) }
+        runs.record(tripped: [.apns], accepting: [.apns])
+        runs.record(tripped: [.apns], accepting: [])
+        runs.record(tripped: [.apns], accepting: [.apns])
+        #expect(runs.believed.isEmpty)
     }
 }
