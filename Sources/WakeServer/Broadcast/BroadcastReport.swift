@@ -29,6 +29,9 @@ package struct BroadcastReport: Sendable, Equatable {
     /// Whether the heartbeat is the run's only reason.
     package var isHeartbeat = false
     package var hosts = HostCounts()
+    /// Seconds that the plan gave it when this process took it up; nil without a plan.
+    package var plannedSeconds: Int?
+    var experience: [PushService: GatewayExperience] = [:]
     /// Push services that accepted anything since this process took up the run.
     package var accepting: Set<PushService> = []
     /// Push services whose "gone" is no longer believed in this run.
@@ -70,6 +73,7 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("heartbeat", bool: isHeartbeat)
         text.member("sequence", number: sequence)
         text.member("milliseconds", number: counters.milliseconds)
+        text.member("plannedSeconds", raw: plannedSeconds.map(String.init) ?? "null")
         progress.addMembers(to: &text)
         text.beginObject("causes")
         for cause in RetryCause.allCases {

@@ -84,6 +84,7 @@ final class BroadcastRun {
             group.cancelAll()
         }
         sessions.cancel()
+        report.experience = sessions.experience
         // A report that comes too late is of references that mean nothing to the next attempt.
         _ = inbox.reports.take()
         if inbox.isEnding, !report.isComplete { end(wasEnded: true) }

@@ -220,6 +220,7 @@ final class Broadcaster: Sendable {
             isComplete ? $0.ended(now: $1, arrivals: arrivals) : $0.stopping(now: $1)
         }
         if isComplete { await checkpoints.remove() }
+        planner.learnt.record(last.experience)
         state.withLock { state in
             state.inbox = nil
             if isComplete {
@@ -245,6 +246,7 @@ final class Broadcaster: Sendable {
         let order = ScanOrder(rows: planner.store.estimatedRows, using: &random)
         let writer = CheckpointWriter(checkpoint, order: order, log: log)
         var report = BroadcastReport(checkpoint)
+        report.plannedSeconds = planner.plannedSeconds
         state.withLock { $0.report = report }
         while true {
             let run = BroadcastRun(

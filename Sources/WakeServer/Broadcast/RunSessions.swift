@@ -20,6 +20,10 @@ struct RunSessions {
     private var states: [State]
     private var batches: [[WakeUp]]
     private var inFlight: InFlightTable
+    private var meters: [ThroughputMeter]
+    /// Wake-ups of each gateway that were completed since its meter was updated.
+    private var completed: [Int]
+    private var sent: [Int]
     private var nextTick = ContinuousClock.now
 
     private static let tickInterval = Duration.milliseconds(100)
@@ -31,6 +35,9 @@ struct RunSessions {
         self.lifetime = lifetime
         self.inbox = inbox
         batches = gateways.map { _ in [] }
+        meters = gateways.map { _ in ThroughputMeter() }
+        completed = gateways.map { _ in 0 }
+        sent = completed
         // Enough that a gateway does not wait for rows while it holds refusals.
         let shared = Limits.wakeUpsInFlight / max(1, gateways.count)
         inFlight = InFlightTable(
@@ -86,6 +93,7 @@ struct RunSessions {
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
     mutating func send(_ entry: InFlightTable.Entry) -> Bool {
         let reference = inFlight.insert(entry)
+        sent[entry.gateway] += 1
         batches[entry.gateway].append(WakeUp(reference: reference, token: entry.row.token))
         guard batches[entry.gateway].count >= Self.batch else { return false }
         flush(entry.gateway)
@@ -102,7 +110,20 @@ struct RunSessions {
         batches[index].removeAll(keepingCapacity: true)
     }
 
-    mutating func complete(_ reference: Int) -> InFlightTable.Entry { inFlight.remove(reference) }
+    mutating func complete(_ reference: Int) -> InFlightTable.Entry {
+        let entry = inFlight.remove(reference)
+        completed[entry.gateway] += 1
+        return entry
+    }
+
+    /// By push service.
+    var experience: [PushService: GatewayExperience] {
+        gateways.indices.reduce(into: [:]) { all, index in
+            guard gateways[index].wakesTokens else { return }
+            all[gateways[index].service] = GatewayExperience(
+                rate: meters[index].rate, pushes: sent[index])
+        }
+    }
 
     /// Closes the session of a failed gateway and returns what was in flight with it.
     /// - Parameter reopening: the time to try it again, if that may help.
@@ -140,6 +161,12 @@ struct RunSessions {
         guard now >= nextTick else { return }
         nextTick = now + Self.tickInterval
         for session in sessions { session.tick() }
+        for index in meters.indices {
+            // An eighth of the window is more than most services take at once.
+            let isBusy = isOpen(index) && inFlight.count(of: index) >= gateways[index].window / 8
+            meters[index].update(completed: completed[index], isBusy: isBusy, now: now)
+            completed[index] = 0
+        }
     }
 
     /// Asks for the outcome of everything: nothing more will be sent, but to these.

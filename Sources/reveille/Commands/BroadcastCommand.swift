@@ -100,6 +100,7 @@ enum BroadcastCommand {
     private static func report(_ status: BroadcastStatus) throws(CommandFailure) -> ExitStatus {
         let console = Console()
         console.out(status.summary)
+        if let time = status.time { console.out(time) }
         for line in status.hostLines { console.out(line) }
         guard status.complete || status.waiting else {
             throw CommandFailure(
@@ -165,6 +166,8 @@ struct BroadcastStatus: Decodable {
     let complete: Bool
     let waiting: Bool
     let ended: Bool
+    let milliseconds: Int
+    let plannedSeconds: Int?
     let rows: Int
     let accepted: Int
     let gone: Int
@@ -211,6 +214,13 @@ struct BroadcastStatus: Decodable {
         let shown = counts.filter { $0.0 > 0 || $0.1 == "accepted" }
         return (ended ? "ended on request; " : "") + "pushes to \(rows) registrations: "
             + shown.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// What happened beside the planner's estimate; nil for a run that is not whole.
+    var time: String? {
+        guard complete, !ended, let plannedSeconds else { return nil }
+        let seconds = (milliseconds + 999) / 1000
+        return "took \(NumberFormat.clock(seconds)), planned \(NumberFormat.clock(plannedSeconds))"
     }
 
     /// A line for each kind of host of Web Push.

@@ -25,6 +25,7 @@ enum StatusCommand {
         let broadcast = try BroadcastStatus(admin)
         guard broadcast.run > 0 else { return .success }
         console.out(broadcast.running ? broadcast.line : broadcast.summary)
+        if let time = broadcast.time { console.out(time) }
         for line in broadcast.hostLines + broadcast.alarms { console.out(line) }
         return .success
     }

@@ -34,6 +34,8 @@ package struct BroadcastPlan: Equatable {
     let input: PlanInput
     /// Seconds in which the pushes leave; 0 without any.
     package let duration: Int
+    /// Seconds over which the pace spreads them: gateways that are slower need no pace.
+    let paceSeconds: Int
     /// The spread for the feed's next head: even, and long enough for event streams.
     let publishedSpread: Int
     let warnings: [Warning]
@@ -44,6 +46,7 @@ package struct BroadcastPlan: Equatable {
         let spread = input.spread
         let time = Time(input, spread: spread)
         duration = time.duration
+        paceSeconds = max(1, spread >= time.byBudget ? 0 : time.byBudget)
         guard duration + spread <= input.intervalSeconds else {
             throw PlanError(
                 input, byGateways: time.byGateways, byBudget: time.byBudget, took: duration)

@@ -12,16 +12,25 @@ struct BroadcastPlanner: Sendable {
     let configuration: Configuration
     /// Between two attempts at a gateway that cannot be used now.
     var reopenInterval = Duration.seconds(180)
+    let learnt = LearntThroughput()
 
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.
         configuration.planInput(
             rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
-            gateways: gateways.filter(\.wakesTokens).map(\.throughput))
+            gateways: gateways.filter(\.wakesTokens).map { learnt.applied(to: $0.throughput) })
     }
 
     func plan() -> Result<BroadcastPlan, PlanError> {
         Result { () throws(PlanError) in try BroadcastPlan(input) }
+    }
+
+    /// The time in which the pushes leave, whether it fits the interval or not.
+    var plannedSeconds: Int {
+        switch plan() {
+        case .success(let plan): plan.duration
+        case .failure(let error): error.neededSeconds - input.spread
+        }
     }
 
     /// The spread for the next head: the configured one, or longer when the load would be uneven.
@@ -45,7 +54,7 @@ struct BroadcastPlanner: Sendable {
         let input = input
         guard input.fetchesPerSecond > 0 else { return RunPace() }
         if case .success(let plan) = plan(), plan.pushes > 0 {
-            return RunPace(pushes: plan.pushes, over: plan.duration)
+            return RunPace(pushes: plan.pushes, over: plan.paceSeconds)
         }
         return RunPace(pushes: max(1, Int(input.usableFetches)), over: 1)
     }

@@ -1,4 +1,4 @@
-enum NumberFormat {
+package enum NumberFormat {
     /// `12,345,678`
     static func grouped(_ number: some BinaryInteger) -> String {
         let digits = Array(String(number.magnitude))
@@ -25,7 +25,7 @@ enum NumberFormat {
     }
 
     /// `1:02:03`, from 100 hours on `4d 4h`; at most 8 characters up to 999 days.
-    static func clock(_ seconds: Int) -> String {
+    package static func clock(_ seconds: Int) -> String {
         let seconds = max(0, seconds)
         let (hours, rest) = seconds.quotientAndRemainder(dividingBy: 3600)
         if hours >= 100 {

@@ -1,3 +1,4 @@
+import Synchronization
 package import WakeModel
 import WakePush
 
@@ -57,6 +58,10 @@ package struct GatewayThroughput: Sendable, Equatable {
     let latencyMilliseconds: Int
     /// Pushes a minute the push service allows; nil: no such rule.
     let quotaPerMinute: Int?
+    /// Pushes a second on all connections in earlier runs, in place of streams and latency.
+    var measured: Double?
+    /// The part of all pushes that is of this service, as far as earlier runs have shown.
+    var share = 1.0
 
     package init(
         _ service: PushService, connections: Int, streams: Int = 1000,
@@ -73,19 +78,79 @@ package struct GatewayThroughput: Sendable, Equatable {
 
     /// Pushes a second on all connections: requests in flight, divided by their latency.
     var carried: Double {
-        Double(connections) * Double(streams) * 1000 / Double(latencyMilliseconds)
+        measured ?? Double(connections) * Double(streams) * 1000 / Double(latencyMilliseconds)
     }
 
     private var quota: Double { quotaPerMinute.map { Double($0) / 60 } ?? .infinity }
     var isBoundByQuota: Bool { quota < carried }
     var rate: Double { min(carried, quota) }
 
-    /// Seconds for a number of pushes, as if all of them were of this service. A quota is
-    /// approached over a minute (`RampedTokenBucket`): that costs half of it, or all when there is
-    /// not more to send.
+    /// Seconds for its share of a number of pushes. A quota is approached over a minute
+    /// (`RampedTokenBucket`): that costs half of it, or all when there is not more to send.
     func seconds(for pushes: Double) -> Double {
-        let steady = pushes / rate
+        let steady = pushes * share / rate
         guard isBoundByQuota else { return steady }
         return steady < 30 ? (120 * steady).squareRoot() : steady + 30
+    }
+}
+
+/// The experience of a run with one gateway.
+struct GatewayExperience: Sendable, Equatable {
+    /// Pushes a second while it had enough to do; nil while too little is known.
+    var rate: Double?
+    /// Pushes of the run that were its own.
+    var pushes = 0
+}
+
+/// The experience with gateways in the runs of this process.
+final class LearntThroughput: Sendable {
+    private let state = Mutex((rates: [PushService: Double](), shares: [PushService: Double]()))
+
+    /// With fewer pushes shares say nothing.
+    private static let least = 1000
+
+    func record(_ run: [PushService: GatewayExperience]) {
+        let total = run.values.reduce(0) { $0 + $1.pushes }
+        state.withLock { state in
+            for (service, experience) in run {
+                if let rate = experience.rate { state.rates[service] = rate }
+                guard total >= Self.least else { continue }
+                state.shares[service] = Double(experience.pushes) / Double(total)
+            }
+        }
+    }
+
+    func applied(to throughput: GatewayThroughput) -> GatewayThroughput {
+        var throughput = throughput
+        state.withLock { state in
+            throughput.measured = state.rates[throughput.service]
+            throughput.share = state.shares[throughput.service] ?? 1
+        }
+        return throughput
+    }
+}
+
+/// The rate of one gateway in one run, measured while it has more to do than it can do at once.
+struct ThroughputMeter {
+    private var pushes = 0
+    private var time = Duration.zero
+    private var busySince: ContinuousClock.Instant?
+
+    /// With less a rate says nothing.
+    private static let least = (pushes: 500, time: Duration.seconds(2))
+
+    /// Counts completed pushes. `isBusy`: whether enough are left.
+    mutating func update(completed: Int, isBusy: Bool, now: ContinuousClock.Instant) {
+        if let since = busySince {
+            pushes += completed
+            time += now - since
+        }
+        busySince = isBusy ? now : nil
+    }
+
+    /// Pushes a second; nil while too little is known.
+    var rate: Double? {
+        guard pushes >= Self.least.pushes, time >= Self.least.time else { return nil }
+        return Double(pushes) / (time / .seconds(1))
     }
 }
