@@ -17,6 +17,10 @@ final class RelayOwner {
     static let seed = "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"
     static let publicKey = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
 
+    // RFC 8032 §7.1, TEST 2: of another installation.
+    static let otherSeed = "TM0Imyj_ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U-4pvs"
+    static let otherPublicKey = "PUAXw-hDiVqStwqnTRt-vJyYLM8uxJaMwM1V8Sr0Zgw"
+
     var address: String { "127.0.0.1:\(place.port)" }
 
     /// - Parameters:
@@ -56,16 +60,19 @@ final class RelayOwner {
                 """, serving: .nothing)
     }
 
-    /// Allows the installation, as `village`.
-    func allow(_ key: String = publicKey) async throws {
-        let (status, output) = try await owner.command("relay", "allow", "village", key)
+    /// Allows an installation.
+    func allow(_ key: String = publicKey, as name: String = "village") async throws {
+        let (status, output) = try await owner.command("relay", "allow", name, key)
         guard status == 0, output.isEmpty else { throw TestFailure(output) }
     }
 
     /// A self-hosted service whose push tokens of APNs go through the relay.
-    func installation() async throws -> ServiceUnderTest {
-        let key = keys.path + "/relay.key"
-        try Data((Self.seed + "\n").utf8).write(to: URL(filePath: key))
+    /// - Parameter interval: seconds for which the push service keeps its wake-ups.
+    func installation(
+        _ seed: String = seed, interval: Int = 7200
+    ) async throws -> ServiceUnderTest {
+        let key = keys.path + "/relay-\(seed.prefix(4)).key"
+        try Data((seed + "\n").utf8).write(to: URL(filePath: key))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
         return try await ServiceUnderTest(
             sections: """
@@ -74,6 +81,7 @@ final class RelayOwner {
                 via-key = \(key)
                 [broadcast]
                 heartbeat = off
+                interval-seconds = \(interval)
 
                 """, serving: .nothing)
     }

@@ -102,6 +102,29 @@ struct RelayStoryTests {
         #expect(try installation.registered(devices).allSatisfy { $0 })
     }
 
+    @Test(
+        "an installation of nothing but invented push tokens takes nothing from another",
+        arguments: [7200, 28_800])
+    func invented(_ interval: Int) async throws {
+        let place = try await RelayOwner(["--answer-token", "eeeeee:400:BadDeviceToken"])
+        try await place.allow()
+        try await place.allow(RelayOwner.otherPublicKey, as: "hamlet")
+        let rubbish = try await place.installation(interval: interval)
+        let honest = try await place.installation(RelayOwner.otherSeed)
+        try rubbish.register((0..<150).map { _ in TestDevice(pushPrefix: [0xEE, 0xEE, 0xEE]) })
+        let devices = (0..<30).map { _ in TestDevice(pushPrefix: [0x11]) }
+        try honest.register(devices)
+        for _ in 0..<2 {
+            let first = try RunningProgram(
+                "reveille", ["broadcast", "--force", "--config", rubbish.configuration])
+            let own = try await honest.command("broadcast", "--force")
+            let other = await first.finished()
+            #expect(other.output.contains(": 0 accepted"), "\(other.output)")
+            #expect(own.status == 0 && own.output.contains(": 30 accepted"), "\(own.output)")
+        }
+        #expect(try honest.registered(devices).allSatisfy { $0 })
+    }
+
     @Test("a push service that calls everybody gone trips the installation's own brake")
     func brake() async throws {
         let place = try await RelayOwner(["--answer-all", "410:Unregistered"])
