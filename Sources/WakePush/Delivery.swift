@@ -33,6 +33,8 @@ package enum RetryCause: String, Sendable, CaseIterable {
     case unknownRefusal = "unknown-refusal"
     /// Another broadcast was due before it could be tried again.
     case superseded
+    /// It may have had three pushes within an hour.
+    case hourlyLimit = "hourly-limit"
     /// The endpoint may not be sent to: its form, its host, or an address of that.
     case endpointRefused = "endpoint-refused"
 }

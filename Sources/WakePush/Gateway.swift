@@ -75,10 +75,13 @@ package struct WakeUp: Sendable {
     /// The caller's number for it.
     package let reference: Int
     package let token: PushToken
+    /// Whether it may be sent once more when its outcome is unknown.
+    package let mayRepeat: Bool
 
-    package init(reference: Int, token: PushToken) {
+    package init(reference: Int, token: PushToken, mayRepeat: Bool = true) {
         self.reference = reference
         self.token = token
+        self.mayRepeat = mayRepeat
     }
 }
 
@@ -86,9 +89,12 @@ package struct WakeUp: Sendable {
 package struct WakeUpResult: Sendable, Equatable {
     package let reference: Int
     package let delivery: Delivery
+    /// Whether the push token may have had two pushes.
+    package let isRepeated: Bool
 
-    package init(reference: Int, delivery: Delivery) {
+    package init(reference: Int, delivery: Delivery, isRepeated: Bool = false) {
         self.reference = reference
         self.delivery = delivery
+        self.isRepeated = isRepeated
     }
 }

@@ -6,3 +6,14 @@ package struct TestFailure: Error, CustomStringConvertible {
         self.description = description
     }
 }
+
+extension Result where Failure == any Error {
+    /// What `body` returned or threw.
+    package init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}

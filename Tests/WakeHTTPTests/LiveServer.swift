@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import WakeSystem
 
 @testable import WakeHTTP
@@ -105,15 +106,5 @@ enum Handlers {
         text += Array(" \(request.body.count)".utf8)
         responder.respond(
             Response(200, fields: [("Content-Type", "text/plain")], body: .bytes(text)))
-    }
-}
-
-extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
-        do {
-            self = .success(try await body())
-        } catch {
-            self = .failure(error)
-        }
     }
 }

@@ -145,8 +145,8 @@ struct RelayLimitTests {
             relay.clock.advance(seconds: 301)
             #expect(
                 String(decoding: try client.receiveChunks(), as: UTF8.self)
-                    == "{\"wake\":1,\"delivery\":\"retry\",\"cause\":\"connection-fault\"}\n"
-                    + "{\"done\":2}\n")
+                    == #"{"wake":1,"delivery":"retry","cause":"connection-fault","repeated":true}"#
+                    + "\n{\"done\":2}\n")
             // Too late: nobody waits for it.
             round.settle(1, .gone)
             try client.send(relay.wire(relay.tokens(1)))
@@ -231,7 +231,8 @@ struct RelayLimitTests {
         #expect(
             lines == [
                 #"{"wake":0,"delivery":"accepted"}"#,
-                #"{"wake":1,"delivery":"retry","cause":"connection-fault"}"#, #"{"done":2}"#,
+                #"{"wake":1,"delivery":"retry","cause":"connection-fault","repeated":true}"#,
+                #"{"done":2}"#,
             ])
     }
 }

@@ -71,7 +71,7 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
                 return (!step.isBroken, try nextActions(of: &locked.state, now))
             } catch {
                 end(&locked)
-                if error.mayPass { reportUncertain(locked.state.end()) }
+                if error.mayPass { report(locked.state.end()) }
                 report(.failed(error))
                 return (false, [])
             }
@@ -81,22 +81,16 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
         return isWanted
     }
 
-    private func publish(_ step: DeliveryStep) throws(GatewayFailure) {
-        if !step.results.isEmpty { report(.completed(step.results)) }
+    private func report(_ step: DeliveryStep) {
         if step.retried > 0 { report(.retried(step.retried)) }
         if step.uncertain > 0 { report(.uncertain(step.uncertain)) }
-        if let failure = step.failure { throw failure }
-        if !step.feedback.isEmpty { try transport.learn(step.feedback) }
+        if !step.results.isEmpty { report(.completed(step.results)) }
     }
 
-    private func reportUncertain(_ wakeUps: [WakeUp]) {
-        guard !wakeUps.isEmpty else { return }
-        report(.uncertain(wakeUps.count))
-        report(
-            .completed(
-                wakeUps.map {
-                    WakeUpResult(reference: $0.reference, delivery: .retry(.connectionFault))
-                }))
+    private func publish(_ step: DeliveryStep) throws(GatewayFailure) {
+        report(step)
+        if let failure = step.failure { throw failure }
+        if !step.feedback.isEmpty { try transport.learn(step.feedback) }
     }
 
     private func nextActions(

@@ -23,16 +23,16 @@ package protocol DeliveryState: Sendable {
     /// round in which nothing was accepted and an answer shows why.
     mutating func conclude() throws(GatewayFailure) -> [WakeUpResult]
 
-    /// Ends the round after a failure.
-    /// - Returns: wake-ups without a result that may have arrived: in this round they are not sent
-    ///   again, not even by a new session.
-    mutating func end() -> [WakeUp]
+    /// Ends the round after a failure that may pass.
+    /// - Returns: the results of what may have arrived: in this round it is not sent again, not
+    ///   even by a new session.
+    mutating func end() -> DeliveryStep
 }
 
 extension DeliveryState {
     package mutating func tick(now: UInt64) -> DeliveryStep { DeliveryStep() }
     package mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] { [] }
-    package mutating func end() -> [WakeUp] { [] }
+    package mutating func end() -> DeliveryStep { DeliveryStep() }
 }
 
 /// The result of one input to a ``DeliveryState``.

@@ -174,7 +174,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .throttled, .serviceFault, .connectionFault: breaker.fail(at: attempt.moment)
         case .providerTokenExpired: step.feedback.insert(.expired)
         case .providerTokenUpdates: step.feedback.insert(.tooManyUpdates)
-        case .unknownRefusal, .endpointRefused, .gatewayBlamed, .superseded: break
+        case .unknownRefusal, .endpointRefused, .gatewayBlamed, .superseded, .hourlyLimit:
+            break
         }
     }
 
@@ -201,9 +202,13 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         return rest.map { $0.result(.retry(.unknownRefusal)) }
     }
 
-    mutating func end() -> [WakeUp] {
+    mutating func end() -> DeliveryStep {
+        let sent = flights.keys.compactMap { flights.remove($0) }
         let waiting = queue.removeAll().filter(\.mayHaveArrived)
-        return (flights.keys.compactMap { flights.remove($0) } + waiting).map(\.wakeUp)
+        var step = DeliveryStep(
+            results: (sent + waiting).map { $0.result(.retry(.connectionFault)) })
+        step.uncertain = sent.count
+        return step
     }
 }
 

@@ -14,8 +14,11 @@ package struct RetryQueue: Sendable {
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
-        package func result(_ delivery: Delivery) -> WakeUpResult {
-            WakeUpResult(reference: wakeUp.reference, delivery: delivery)
+        /// - Parameter isRepeated: whether a relay has sent it twice.
+        package func result(_ delivery: Delivery, isRepeated: Bool = false) -> WakeUpResult {
+            WakeUpResult(
+                reference: wakeUp.reference, delivery: delivery,
+                isRepeated: isRepeated || mayHaveArrived && wakeUp.mayRepeat)
         }
 
         /// Counts a failed attempt.
@@ -30,7 +33,7 @@ package struct RetryQueue: Sendable {
             let deadline = deadline ?? moment.now + RetryPolicy.patience
             self.deadline = deadline
             spent += cost ?? RetryPolicy.cost(of: failure)
-            let isRepeated = failure == .unknown && mayHaveArrived
+            let isRepeated = failure == .unknown && (mayHaveArrived || !wakeUp.mayRepeat)
             if failure == .unknown { mayHaveArrived = true }
             guard spent < RetryPolicy.budget, !isRepeated else { return nil }
             let wait = RetryPolicy.wait(

@@ -104,10 +104,10 @@ struct RelayDeliveryState: DeliveryState {
         if !lines.isEmpty { backoff.succeed() }
         for line in lines where step.failure == nil {
             switch line {
-            case .delivery(let wake, let delivery):
+            case .delivery(let wake, let delivery, let isRepeated):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
-                step.results.append(entry.result(delivery))
+                step.results.append(entry.result(delivery, isRepeated: isRepeated))
             case .stopped(_, let stop):
                 step.failure = failure(stop)
                 // The relay has sent none of the rest.
@@ -167,12 +167,15 @@ struct RelayDeliveryState: DeliveryState {
         return step
     }
 
-    mutating func end() -> [WakeUp] {
-        let waiting = queue.removeAll().filter(\.mayHaveArrived)
+    mutating func end() -> DeliveryStep {
         let asked = requests.values.flatMap { request in
             request.response.missing.map { request.entries[$0] }
         }
-        return (waiting + asked).map(\.wakeUp)
+        let waiting = queue.removeAll().filter(\.mayHaveArrived)
+        var step = DeliveryStep(
+            results: (asked + waiting).map { $0.result(.retry(.connectionFault)) })
+        step.uncertain = asked.count
+        return step
     }
 
     func isHopeless(now: UInt64) -> Bool { backoff.isHopeless(now: now) }

@@ -59,7 +59,9 @@ struct RelayPendingRequests {
             let request = result.reference >> Self.positionBits
             let position = result.reference & (1 << Self.positionBits - 1)
             guard var entry = entries.removeValue(forKey: request) else { continue }
-            if entry.sessions[position] != 0 { entry.settle(position, result.delivery) }
+            if entry.sessions[position] != 0 {
+                entry.settle(position, result.delivery, result.isRepeated)
+            }
             store(entry, request)
         }
     }
@@ -83,7 +85,7 @@ struct RelayPendingRequests {
             var entry = entry
             for position in entry.sessions.indices where entry.sessions[position] != 0 {
                 // Nobody knows whether it arrived.
-                entry.settle(position, .retry(.connectionFault))
+                entry.settle(position, .retry(.connectionFault), true)
             }
             entries[request] = nil
             store(entry, request)
@@ -120,10 +122,12 @@ struct RelayPendingRequests {
 }
 
 extension RelayPendingRequests.Entry {
-    fileprivate mutating func settle(_ position: Int, _ delivery: Delivery) {
+    fileprivate mutating func settle(
+        _ position: Int, _ delivery: Delivery, _ isRepeated: Bool
+    ) {
         sessions[position] = 0
         left -= 1
-        lines += RelayLine.delivery(wake: position, delivery).text
+        lines += RelayLine.delivery(wake: position, delivery, isRepeated: isRepeated).text
         switch delivery {
         case .accepted: counts.accepted += 1
         case .gone, .invalid: counts.gone += 1

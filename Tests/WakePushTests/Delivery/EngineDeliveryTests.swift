@@ -117,7 +117,10 @@ struct EngineDeliveryTests {
         outcomes = PushOutcomes()
         for reference in batch.references { outcomes.lose(reference, .unknown) }
         #expect(
-            try flow.receive(outcomes, now: 500).results == settled([0], .retry(.connectionFault)))
+            try flow.receive(outcomes, now: 500).results == [
+                WakeUpResult(
+                    reference: 0, delivery: .retry(.connectionFault), isRepeated: true)
+            ])
         #expect(try flow.batch(now: 10_000).tokens == [1])
     }
 

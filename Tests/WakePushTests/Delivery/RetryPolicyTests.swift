@@ -35,6 +35,15 @@ struct RetryPolicyTests {
         #expect(entry.fail(.unknown, at: moment()) == nil)
     }
 
+    @Test("one that may not be repeated is given up once its outcome is unknown")
+    func unrepeated() throws {
+        let token = try WakeUp(1).token
+        var entry = RetryQueue.Entry(wakeUp: WakeUp(reference: 1, token: token, mayRepeat: false))
+        #expect(entry.fail(.refused, at: moment()) == 500)
+        #expect(entry.fail(.unknown, at: moment()) == nil)
+        #expect(!entry.result(.retry(.connectionFault)).isRepeated)
+    }
+
     @Test("unsent attempts before a refused one do not make it wait longer")
     func mixed() throws {
         var entry = try entry()

@@ -42,8 +42,6 @@ struct WebPushHangingHostTests {
             #expect(settled[number] == expected)
         }
         #expect(test.failure == nil)
-        // Pauses of 5 and 10 seconds, longer by up to a half, and some time-outs.
-        #expect(ContinuousClock.now - test.begun < .seconds(150))
     }
 
     @Test(
