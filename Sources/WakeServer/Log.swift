@@ -29,7 +29,7 @@ package enum LogEvent: Sendable, Equatable {
     /// Event streams were woken; push services follow.
     case broadcastStarted(sequence: UInt64, streams: Int, reasons: BroadcastReasons)
     case broadcastEnded(BroadcastReport)
-    /// The pushes would take longer than the interval, seconds: they were left out.
+    /// The pushes take longer than the interval, seconds; they leave all the same.
     case planStretched(needed: Int, interval: Int)
     case headSeen(sequence: UInt64)
     case gatewayStopped(PushService, GatewayFailure)

@@ -31,9 +31,9 @@ package struct BroadcastReport: Sendable, Equatable {
     package var hosts = HostCounts()
     /// Seconds that the plan gave it when this process took it up; nil without a plan.
     package var plannedSeconds: Int?
-    var experience: [PushService: GatewayExperience] = [:]
+    var measurements: [PushService: GatewayMeasurement] = [:]
     /// Push services that accepted anything since this process took up the run.
-    package var accepting: Set<PushService> = []
+    var accepting: ServiceSet = []
     /// Push services whose "gone" is no longer believed in this run.
     package var tripped: Set<PushService> = []
     /// Gateways that stopped, and what to do about it.
@@ -50,6 +50,20 @@ package struct BroadcastReport: Sendable, Equatable {
         startCounters = checkpoint.counters
         permille = Int(checkpoint.done.progress(previousRows: 0, currentRows: 1) * 1000)
         startPermille = permille
+    }
+
+    /// Counts the result of one push.
+    mutating func add(_ delivery: Delivery, to token: PushToken) {
+        hosts.add(delivery, token)
+        switch delivery {
+        case .accepted:
+            counters.accepted += 1
+            accepting.insert(ServiceSet(token.service))
+        case .retry(let cause):
+            counters.abandoned += 1
+            causes[cause, default: 0] += 1
+        case .gone, .invalid: counters.gone += 1
+        }
     }
 
     package var progress: BroadcastProgress {

@@ -24,7 +24,10 @@ final class BroadcastRun {
     private let inbox: RunInbox
     private let store: Store
     private let log: Log
-    private let mustGiveWay: () async -> Bool
+    private let recent: RecentPushes
+    /// Push tokens that may have had two pushes in this run.
+    private(set) var repeated = TokenDeduplicator()
+    private let mustGiveWay: (RunCounters, _ isIdle: Bool) async -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
     private let start = ContinuousClock.now
@@ -40,16 +43,20 @@ final class BroadcastRun {
     /// - Parameters:
     ///   - report: with the run's number and its counts before a restart.
     ///   - believed: push services whose deletion breaker has let go.
-    ///   - mustGiveWay: whether something else waits for the end of a run that only waits.
+    ///   - recent: pushes of earlier runs.
+    ///   - mustGiveWay: whether something else waits for the end of a run that only waits; idle:
+    ///     for minutes.
     init(
         _ report: BroadcastReport, checkpoint: CheckpointWriter, inbox: RunInbox,
-        planner: BroadcastPlanner, believed: Set<PushService>, log: Log,
-        mustGiveWay: @escaping () async -> Bool, publish: @escaping (BroadcastReport) -> Void
+        planner: BroadcastPlanner, believed: Set<PushService>, recent: RecentPushes, log: Log,
+        mustGiveWay: @escaping (RunCounters, _ isIdle: Bool) async -> Bool,
+        publish: @escaping (BroadcastReport) -> Void
     ) {
         self.report = report
         self.checkpoint = checkpoint
         self.inbox = inbox
         self.log = log
+        self.recent = recent
         self.mustGiveWay = mustGiveWay
         self.publish = publish
         store = planner.store
@@ -84,7 +91,7 @@ final class BroadcastRun {
             group.cancelAll()
         }
         sessions.cancel()
-        report.experience = sessions.experience
+        report.measurements = sessions.measurements
         // A report that comes too late is of references that mean nothing to the next attempt.
         _ = inbox.reports.take()
         if inbox.isEnding, !report.isComplete { end(wasEnded: true) }
@@ -92,7 +99,9 @@ final class BroadcastRun {
         reportTripped()
         await deleteGone(isLast: true)
         publishProgress()
-        checkpoint.close(savedCounters)
+        // What is not complete is read, and counted, again.
+        if !report.isComplete { report.counters = savedCounters }
+        checkpoint.close(report.counters)
         return report
     }
 
@@ -117,7 +126,7 @@ final class BroadcastRun {
                 return
             case .end:
                 while topics?.isOver == false, !inbox.isStopping {
-                    if topics?.isSending != true, await givesWay() { return end() }
+                    if topics?.isSending != true, await givesWay(isIdle: true) { return end() }
                     await waitIdly()
                 }
                 if topics?.isOver != false { end() }
@@ -145,6 +154,10 @@ final class BroadcastRun {
             report.hosts.skip(row.token)
             return skip(segment, \.unserved)
         }
+        if recent.areEnough(for: row.token) {
+            report.causes[.hourlyLimit, default: 0] += 1
+            return skip(segment, \.abandoned)
+        }
         if sessions.isUnavailable(gateway) { return leave(segment, service) }
         guard deduplicator.insert(row.token) else {
             guard !pass.isFirst else { return skip(segment, \.duplicates) }
@@ -165,7 +178,8 @@ final class BroadcastRun {
         report.counters.read(isAgain: !pass.isFirst)
         let entry = InFlightTable.Entry(
             row: row, generation: generation, gateway: gateway, segment: segment)
-        if sessions.send(entry) { await handleReports() }
+        let mayRepeat = recent.allowsRepetition(to: row.token)
+        if sessions.send(entry, mayRepeat: mayRepeat) { await handleReports() }
         return true
     }
 
@@ -250,7 +264,7 @@ final class BroadcastRun {
                 begin(RunPass(services))
                 return false
             }
-            if sessions.areWaiting, await givesWay() {
+            if sessions.areWaiting, await givesWay(isIdle: sessions.inFlightCount == 0) {
                 sessions.cancel()
                 await handleReports()
                 for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
@@ -277,11 +291,11 @@ final class BroadcastRun {
         if !isIdle { await handleReports() }
     }
 
-    private func givesWay() async -> Bool {
+    private func givesWay(isIdle: Bool) async -> Bool {
         let now = ContinuousClock.now
         guard now >= nextWayCheck else { return false }
         nextWayCheck = now + Self.idleInterval
-        return await mustGiveWay()
+        return await mustGiveWay(report.counters, isIdle)
     }
 
     /// - Parameter wasEnded: by the operator.
@@ -289,9 +303,9 @@ final class BroadcastRun {
         report.isComplete = true
         report.wasEnded = wasEnded
         report.isWaiting = false
-        let isWhole = checkpoint.isComplete
-        report.counters.end(isWhole: isWhole, inFlight: sessions.inFlightCount)
-        if report.startCounters.rows == 0, isWhole { report.previousRows = UInt64(previousRows) }
+        checkpoint.save(report.counters)
+        report.counters.end(isWhole: checkpoint.isComplete, inFlight: sessions.inFlightCount)
+        if report.startCounters.rows == 0, !wasEnded { report.previousRows = UInt64(previousRows) }
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
@@ -318,7 +332,11 @@ final class BroadcastRun {
     private func handle(_ gatewayReport: GatewayReport, of gateway: Int) {
         switch gatewayReport {
         case .completed(let results):
-            for result in results { complete(sessions.complete(result.reference), result.delivery) }
+            for result in results {
+                let entry = sessions.complete(result.reference)
+                if result.isRepeated { _ = repeated.insert(entry.row.token) }
+                complete(entry, result.delivery)
+            }
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
         case .failed(let failure):
@@ -341,24 +359,8 @@ final class BroadcastRun {
 
     private func complete(_ entry: InFlightTable.Entry, _ delivery: Delivery) {
         checkpoint.complete(entry.segment)
-        report.hosts.add(delivery, entry.row.token)
-        switch delivery {
-        case .accepted:
-            report.counters.accepted += 1
-            if !goneRegistrations.hasAccepted(gateway: entry.gateway) {
-                report.accepting.insert(sessions.service(entry.gateway))
-            }
-            goneRegistrations.accepted(gateway: entry.gateway)
-        case .retry(let cause):
-            report.counters.abandoned += 1
-            report.causes[cause, default: 0] += 1
-        case .gone:
-            report.counters.gone += 1
-            goneRegistrations.gone(entry)
-        case .invalid:
-            report.counters.gone += 1
-            goneRegistrations.invalid(entry)
-        }
+        report.add(delivery, to: entry.row.token)
+        goneRegistrations.add(delivery, of: entry)
     }
 
     private func reportTripped() {

@@ -20,8 +20,9 @@ final class Broadcaster: Sendable {
 
     private struct State {
         var report = BroadcastReport()
-        /// Of the run that goes on.
-        var inbox: RunInbox?
+        /// Of the run that goes on, with its number.
+        var running: (run: UInt64, inbox: RunInbox)?
+        var repeated = RepeatedPushes()
         var ended = RunCounters()
         var trippedRuns = TrippedRuns()
         var scheduled: UInt64?
@@ -88,13 +89,17 @@ final class Broadcaster: Sendable {
         }
     }
 
-    /// Ends the run that goes on, from any thread: what has not left does not leave any more.
-    /// - Returns: the number of the run; nil without one.
-    func end() -> UInt64? {
-        state.withLock { state in
-            guard let inbox = state.inbox else { return nil }
-            inbox.end()
-            return state.report.run
+    /// Ends the run that goes on, and drops requests that wait, from any thread: what has not left
+    /// does not leave any more.
+    /// - Parameter report: gets the number of the run, 0 when requests alone were dropped; nil when
+    ///   there was neither.
+    func end(report: @escaping @Sendable (UInt64?) -> Void) {
+        schedule.change {
+            $0.cancel(now: $1)
+        } then: { [self] hadRequests in
+            let running = state.withLock { $0.running }
+            running?.inbox.end()
+            report(running?.run ?? (hadRequests == true ? 0 : nil))
         }
     }
 
@@ -207,7 +212,7 @@ final class Broadcaster: Sendable {
 
     private func perform(_ checkpoint: Checkpoint) async {
         let inbox = RunInbox()
-        state.withLock { $0.inbox = inbox }
+        state.withLock { $0.running = (checkpoint.header.run, inbox) }
         // Not cancelled with this task: what is in flight gets a moment to complete.
         let work = Task { [self] in await runToEnd(checkpoint, inbox) }
         let last = await withTaskCancellationHandler {
@@ -215,14 +220,16 @@ final class Broadcaster: Sendable {
         } onCancel: {
             inbox.stop()
         }
-        let (isComplete, arrivals) = (last.isComplete, last.counters.arrivals)
+        let (isComplete, hasArrived) = (last.isComplete, last.counters.hasArrived)
         await changeSchedule {
-            isComplete ? $0.ended(now: $1, arrivals: arrivals) : $0.stopping(now: $1)
+            isComplete ? $0.ended(now: $1, hasArrived: hasArrived) : $0.stopping(now: $1)
         }
         if isComplete { await checkpoints.remove() }
-        planner.learnt.record(last.experience)
+        // Of a run that left something out shares are wrong.
+        planner.learnt.record(
+            last.measurements, hasShares: isComplete && !last.wasEnded && !last.hosts.hasSkipped)
         state.withLock { state in
-            state.inbox = nil
+            state.running = nil
             if isComplete {
                 state.trippedRuns.record(tripped: last.tripped, accepting: last.accepting)
             }
@@ -235,10 +242,17 @@ final class Broadcaster: Sendable {
     }
 
     /// Whether anything is due that a run must not keep waiting.
-    private func isMoreDue() async -> Bool {
+    /// - Parameter isIdle: whether minutes may pass before the run goes on.
+    private func isMoreDue(_ counters: RunCounters, isIdle: Bool) async -> Bool {
         await checkFeed()
-        if schedule.isNextDue { return true }
+        if schedule.isNextDue(hasArrived: counters.hasArrived) { return true }
+        guard isIdle else { return false }
         return await rotator.isDue()
+    }
+
+    private var recentPushes: RecentPushes {
+        let runs = schedule.recentRuns
+        return state.withLock { $0.repeated.recent(now: .now, runs: runs) }
     }
 
     private func runToEnd(_ checkpoint: Checkpoint, _ inbox: RunInbox) async -> BroadcastReport {
@@ -251,10 +265,12 @@ final class Broadcaster: Sendable {
         while true {
             let run = BroadcastRun(
                 report, checkpoint: writer, inbox: inbox, planner: planner,
-                believed: state.withLock { $0.trippedRuns.believed }, log: log,
-                mustGiveWay: { await self.isMoreDue() }
+                believed: state.withLock { $0.trippedRuns.believed }, recent: recentPushes,
+                log: log,
+                mustGiveWay: { await self.isMoreDue($0, isIdle: $1) }
             ) { report in self.state.withLock { $0.report = report } }
             report = await run.run()
+            state.withLock { $0.repeated.add(run.repeated, now: .now) }
             // A store that cannot be read now may be read again.
             guard report.isCutShort, !inbox.isStopping else { return report }
             report.isCutShort = false

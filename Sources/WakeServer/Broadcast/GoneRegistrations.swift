@@ -30,15 +30,16 @@ struct GoneRegistrations {
     }
 
     var tripped: [Int] { breakers.indices.filter { breakers[$0].isTripped } }
-    mutating func accepted(gateway: Int) { breakers[gateway].accepted() }
-    func hasAccepted(gateway: Int) -> Bool { breakers[gateway].hasAccepted }
 
-    mutating func gone(_ entry: InFlightTable.Entry) {
-        released += breakers[entry.gateway].gone(entry)
+    mutating func add(_ delivery: Delivery, of entry: InFlightTable.Entry) {
+        switch delivery {
+        case .accepted: breakers[entry.gateway].accepted()
+        case .gone: released += breakers[entry.gateway].gone(entry)
+        // Strangers could keep a breaker tripped that counts these.
+        case .invalid: released.append(entry)
+        case .retry: break
+        }
     }
-
-    /// Strangers could keep a breaker tripped that counts these.
-    mutating func invalid(_ entry: InFlightTable.Entry) { released.append(entry) }
 
     mutating func finish() {
         for index in breakers.indices { released += breakers[index].finish() }
@@ -79,7 +80,6 @@ struct DeletionBreaker<Item> {
     private let perMille: Int
     /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
     private(set) var isTripped: Bool
-    private(set) var hasAccepted = false
 
     /// Answers, those of them that said "gone", and what waits for the window after it.
     private struct Window {
@@ -100,7 +100,6 @@ struct DeletionBreaker<Item> {
 
     /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
     mutating func accepted() {
-        hasAccepted = true
         open.answers += 1
         closeWhenFull()
     }
@@ -168,11 +167,15 @@ struct TrippedRuns {
 
     /// Records a complete run.
     /// - Parameter accepting: push services that accepted anything in it.
-    mutating func record(tripped: Set<PushService>, accepting: Set<PushService>) {
-        for service in PushService.allCases where accepting.contains(service) {
-            counts[service] = tripped.contains(service) ? counts[service, default: 0] + 1 : nil
+    mutating func record(tripped: Set<PushService>, accepting: ServiceSet) {
+        for service in PushService.allCases {
+            switch (tripped.contains(service), accepting.contains(ServiceSet(service))) {
+            case (true, true): counts[service, default: 0] += 1
+            // It had no registrations in the run.
+            case (false, false): break
+            // One that accepts nobody is not believed for that.
+            case (true, false), (false, true): counts[service] = nil
+            }
         }
-        // One that accepts nobody is not believed for that.
-        for service in tripped.subtracting(accepting) { counts[service] = nil }
     }
 }

@@ -82,19 +82,21 @@ struct RunSessions {
     func isFull(_ gateway: Int) -> Bool { inFlight.isFull(gateway) }
     var inFlightCount: Int { inFlight.count }
 
-    /// Whether another gateway of these has too little to do.
+    /// Whether another gateway of these, with rows in the run, has too little to do.
     func isAnotherIdle(than gateway: Int, of services: ServiceSet) -> Bool {
         gateways.indices.contains { other in
             other != gateway && services.contains(ServiceSet(gateways[other].service))
-                && isOpen(other) && inFlight.count(of: other) < gateways[other].window
+                && isOpen(other) && sent[other] > 0
+                && inFlight.count(of: other) < gateways[other].window
         }
     }
 
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
-    mutating func send(_ entry: InFlightTable.Entry) -> Bool {
+    mutating func send(_ entry: InFlightTable.Entry, mayRepeat: Bool) -> Bool {
         let reference = inFlight.insert(entry)
         sent[entry.gateway] += 1
-        batches[entry.gateway].append(WakeUp(reference: reference, token: entry.row.token))
+        batches[entry.gateway].append(
+            WakeUp(reference: reference, token: entry.row.token, mayRepeat: mayRepeat))
         guard batches[entry.gateway].count >= Self.batch else { return false }
         flush(entry.gateway)
         return true
@@ -117,10 +119,10 @@ struct RunSessions {
     }
 
     /// By push service.
-    var experience: [PushService: GatewayExperience] {
+    var measurements: [PushService: GatewayMeasurement] {
         gateways.indices.reduce(into: [:]) { all, index in
             guard gateways[index].wakesTokens else { return }
-            all[gateways[index].service] = GatewayExperience(
+            all[gateways[index].service] = GatewayMeasurement(
                 rate: meters[index].rate, pushes: sent[index])
         }
     }

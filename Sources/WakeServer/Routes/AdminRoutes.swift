@@ -37,7 +37,9 @@ struct AdminRoutes: Sendable {
         if request.method == .get || request.method == .head {
             return responder.respond(.json(broadcaster.report.encode()))
         }
-        if request.method == .delete { return responder.respond(endBroadcast()) }
+        if request.method == .delete {
+            return broadcaster.end { responder.respond(Self.response(toEndOf: $0)) }
+        }
         guard request.method == .post else {
             return responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST, DELETE"))
         }
@@ -47,8 +49,8 @@ struct AdminRoutes: Sendable {
         } catch { responder.respond(.problem(Problem(.json(error)))) }
     }
 
-    private func endBroadcast() -> Response {
-        guard let run = broadcaster.end() else { return .problem(.noBroadcastRunning) }
+    private static func response(toEndOf run: UInt64?) -> Response {
+        guard let run else { return .problem(.noBroadcastRunning) }
         var text = JSONText()
         text.beginObject()
         text.member("run", number: run)

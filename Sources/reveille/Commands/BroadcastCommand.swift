@@ -14,7 +14,8 @@ enum BroadcastCommand {
             .init("--no-wait", "return once event streams are woken; pushes go on"),
             .init(
                 "--stop",
-                "end the broadcast that goes on: what has not left does not leave any more"),
+                "end the broadcast that goes on or waits: what has not left does not leave any more"
+            ),
             .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
             .init(
                 "--simulate", value: "ROWS",
@@ -33,7 +34,10 @@ enum BroadcastCommand {
         }
         let admin = AdminClient(address: configuration.admin)
         if invocation.flag("--dry-run") { return try plan(admin) }
-        if invocation.flag("--stop") { return try await watch(try stop(admin), admin) }
+        if invocation.flag("--stop") {
+            guard let run = try stop(admin) else { return .success }
+            return try await watch(run, admin)
+        }
         let run = try send(admin, force: invocation.flag("--force"))
         guard let run, !invocation.flag("--no-wait") else { return .success }
         for line in try planLines(admin) { Console().error(String(line)) }
@@ -67,14 +71,18 @@ enum BroadcastCommand {
         }
     }
 
-    /// Ends the broadcast run that goes on.
-    /// - Returns: its number.
-    private static func stop(_ admin: AdminClient) throws(CommandFailure) -> Int {
+    /// Ends the broadcast run that goes on, and drops requests that wait.
+    /// - Returns: the run's number; nil when nothing of the broadcast had left.
+    private static func stop(_ admin: AdminClient) throws(CommandFailure) -> Int? {
         let answer = try admin.send("DELETE", "/v1/broadcast")
         switch answer.status {
-        case 200: return try ServiceNumbers(answer.body)["run"] ?? 0
+        case 200:
+            if let run = try ServiceNumbers(answer.body)["run"], run > 0 { return run }
+            Console().out("the broadcast that waited for its time will not be sent")
+            return nil
         case 409:
-            throw CommandFailure("no broadcast goes on", hint: "reveille status shows the last")
+            throw CommandFailure(
+                "no broadcast goes on or waits", hint: "reveille status shows the last")
         default: throw AdminClient.refused(answer)
         }
     }

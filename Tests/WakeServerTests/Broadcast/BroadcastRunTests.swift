@@ -43,6 +43,17 @@ struct BroadcastRunTests {
         #expect(place.seen.value.contains { $0.isWaiting && $0.counters.deferred > 0 })
     }
 
+    @Test("a gateway that fails in the midst of a range is sent the rest of it")
+    func midst() async throws {
+        let place = try await RunPlace([.apns: 700, .fcm: 1500])
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = 3 }
+        // One range of several pages.
+        let report = await place.start([good, bad], blocks: 1).value
+        #expect(report.isComplete && report.counters.accepted == 2200)
+        #expect(good.mostPushes == 1 && bad.mostPushes == 1)
+    }
+
     @Test("who renews while the gateway is away is woken by it all the same")
     func renewed() async throws {
         let place = try await RunPlace([.apns: 50, .fcm: 200], isRotated: true)
@@ -71,7 +82,7 @@ struct BroadcastRunTests {
         #expect(report.isComplete && report.counters.accepted == 30)
         #expect(report.counters.unsent == 70 && report.counters.rows == 100)
         #expect(report.stopped[.fcm]?.isEmpty == false)
-        #expect(report.counters.arrivals == .one)
+        #expect(report.counters.hasArrived)
     }
 
     @Test("one that is misconfigured is not tried again")
@@ -97,6 +108,29 @@ struct BroadcastRunTests {
         let report = await run.value
         #expect(report.isComplete && report.wasEnded)
         #expect(report.counters.accepted == 30 && report.counters.unsent == 70)
+    }
+
+    @Test("no push token has more than three pushes in an hour, repetitions included")
+    func hour() async throws {
+        let place = try await RunPlace([.apns: 40])
+        let gateway = PlayedGateway(.apns)
+        // Every fifth push is repeated wherever that is allowed, as if its outcome were unknown.
+        gateway.isRepeating.update { $0 = true }
+        var repeated = RepeatedPushes()
+        var accepted: [UInt64] = []
+        for runs in 0..<3 {
+            let recent = repeated.recent(now: .now, runs: runs)
+            let report = await place.start([gateway], after: recent).value
+            accepted.append(report.counters.accepted)
+            #expect(report.counters.accepted + report.counters.abandoned == 40)
+            #expect(report.causes[.hourlyLimit, default: 0] == Int(report.counters.abandoned))
+            repeated.add(place.repeated.value, now: .now)
+        }
+        #expect(gateway.mostPushes == 3)
+        #expect(accepted[0] == 40 && accepted[1] == 40 && (1..<40).contains(accepted[2]))
+        // An hour later everybody has one again.
+        let later = repeated.recent(now: .now + .seconds(3700), runs: 0)
+        #expect(await place.start([gateway], after: later).value.counters.accepted == 40)
     }
 
     @Test("killed while a gateway is away, the rest of the run repeats nobody of the others")
@@ -126,6 +160,8 @@ private final class RunPlace: Sendable {
     private let loop: EventLoop
     /// Every state of the report that was published and differs in what it waits for.
     let seen = Observed<[BroadcastReport]>([])
+    /// Of the last run.
+    let repeated = Observed(TokenDeduplicator())
     let isMoreDue = Atomic<Bool>(false)
     let inbox = RunInbox()
     var checkpoint: String { place.path + "/checkpoint" }
@@ -161,7 +197,8 @@ private final class RunPlace: Sendable {
     }
 
     func start(
-        _ gateways: [PlayedGateway], _ resumed: Checkpoint? = nil
+        _ gateways: [PlayedGateway], _ resumed: Checkpoint? = nil, blocks: Int = 1024,
+        after recent: RecentPushes = RecentPushes(runs: 0)
     ) -> Task<BroadcastReport, Never> {
         let log = Log(level: .error)
         var planner = BroadcastPlanner(
@@ -178,17 +215,19 @@ private final class RunPlace: Sendable {
         return Task { [planner, self] in
             var random = SystemRandomNumberGenerator()
             let writer = CheckpointWriter(
-                checkpoint, order: ScanOrder(rows: 1000, using: &random), log: log)
+                checkpoint, order: ScanOrder(start: 0, blocks: blocks, using: &random), log: log)
             let run = BroadcastRun(
                 BroadcastReport(checkpoint), checkpoint: writer, inbox: inbox, planner: planner,
-                believed: [], log: log,
-                mustGiveWay: { [self] in isMoreDue.load(ordering: .relaxed) }
+                believed: [], recent: recent, log: log,
+                mustGiveWay: { [self] _, _ in isMoreDue.load(ordering: .relaxed) }
             ) { [seen] report in
                 seen.update { seen in
                     if seen.last?.isWaiting != report.isWaiting { seen.append(report) }
                 }
             }
-            return await run.run()
+            let report = await run.run()
+            repeated.update { $0 = run.repeated }
+            return report
         }
     }
 }
@@ -203,6 +242,8 @@ private final class PlayedGateway: Gateway {
     let sessions = Observed(0)
     /// Whether results wait for `release`.
     let isHolding = Observed(false)
+    /// Whether some pushes are repeated.
+    let isRepeating = Observed(false)
     /// Sessions that fail before one does not.
     let failing = Observed(0)
     private let settings = Mutex(
@@ -243,10 +284,13 @@ private final class PlayedGateway: Gateway {
     fileprivate func accept(
         _ wakeUps: ArraySlice<WakeUp>, _ report: @escaping @Sendable (GatewayReport) -> Void
     ) {
-        pushed.update { pushed in
-            for wakeUp in wakeUps { pushed[wakeUp.token.bytes.copy(), default: 0] += 1 }
+        let results = wakeUps.map { wakeUp in
+            let bytes = wakeUp.token.bytes.copy()
+            let isRepeated = isRepeating.value && wakeUp.mayRepeat && bytes[0] % 5 == 0
+            pushed.update { $0[bytes, default: 0] += isRepeated ? 2 : 1 }
+            return WakeUpResult(
+                reference: wakeUp.reference, delivery: .accepted, isRepeated: isRepeated)
         }
-        let results = wakeUps.map { WakeUpResult(reference: $0.reference, delivery: .accepted) }
         guard isHolding.value else { return report(.completed(results)) }
         held.withLock { $0.append { report(.completed(results)) } }
     }

@@ -45,21 +45,41 @@ struct BroadcastScheduleTests {
         return self.schedule(heartbeat: heartbeat, at: now, history)
     }
 
-    @Test("a run in which nothing can have arrived does not count, one with repetitions twice")
-    mutating func arrivals() {
-        var schedule = schedule(at: at(10_000))
+    @Test("a run in which nothing can have arrived does not count")
+    mutating func inVain() {
+        var schedule = self.schedule(at: at(10_000))
         for number in 0..<9 {
             schedule.started(sequence: UInt64(number + 1), now: at(10_000 + number))
-            schedule.ended(now: at(10_000 + number), arrivals: .none)
+            #expect(schedule.recentRuns == 0)
+            schedule.ended(now: at(10_000 + number), hasArrived: false)
         }
         schedule.started(sequence: 10, now: at(10_010))
-        schedule.ended(now: at(10_020), arrivals: .two)
+        schedule.ended(now: at(10_020))
         schedule.started(sequence: 11, now: at(10_030))
         schedule.ended(now: at(10_040))
-        #expect(schedule.ask(sequence: 12, force: false, now: at(10_050)) == .waits(seconds: 3571))
-        schedule.started(sequence: 12, now: at(13_621))
-        schedule.ended(now: at(13_622), arrivals: .two)
-        #expect(schedule.history.ends == [10_040, 13_622, 13_622])
+        schedule.started(sequence: 12, now: at(10_050))
+        #expect(schedule.recentRuns == 2)
+        // What waits while one is going on waits for its hour only when that one counts.
+        _ = schedule.ask(sequence: 13, force: false, now: at(10_060))
+        #expect(!schedule.isNextDue(at(10_060)))
+        #expect(schedule.isNextDue(at(10_060), hasArrived: false))
+        schedule.ended(now: at(10_060), hasArrived: false)
+        #expect(schedule.history.ends == [10_020, 10_040] && schedule.recentRuns == 2)
+    }
+
+    @Test("a request that waits can be dropped, a heartbeat that waits is not")
+    mutating func cancelled() {
+        var schedule = full()
+        var dropped = schedule.cancel(now: at(10_021))
+        #expect(!dropped)
+        _ = schedule.ask(sequence: 4, force: false, now: at(10_022))
+        dropped = schedule.cancel(now: at(10_023))
+        #expect(dropped && schedule.history.pending == [])
+        #expect(schedule.decide(at(14_000), using: &random) == .wait(seconds: nil))
+        var beating = self.schedule(heartbeat: 7200, at: at(0))
+        _ = beating.decide(at(7200), using: &random)
+        dropped = beating.cancel(now: at(7201))
+        #expect(!dropped && beating.history.pending == .heartbeat)
     }
 
     @Test("three start at once, the fourth waits for an hour after the first and is not lost")

@@ -198,13 +198,13 @@ struct TrippedRunsTests {
         var runs = TrippedRuns()
         for _ in 0..<2 {
             #expect(runs.believed.isEmpty)
-            runs.record(tripped: [.fcm], accepting: [.fcm, .apns])
+            runs.record(tripped: [.fcm], accepting: [ServiceSet(.fcm), ServiceSet(.apns)])
         }
         #expect(runs.believed == [.fcm])
         // A run of nothing but Apple's changes nothing for the other.
-        runs.record(tripped: [], accepting: [.apns])
+        runs.record(tripped: [], accepting: ServiceSet(.apns))
         #expect(runs.believed == [.fcm])
-        runs.record(tripped: [], accepting: [.fcm])
+        runs.record(tripped: [], accepting: ServiceSet(.fcm))
         #expect(runs.believed.isEmpty)
     }
 
@@ -212,9 +212,9 @@ struct TrippedRunsTests {
     func nobody() {
         var runs = TrippedRuns()
         for _ in 0..<5 { runs.record(tripped: [.apns], accepting: []) }
-        runs.record(tripped: [.apns], accepting: [.apns])
+        runs.record(tripped: [.apns], accepting: ServiceSet(.apns))
         runs.record(tripped: [.apns], accepting: [])
-        runs.record(tripped: [.apns], accepting: [.apns])
+        runs.record(tripped: [.apns], accepting: ServiceSet(.apns))
         #expect(runs.believed.isEmpty)
     }
 }

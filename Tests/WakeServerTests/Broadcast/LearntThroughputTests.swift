@@ -34,15 +34,15 @@ struct LearntThroughputTests {
         }
         #expect(try seconds() == 5)
         // 100 streams of 150 ms, and another service that did not matter.
-        learnt.record([.apns: GatewayExperience(rate: 667, pushes: 50_000), .fcm: .init()])
+        learnt.record([.apns: GatewayMeasurement(rate: 667, pushes: 50_000), .fcm: .init()])
         #expect(try seconds() == 150)
         learnt.record([
-            .apns: GatewayExperience(pushes: 50_000),
-            .fcm: GatewayExperience(rate: 2000, pushes: 50_000),
+            .apns: GatewayMeasurement(pushes: 50_000),
+            .fcm: GatewayMeasurement(rate: 2000, pushes: 50_000),
         ])
         #expect(try seconds() == 75)
         // A few pushes say nothing.
-        learnt.record([.apns: GatewayExperience(pushes: 3), .fcm: GatewayExperience(pushes: 1)])
+        learnt.record([.apns: GatewayMeasurement(pushes: 3), .fcm: GatewayMeasurement(pushes: 1)])
         #expect(try seconds() == 75)
     }
 

@@ -176,6 +176,21 @@ struct CompletionTrackerTests {
         #expect(completed[1].services == .all && tracker.pendingRanges.isEmpty)
     }
 
+    @Test("a bucket in which a range was abandoned is neither done nor pending afterwards")
+    func abandonedBucket() {
+        var tracker = CompletionTracker()
+        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        let rows = [2, 6].map { tracker.didRead($0) }
+        tracker.abandonRange()
+        tracker.begin(BucketRange(.current, first: 20, last: 29))
+        let other = tracker.didRead(21)
+        #expect(tracker.pendingRanges.map(\.last) == [2, 6, 21])
+        for row in rows + [other] { tracker.complete(row) }
+        tracker.endRange()
+        #expect(Self.takeDone(&tracker) == [0, 1, 2] + Array(20...29))
+        #expect(tracker.pendingRanges.isEmpty)
+    }
+
     @Test("what an abandoned range has not reached is not done, nor its last bucket")
     func abandoned() {
         var tracker = CompletionTracker()

@@ -234,9 +234,8 @@ package struct RunCounters: Sendable, Equatable {
         deferred = 0
     }
 
-    var arrivals: BroadcastSchedule.Arrivals {
-        uncertain > 0 ? .two : accepted > 0 || topics > 0 ? .one : .none
-    }
+    /// Whether a push may have arrived.
+    var hasArrived: Bool { accepted > 0 || topics > 0 || uncertain > 0 }
 
     var named: [(StaticString, UInt64)] {
         [

@@ -208,7 +208,13 @@ struct CompletionTracker {
     }
 
     /// Ends the range early: its last bucket that was read and those after it are not done.
-    mutating func abandonRange() { range = nil }
+    mutating func abandonRange() {
+        if let last = segments.indices.last, segments[last]?.isRead == false {
+            segments[last]?.services = []
+            closeLastSegment()
+        }
+        range = nil
+    }
 
     /// The buckets that became done since the last call, neighbours joined.
     mutating func takeCompleted() -> [Completed] {
@@ -234,7 +240,7 @@ struct CompletionTracker {
 
     private mutating func finish(_ index: Int) {
         guard let segment = segments[index], segment.isRead, segment.pending == 0 else { return }
-        completed.append((segment.range, segment.services))
+        if !segment.services.isEmpty { completed.append((segment.range, segment.services)) }
         segments[index] = nil
         // Numbers stay: only the front is dropped.
         let finished = segments.prefix { $0 == nil }.count

@@ -94,28 +94,29 @@ package struct GatewayThroughput: Sendable, Equatable {
     }
 }
 
-/// The experience of a run with one gateway.
-struct GatewayExperience: Sendable, Equatable {
+/// What a run has shown of one gateway.
+struct GatewayMeasurement: Sendable, Equatable {
     /// Pushes a second while it had enough to do; nil while too little is known.
     var rate: Double?
     /// Pushes of the run that were its own.
     var pushes = 0
 }
 
-/// The experience with gateways in the runs of this process.
+/// What the runs of this process have shown of the gateways.
 final class LearntThroughput: Sendable {
     private let state = Mutex((rates: [PushService: Double](), shares: [PushService: Double]()))
 
     /// With fewer pushes shares say nothing.
     private static let least = 1000
 
-    func record(_ run: [PushService: GatewayExperience]) {
+    /// - Parameter hasShares: whether all registrations had a push.
+    func record(_ run: [PushService: GatewayMeasurement], hasShares: Bool = true) {
         let total = run.values.reduce(0) { $0 + $1.pushes }
         state.withLock { state in
-            for (service, experience) in run {
-                if let rate = experience.rate { state.rates[service] = rate }
-                guard total >= Self.least else { continue }
-                state.shares[service] = Double(experience.pushes) / Double(total)
+            for (service, measurement) in run {
+                if let rate = measurement.rate { state.rates[service] = rate }
+                guard hasShares, total >= Self.least else { continue }
+                state.shares[service] = Double(measurement.pushes) / Double(total)
             }
         }
     }

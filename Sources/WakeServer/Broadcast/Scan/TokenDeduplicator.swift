@@ -32,6 +32,12 @@ struct TokenDeduplicator {
         return true
     }
 
+    func contains(_ token: PushToken) -> Bool {
+        guard count > 0 else { return false }
+        let value = value(of: token)
+        return slots[slot(of: value)] == value
+    }
+
     /// Forgets a push token that was not woken after all.
     mutating func remove(_ token: PushToken) {
         let mask = slots.count - 1

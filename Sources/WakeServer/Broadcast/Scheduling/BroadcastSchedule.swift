@@ -88,25 +88,27 @@ struct BroadcastSchedule: Equatable {
         history.sequence = sequence
     }
 
-    /// The most pushes that one push token may have had in a run.
-    enum Arrivals: Sendable {
-        /// Nothing was accepted, and no outcome is unknown.
-        case none
-        case one
-        /// An outcome was unknown, and the push repeated.
-        case two
-    }
-
-    mutating func ended(now: ClockReading, arrivals: Arrivals = .one) {
+    /// - Parameter hasArrived: whether a push may have: a run without does not count.
+    mutating func ended(now: ClockReading, hasArrived: Bool = true) {
         history.move(to: now)
         precondition(history.isRunning, "nothing to end")
         endLast()
         history.isRunning = false
-        switch arrivals {
-        case .none: history.ends.removeLast()
-        case .one: break
-        case .two: appendStart()
-        }
+        if !hasArrived { history.ends.removeLast() }
+    }
+
+    /// Drops requests that wait for their time. Heartbeats stay.
+    /// - Returns: whether there was one.
+    mutating func cancel(now: ClockReading) -> Bool {
+        history.move(to: now)
+        defer { history.pending.formIntersection(.heartbeat) }
+        return !history.pending.subtracting(.heartbeat).isEmpty
+    }
+
+    /// Runs of the last hour, without the one that goes on.
+    var recentRuns: Int {
+        let ended = history.isRunning ? history.ends.dropLast() : history.ends[...]
+        return ended.count { $0 + Self.windowSeconds > uptime }
     }
 
     /// The run that was going on cannot be resumed: it is unknown who was pushed. It counts as
@@ -135,11 +137,11 @@ struct BroadcastSchedule: Equatable {
     }
 
     /// Whether another broadcast could start if the one that runs had ended.
-    func isNextDue(_ now: ClockReading) -> Bool {
+    /// - Parameter hasArrived: see `ended`.
+    func isNextDue(_ now: ClockReading, hasArrived: Bool = true) -> Bool {
+        guard history.isRunning else { return false }
         var later = self
-        later.history.move(to: now)
-        guard later.history.isRunning else { return false }
-        later.endLast()
+        later.ended(now: now, hasArrived: hasArrived)
         let isHeartbeatDue = history.heartbeat.map { $0.due <= later.uptime } ?? false
         return (!history.pending.isEmpty || isHeartbeatDue) && later.secondsUntilAllowed == 0
     }

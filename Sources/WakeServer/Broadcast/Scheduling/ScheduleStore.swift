@@ -27,7 +27,12 @@ final class ScheduleStore: Sendable {
     }
 
     var history: BroadcastHistory { schedule.withLock { $0.history } }
-    var isNextDue: Bool { schedule.withLock { $0.isNextDue(.system()) } }
+    var recentRuns: Int { schedule.withLock { $0.recentRuns } }
+
+    func isNextDue(hasArrived: Bool) -> Bool {
+        schedule.withLock { $0.isNextDue(.system(), hasArrived: hasArrived) }
+    }
+
     var secondsToNextStart: Int? { schedule.withLock { $0.secondsToNextStart(.system()) } }
 
     func decide() -> BroadcastSchedule.Decision {
