@@ -60,15 +60,17 @@ struct GoneRegistrations {
 /// could say "gone" to everything and hide behind another.
 ///
 /// Answers are counted in windows of 1,000 that follow one another. As soon as one holds more than
-/// 5 % "gone" the breaker trips: what waits is dropped, nothing more is released in this run. The
-/// items of a window are released when the next has closed, too; at the end of the run, when the
-/// last full window and what follows it are together within the share.
+/// 5 % "gone" the breaker trips: nothing more is released in this run, but at its end the 50 that a
+/// window may hold, if at least as many pushes were accepted as gone since it tripped, and since
+/// that window began. The items of a window are released when the next has closed, too; at the end
+/// of the run, when the last full window and what follows it are together within the share.
 ///
 /// Guarantees, shown by the tests:
 /// - A service that says "gone" to everything costs no row at all, however many it has.
 /// - A service that starts to do so in the midst of a run costs no row either when 1,000 or more
 ///   answers follow, and at most 50 when the run ends before that.
 /// - A service with at most 5 % "gone" in every window has all of them deleted.
+/// - A service with more, up to a half, has 50 or more deleted in every run of 1,000 answers.
 ///
 /// In a run with fewer answers than a window as many "gone" as a window may hold are fine, if at
 /// least as many were accepted. Fewer than 20 answers are never an alarm. Windows do not slide, so
@@ -78,8 +80,10 @@ struct DeletionBreaker<Item> {
     /// Answers in a window.
     private var window: Int { 1000 }
     private let perMille: Int
-    /// Whether more than the share of the answers said "gone": nothing more is deleted in this run.
+    /// Whether more than the share of the answers said "gone".
     private(set) var isTripped: Bool
+    /// Once tripped: answers since, and the items that may be released all the same.
+    private var tripped = Window()
 
     /// Answers, those of them that said "gone", and what waits for the window after it.
     private struct Window {
@@ -100,6 +104,7 @@ struct DeletionBreaker<Item> {
 
     /// Counts an accepted wake-up. What this releases comes with the next `gone` or `finish`.
     mutating func accepted() {
+        guard !isTripped else { return tripped.answers += 1 }
         open.answers += 1
         closeWhenFull()
     }
@@ -107,9 +112,14 @@ struct DeletionBreaker<Item> {
     /// Counts a "gone". Answers of other kinds are not counted.
     /// - Returns: what may be deleted now; rarely `item` itself.
     mutating func gone(_ item: Item) -> [Item] {
+        guard !isTripped else {
+            tripped.answers += 1
+            tripped.gone += 1
+            if tripped.items.count < most { tripped.items.append(item) }
+            return []
+        }
         open.answers += 1
         open.gone += 1
-        guard !isTripped else { return [] }
         open.items.append(item)
         // No need to wait for the end of a window that is lost already.
         if isWithin(open.gone, of: window) { closeWhenFull() } else { trip() }
@@ -118,22 +128,33 @@ struct DeletionBreaker<Item> {
 
     /// Ends the run and returns what may be deleted of the rest; the breaker trips over the share.
     mutating func finish() -> [Item] {
-        guard !isTripped else { return [] }
+        guard !isTripped else { return finishTripped() }
         let gone = closed.gone + open.gone
         let all = closed.answers + open.answers
         let areFew = closed.answers == 0 && isWithin(gone, of: window) && gone * 2 <= all
         if gone == 0 || isWithin(gone, of: all) || areFew {
             released += closed.items + open.items
-        } else if all >= 20 {
-            // Fewer prove nothing.
-            isTripped = true
+            (open.items, closed.items) = ([], [])
+            return takeReleased()
         }
-        (open.items, closed.items) = ([], [])
+        // Fewer prove nothing.
+        guard all >= 20 else { return takeReleased() }
+        trip()
+        (tripped.answers, tripped.gone) = (open.answers, open.gone)
+        return finishTripped()
+    }
+
+    private mutating func finishTripped() -> [Item] {
+        let all = (answers: open.answers + tripped.answers, gone: open.gone + tripped.gone)
+        if tripped.answers > 0, tripped.gone * 2 <= tripped.answers, all.gone * 2 <= all.answers {
+            released += tripped.items
+        }
+        tripped = Window()
         return takeReleased()
     }
 
     private mutating func closeWhenFull() {
-        guard open.answers == window, !isTripped else { return }
+        guard open.answers == window else { return }
         released += closed.items
         closed = open
         open = Window()
@@ -141,8 +162,12 @@ struct DeletionBreaker<Item> {
 
     private mutating func trip() {
         isTripped = true
+        tripped.items = Array((closed.items + open.items).prefix(most))
         (open.items, closed.items) = ([], [])
     }
+
+    /// Items that a window may hold.
+    private var most: Int { window * perMille / 1000 }
 
     private mutating func takeReleased() -> [Item] {
         defer { released = [] }

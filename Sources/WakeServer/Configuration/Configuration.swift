@@ -148,7 +148,7 @@ extension Configuration {
             # interval-seconds = 7200     everyone is woken once in it, published or not
             # heartbeat = off             only when something was published
             # watch = on                  a new head starts a broadcast; or https://… of another
-            # gone-permille = 50          of 1,000 push tokens called gone; with more, none goes
+            # gone-permille = 50          of 1,000 push tokens called gone; with more, most stay
 
             # [relay]                         passes on wake-ups of those that `relay allow` named
             # authority = wake.example.org     this service's host name, as installations address it

@@ -246,7 +246,7 @@ struct BroadcastStatus: Decodable {
     var alarms: [String] {
         let alarms = breakers.filter(\.value).keys.sorted().map { service in
             """
-            \(service): more push tokens were called gone than can be believed; none was deleted
+            \(service): more push tokens were called gone than can be believed; most were kept
             hint: see that its credentials are of the app whose tokens are registered; \
             gone-permille in [broadcast] sets the share
             """
