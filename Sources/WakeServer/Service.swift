@@ -86,13 +86,13 @@ package struct Service: Sendable {
         let feed = FeedFileServer(
             directory: configuration.feed, maxAge: configuration.cacheSeconds, log: log)
         let health = Health(store: store.counters)
-        let planner = BroadcastPlanner(
-            store: store, wakes: wakes, feed: feed, gateways: gateways,
-            configuration: configuration)
         let checkpoints = CheckpointFile(path: configuration.data + "/checkpoint")
         let schedule = ScheduleStore(
             path: configuration.data + "/broadcast",
             heartbeatSeconds: configuration.heartbeatSeconds, resuming: checkpoints.find()?.header)
+        let planner = BroadcastPlanner(
+            store: store, wakes: wakes, feed: feed, gateways: gateways,
+            configuration: configuration, learnt: { schedule.history.learnt })
         let monitor = FeedMonitor(
             feed, remote: remote, isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)

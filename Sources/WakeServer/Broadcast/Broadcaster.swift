@@ -221,13 +221,17 @@ final class Broadcaster: Sendable {
             inbox.stop()
         }
         let (isComplete, hasArrived) = (last.isComplete, last.counters.hasArrived)
-        await changeSchedule {
-            isComplete ? $0.ended(now: $1, hasArrived: hasArrived) : $0.stopping(now: $1)
+        // Of a run that left something out shares are wrong.
+        let hasShares = isComplete && !last.wasEnded && !last.hosts.hasSkipped
+        await changeSchedule { schedule, now in
+            if isComplete {
+                schedule.ended(now: now, hasArrived: hasArrived)
+            } else {
+                schedule.stopping(now: now)
+            }
+            schedule.learn(last.measurements, hasShares: hasShares)
         }
         if isComplete { await checkpoints.remove() }
-        // Of a run that left something out shares are wrong.
-        planner.learnt.record(
-            last.measurements, hasShares: isComplete && !last.wasEnded && !last.hosts.hasSkipped)
         state.withLock { state in
             state.running = nil
             if isComplete {

@@ -97,6 +97,24 @@ struct BroadcastHistoryTests {
         #expect(read > 500)
     }
 
+    @Test("rates and shares that no broadcast has are damage")
+    func learnt() throws {
+        func members(_ numbers: String) -> String {
+            Self.members.replacing(#","heartbeat""#, with: numbers + #","heartbeat""#)
+        }
+        let history = try decode(members(#","rates":[667,-1,-1,-1],"shares":[250,-1,750,-1]"#))
+        #expect(history.learnt.rates == [.apns: 667])
+        #expect(history.learnt.shares == [.apns: 250, .fcm: 750])
+        for numbers in [
+            #","rates":[0,-1,-1,-1],"shares":[-1,-1,-1,-1]"#,
+            #","rates":[667,-1,-1,-1],"shares":[1001,-1,-1,-1]"#,
+            #","rates":[667,-1,-1],"shares":[-1,-1,-1]"#,
+            #","rates":[-1,-1,-1,-1],"shares":[-1,-1,-1,-1]"#, #","rates":[667,-1,-1,-1]"#,
+        ] {
+            #expect(throws: StateFileFault.damaged) { try decode(members(numbers)) }
+        }
+    }
+
     @Test("any schedule's history reads back as it was written")
     func roundTrip() throws {
         var random = SplitMix64(seed: 2)
@@ -119,6 +137,12 @@ struct BroadcastHistoryTests {
                 let end = uptime + Int.random(in: -interval...2 * interval, using: &random)
                 let due = end - Int.random(in: 1...interval, using: &random)
                 history.heartbeat = .init(interval: interval, due: due, end: end)
+            }
+            if Bool.random(using: &random) {
+                let rate = Double.random(in: 0...2_000_000, using: &random)
+                history.learnt.record([
+                    .webPush: GatewayMeasurement(rate: rate, pushes: 999), .fcm: .init(pushes: 1),
+                ])
             }
             let bytes = history.stateFile()
             #expect(bytes.count <= BroadcastHistory.byteLimit)

@@ -23,7 +23,7 @@ struct LearntThroughputTests {
 
     @Test("a plan follows rates and shares of the last run; without any it is as configured")
     func applied() throws {
-        let learnt = LearntThroughput()
+        var learnt = LearntThroughput()
         let gateways = [PushService.apns, .fcm].map { GatewayThroughput($0, connections: 1) }
         func seconds() throws -> Int {
             try BroadcastPlan(

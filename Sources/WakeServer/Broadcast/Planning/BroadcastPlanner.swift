@@ -12,11 +12,12 @@ struct BroadcastPlanner: Sendable {
     let configuration: Configuration
     /// Between two attempts at a gateway that cannot be used now.
     var reopenInterval = Duration.seconds(180)
-    let learnt = LearntThroughput()
+    var learnt: @Sendable () -> LearntThroughput = { LearntThroughput() }
 
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.
-        configuration.planInput(
+        let learnt = learnt()
+        return configuration.planInput(
             rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
             gateways: gateways.filter(\.wakesTokens).map { learnt.applied(to: $0.throughput) })
     }

@@ -1,4 +1,3 @@
-import Synchronization
 package import WakeModel
 import WakePush
 
@@ -102,31 +101,42 @@ struct GatewayMeasurement: Sendable, Equatable {
     var pushes = 0
 }
 
-/// What the runs of this process have shown of the gateways.
-final class LearntThroughput: Sendable {
-    private let state = Mutex((rates: [PushService: Double](), shares: [PushService: Double]()))
+/// What earlier runs have shown of the gateways, kept in the ``BroadcastHistory``.
+struct LearntThroughput: Equatable, Sendable {
+    /// Pushes a second, 1 or more.
+    private(set) var rates: [PushService: Int] = [:]
+    /// The part of all pushes that is of a push service, per mille.
+    private(set) var shares: [PushService: Int] = [:]
 
     /// With fewer pushes shares say nothing.
     private static let least = 1000
 
+    init() {}
+
+    /// - Returns: nil for numbers that no run has.
+    init?(rates: [PushService: Int], shares: [PushService: Int]) {
+        guard rates.values.allSatisfy({ (1...1_000_000_000).contains($0) }),
+            shares.values.allSatisfy({ (0...1000).contains($0) })
+        else { return nil }
+        (self.rates, self.shares) = (rates, shares)
+    }
+
     /// - Parameter hasShares: whether all registrations had a push.
-    func record(_ run: [PushService: GatewayMeasurement], hasShares: Bool = true) {
+    mutating func record(_ run: [PushService: GatewayMeasurement], hasShares: Bool = true) {
         let total = run.values.reduce(0) { $0 + $1.pushes }
-        state.withLock { state in
-            for (service, measurement) in run {
-                if let rate = measurement.rate { state.rates[service] = rate }
-                guard hasShares, total >= Self.least else { continue }
-                state.shares[service] = Double(measurement.pushes) / Double(total)
+        for (service, measurement) in run {
+            if let rate = measurement.rate {
+                rates[service] = Int(max(1, min(1e9, rate)).rounded())
             }
+            guard hasShares, total >= Self.least else { continue }
+            shares[service] = measurement.pushes * 1000 / total
         }
     }
 
     func applied(to throughput: GatewayThroughput) -> GatewayThroughput {
         var throughput = throughput
-        state.withLock { state in
-            throughput.measured = state.rates[throughput.service]
-            throughput.share = state.shares[throughput.service] ?? 1
-        }
+        throughput.measured = rates[throughput.service].map { Double($0) }
+        throughput.share = shares[throughput.service].map { Double($0) / 1000 } ?? 1
         return throughput
     }
 }

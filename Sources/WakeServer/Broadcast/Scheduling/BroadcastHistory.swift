@@ -30,6 +30,7 @@ struct BroadcastHistory: Equatable {
     var isStopped = false
     var pending: BroadcastReasons = []
     var heartbeat: Heartbeat?
+    var learnt = LearntThroughput()
 
     init(_ now: ClockReading) { seen = now }
 
@@ -85,6 +86,10 @@ extension BroadcastHistory: StateRecord {
         state.member("running", bool: isRunning)
         state.member("stopped", bool: isStopped)
         state.member("pending", number: pending.rawValue)
+        if learnt != LearntThroughput() {
+            state.member("rates", numbers: Self.numbers(learnt.rates))
+            state.member("shares", numbers: Self.numbers(learnt.shares))
+        }
         guard let heartbeat else { return }
         state.beginObject("heartbeat")
         state.member("interval", number: heartbeat.interval)
@@ -111,7 +116,26 @@ extension BroadcastHistory: StateRecord {
                 interval: try moments.integer("interval"), due: try moments.integer("due"),
                 end: try moments.integer("end"))
         }
+        if state.contains("rates") {
+            let rates = try Self.byService(try state.integers("rates"))
+            let shares = try Self.byService(try state.integers("shares"))
+            guard let learnt = LearntThroughput(rates: rates, shares: shares),
+                learnt != LearntThroughput()
+            else { throw StateDamage() }
+            self.learnt = learnt
+        }
         guard isPlausible else { throw StateDamage() }
+    }
+
+    /// In the order of push services, -1 where nothing is known.
+    private static func numbers(_ values: [PushService: Int]) -> [Int] {
+        PushService.allCases.map { values[$0] ?? -1 }
+    }
+
+    private static func byService(_ numbers: [Int]) throws(StateDamage) -> [PushService: Int] {
+        guard numbers.count == PushService.allCases.count else { throw StateDamage() }
+        let pairs = zip(PushService.allCases, numbers).filter { $0.1 != -1 }
+        return Dictionary(uniqueKeysWithValues: pairs)
     }
 
     /// Whether a schedule could have written this: other numbers would delay or hurry it.

@@ -1,3 +1,4 @@
+import WakeModel
 import WakeSystem
 
 /// The schedule of broadcasts: a value that takes time and events and decides the next start.
@@ -95,6 +96,11 @@ struct BroadcastSchedule: Equatable {
         endLast()
         history.isRunning = false
         if !hasArrived { history.ends.removeLast() }
+    }
+
+    /// See ``LearntThroughput/record(_:hasShares:)``.
+    mutating func learn(_ run: [PushService: GatewayMeasurement], hasShares: Bool) {
+        history.learnt.record(run, hasShares: hasShares)
     }
 
     /// Drops requests that wait for their time. Heartbeats stay.
