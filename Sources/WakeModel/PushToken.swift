@@ -9,6 +9,11 @@ package struct PushToken: Sendable, Equatable {
 
     /// - Throws: what the bytes break; never which ones.
     package init(service: PushService, bytes: [UInt8]) throws(PushTokenError) {
+        try self.init(service: service, bytes: bytes.span)
+    }
+
+    /// - Throws: what the bytes break; never which ones.
+    package init(service: PushService, bytes: Span<UInt8>) throws(PushTokenError) {
         try Self.validate(service: service, bytes)
         self.service = service
         self.bytes = SecretBytes(bytes)
@@ -66,7 +71,9 @@ package struct PushToken: Sendable, Equatable {
         }
     }
 
-    private static func validate(service: PushService, _ bytes: [UInt8]) throws(PushTokenError) {
+    private static func validate(
+        service: PushService, _ bytes: Span<UInt8>
+    ) throws(PushTokenError) {
         guard bytes.count <= Limits.pushTokenBytes else { throw .tooLong }
         switch service {
         case .apns, .apnsSandbox:
@@ -74,11 +81,13 @@ package struct PushToken: Sendable, Equatable {
             guard Limits.apnsTokenBytes.contains(bytes.count) else { throw .malformed }
         case .fcm:
             // Opaque, but it travels in JSON: visible ASCII is all that FCM issues.
-            guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7E).contains($0) })
-            else { throw .malformed }
+            guard !bytes.isEmpty else { throw .malformed }
+            for index in bytes.indices where !(0x21...0x7E).contains(bytes[index]) {
+                throw .malformed
+            }
         case .webPush:
-            let count = SubscriptionKeys.addressCount(bytes.span)
-            guard PushEndpoint(bytes.span.extracting(0..<count)) != nil else { throw .malformed }
+            let count = SubscriptionKeys.addressCount(bytes)
+            guard PushEndpoint(bytes.extracting(0..<count)) != nil else { throw .malformed }
         }
     }
 }

@@ -70,6 +70,13 @@ private import CSQLite
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
     }
 
+    /// Appends the bytes of a column.
+    package func append(_ column: Int32, to bytes: inout [UInt8]) {
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        guard count > 0, let start = unsafe sqlite3_column_blob(handle, column) else { return }
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(start: start, count: count))
+    }
+
     package func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
 
     package func text(_ column: Int32) -> String? {

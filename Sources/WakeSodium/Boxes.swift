@@ -34,10 +34,21 @@ package enum SealedBox {
     package static func open(
         _ sealed: Span<UInt8>, associated: Span<UInt8>, key: KeyMemory
     ) -> [UInt8]? {
-        precondition(key.count == 32)
         guard sealed.count >= overheadBytes else { return nil }
         var plaintext = [UInt8](repeating: 0, count: sealed.count - overheadBytes)
-        let verified = key.withSpan { key in
+        var output = plaintext.mutableSpan
+        return open(sealed, associated: associated, key: key, into: &output) ? plaintext : nil
+    }
+
+    /// The same without memory of its own.
+    /// - Parameter plaintext: as many bytes as were sealed.
+    /// - Returns: false when key, associated bytes or any bit differ.
+    package static func open(
+        _ sealed: Span<UInt8>, associated: Span<UInt8>, key: KeyMemory,
+        into plaintext: inout MutableSpan<UInt8>
+    ) -> Bool {
+        precondition(key.count == 32 && plaintext.count + overheadBytes == sealed.count)
+        return key.withSpan { key in
             plaintext.withMutablePointer { output in
                 sealed.withPointer { input in
                     associated.withPointer { data in
@@ -51,7 +62,6 @@ package enum SealedBox {
                 }
             }
         }
-        return verified ? plaintext : nil
     }
 }
 

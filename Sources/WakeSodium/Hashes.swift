@@ -1,4 +1,5 @@
 private import CSodium
+import WakeSystem
 
 /// BLAKE2b (RFC 7693) of 16 to 64 bytes, keyed or not, in one call or as the bytes come.
 @safe package final class Blake2b {
@@ -96,16 +97,18 @@ package struct ShortHash: Sendable {
     package init() { key = KeyMemory.random(Int(crypto_shorthash_KEYBYTES)) }
 
     package func hash(_ bytes: Span<UInt8>) -> UInt64 {
-        var output = [UInt8](repeating: 0, count: Int(crypto_shorthash_BYTES))
+        // crypto_shorthash_BYTES
+        var output = InlineArray<8, UInt8>(repeating: 0)
+        var hash = output.mutableSpan
         key.withSpan { key in
             key.withPointer { key in
                 bytes.withPointer { start in
-                    output.withMutablePointer { output in
+                    hash.withMutablePointer { output in
                         _ = unsafe crypto_shorthash(output, start, UInt64(bytes.count), key)
                     }
                 }
             }
         }
-        return output.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        return output.span.littleEndian(at: 0)
     }
 }

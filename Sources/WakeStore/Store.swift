@@ -79,9 +79,7 @@ package final class Store: Sendable {
                 let countdown = Countdown(part.count) { continuation.resume() }
                 for (row, generation) in part {
                     post(
-                        .removal(generation, id: row.id, sealed: row.sealed) { _ in
-                            countdown.decrement()
-                        })
+                        .removal(generation, row) { _ in countdown.decrement() })
                 }
             }
         }
@@ -127,15 +125,14 @@ package final class Store: Sendable {
 
 extension StorePage {
     fileprivate init(_ page: RawPage, through end: [UInt8]?) {
-        let wanted = page.rows.prefix { row in
-            end.map { !$0.lexicographicallyPrecedes(row.id) } ?? true
+        var rows: [StoreRow] = []
+        rows.reserveCapacity(page.count)
+        for index in 0..<page.count {
+            if let end, page.isBeyond(end, index) { break }
+            if let row = page.open(index) { rows.append(row) }
         }
-        rows = wanted.compactMap { row in
-            page.keys.open(row.sealed, id: row.id).map {
-                StoreRow(id: row.id, sealed: row.sealed, token: $0)
-            }
-        }
-        last = page.rows.last?.id
+        self.rows = rows
+        last = page.last
     }
 }
 

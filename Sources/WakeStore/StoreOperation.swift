@@ -1,4 +1,5 @@
 package import WakeModel
+import WakeSystem
 
 package enum StoreOperation: Sendable {
     /// Create, move to another push token, or renew: one verb for all.
@@ -20,12 +21,26 @@ package enum StoreAnswer: Sendable, Equatable {
     case overloaded
 }
 
-/// A row of a page of a broadcast.
+/// A row of a page of a broadcast. Millions pass in seconds: no memory of its own but the token's.
 package struct StoreRow: Sendable {
-    package let id: [UInt8]
-    /// Changes with every renewal: the handle of `removeIfUnchanged`.
-    package let sealed: [UInt8]
+    private let idBytes: InlineArray<32, UInt8>
+    /// The first bytes of its sealed column, which every renewal changes.
+    private let nonceBytes: InlineArray<24, UInt8>
     package let token: PushToken
+
+    /// - Parameters:
+    ///   - id: 32 bytes.
+    ///   - sealed: 24 or more.
+    init(id: Span<UInt8>, sealed: Span<UInt8>, token: PushToken) {
+        idBytes = InlineArray { id[$0] }
+        nonceBytes = InlineArray { sealed[$0] }
+        self.token = token
+    }
+
+    package var id: [UInt8] { idBytes.span.array }
+    /// The first 32 bits of the id.
+    package var idPrefix: UInt32 { idBytes.span.bigEndian(at: 0) }
+    var nonce: [UInt8] { nonceBytes.span.array }
 }
 
 /// A page of a broadcast.
@@ -37,7 +52,7 @@ package struct StorePage: Sendable {
 
 enum WriterMessage: Sendable {
     case operation(StoreOperation, answer: @Sendable (StoreAnswer) -> Void)
-    case removal(Generation, id: [UInt8], sealed: [UInt8], answer: @Sendable (StoreAnswer) -> Void)
+    case removal(Generation, StoreRow, answer: @Sendable (StoreAnswer) -> Void)
     case page(Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
     /// The next slice of the generation that is being dropped; the writer's own.
     case expiry(rows: Int)
@@ -56,7 +71,7 @@ enum WriterMessage: Sendable {
     /// - Parameter answer: only an operation can get another one than a refusal.
     func answer(_ answer: StoreAnswer) {
         switch self {
-        case .operation(_, let reply), .removal(_, _, _, let reply): reply(answer)
+        case .operation(_, let reply), .removal(_, _, let reply): reply(answer)
         case .page(_, _, _, let reply): reply(nil)
         case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))
@@ -68,6 +83,26 @@ enum WriterMessage: Sendable {
 
 /// Rows as they are stored, and the keys with which the caller opens them.
 struct RawPage: Sendable {
-    let rows: [(id: [UInt8], sealed: [UInt8])]
+    /// id ‖ sealed of each row, one after the other, as a page has hundreds.
+    let bytes: [UInt8]
+    /// The last id read; nil for an empty page.
+    let last: [UInt8]?
     let keys: GenerationKeys
+
+    static let rowBytes = Limits.idBytes + Limits.sealedBytes
+    var count: Int { bytes.count / Self.rowBytes }
+
+    /// Opens a row; nil when its keys are others.
+    func open(_ index: Int) -> StoreRow? {
+        let row = bytes.span.extracting(index * Self.rowBytes..<(index + 1) * Self.rowBytes)
+        let id = row.extracting(0..<Limits.idBytes)
+        let sealed = row.extracting(Limits.idBytes..<Self.rowBytes)
+        return keys.open(sealed, id: id).map { StoreRow(id: id, sealed: sealed, token: $0) }
+    }
+
+    /// Whether a row's id comes after this one.
+    func isBeyond(_ end: [UInt8], _ index: Int) -> Bool {
+        let start = index * Self.rowBytes
+        return end.lexicographicallyPrecedes(bytes[start..<start + Limits.idBytes])
+    }
 }

@@ -125,8 +125,9 @@ struct RotationTests {
             let keys = GenerationKeys(master: key)
             for (index, row) in rows.enumerated() {
                 let associated = [UInt8(StoreSchema.version)] + row.id
-                if keys.open(row.sealed, id: row.id) == row.token || id(index, key) == row.id
-                    || SealedBox.open(row.sealed.span, associated: associated.span, key: key) != nil
+                let (id, sealed) = (row.id.span, row.sealed.span)
+                if keys.open(sealed, id: id) == row.token || self.id(index, key) == row.id
+                    || SealedBox.open(sealed, associated: associated.span, key: key) != nil
                 {
                     opened.insert(index)
                 }

@@ -19,6 +19,22 @@ struct ByteTests {
         #expect(bytes == [1, 0xA0, 0xB0, 0xD0, 0xC0, 5])
     }
 
+    @Test("zeros are told from anything else, at every place of a range")
+    func zeros() {
+        for count in 0...20 {
+            var bytes = [UInt8](repeating: 0, count: count + 2)
+            (bytes[0], bytes[count + 1]) = (1, 1)
+            let isZero = bytes.span.isZero(1..<count + 1)
+            #expect(isZero)
+            for index in 1..<count + 1 {
+                bytes[index] = 0x80
+                let isStillZero = bytes.span.isZero(1..<count + 1)
+                #expect(!isStillZero)
+                bytes[index] = 0
+            }
+        }
+    }
+
     @Test("numbers in decimal and hexadecimal digits", arguments: [0, 7, 10, 255, 4096, Int.max])
     func digits(_ number: Int) {
         var (decimal, hexadecimal): ([UInt8], [UInt8]) = ([], [])

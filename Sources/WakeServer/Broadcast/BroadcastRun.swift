@@ -4,17 +4,15 @@ import WakeStore
 import WakeSystem
 
 /// One delivery of a broadcast, stage by stage: every registration is read once
-/// (``RegistrationScan``), every distinct push token (``TokenDeduplicator``) leaves at the planned
-/// pace (``RunPace``) through its gateway's session (``RunSessions``), and registrations whose push
-/// tokens are gone pass the deletion breaker and are deleted (``GoneRegistrations``). The
-/// ``CheckpointWriter`` notes what is complete. Gateways do not wait for one another: what one of
-/// them cannot take now is read again in another pass (``RunPass``). Used by one task.
+/// (``RegistrationScan``), every distinct push token leaves at the planned pace (``RowStage``)
+/// through its gateway's session (``RunSessions``), and registrations whose push tokens are gone
+/// pass the deletion breaker and are deleted (``GoneRegistrations``). The ``CheckpointWriter``
+/// notes what is complete. Gateways do not wait for one another: what one of them cannot take now
+/// is read again in another pass (``RunPass``). Used by one task.
 final class BroadcastRun {
     private var scan: RegistrationScan
-    private var pass = RunPass()
-    private var deduplicator = TokenDeduplicator()
-    private var pace: RunPace
-    private var sessions: RunSessions
+    private var rows: RowStage
+    private let sessions: RunSessions
     private var goneRegistrations: GoneRegistrations
     private let topics: TopicRun?
     private let lifetime: Int
@@ -24,20 +22,13 @@ final class BroadcastRun {
     private let inbox: RunInbox
     private let store: Store
     private let log: Log
-    private let recent: RecentPushes
     /// Push tokens that may have had two pushes in this run.
     private(set) var repeated = TokenDeduplicator()
     private let mustGiveWay: (RunCounters, _ isIdle: Bool) async -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
-    private let start = ContinuousClock.now
-    /// Set once told to stop: until then a bucket that has begun is sent to its end.
-    private var stopDeadline: ContinuousClock.Instant?
     private var nextWayCheck = ContinuousClock.now
-    private var previousRows = 0
 
-    /// For what is in flight, and for buckets that have begun, when the program stops.
-    private static let stopTimeout = Duration.seconds(3)
     private static let idleInterval = Duration.seconds(1)
 
     /// - Parameters:
@@ -56,16 +47,17 @@ final class BroadcastRun {
         self.checkpoint = checkpoint
         self.inbox = inbox
         self.log = log
-        self.recent = recent
         self.mustGiveWay = mustGiveWay
         self.publish = publish
         store = planner.store
         reopenInterval = planner.reopenInterval
-        scan = RegistrationScan(store, checkpoint)
-        pace = planner.pace
+        let pace = planner.pace
+        scan = RegistrationScan(store, checkpoint, readsAhead: !pace.isBounded)
         // A push service keeps a wake-up for a device that is off until about the next one.
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
+        rows = RowStage(
+            sessions: sessions, checkpoint: checkpoint, inbox: inbox, recent: recent, pace: pace)
         topics = TopicRun(
             planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)
         goneRegistrations = GoneRegistrations(
@@ -77,7 +69,7 @@ final class BroadcastRun {
     /// Sends to everybody. Once the inbox is told to stop it only waits for what is in flight.
     /// - Returns: `isComplete` when nothing of the run is left to do.
     func run() async -> BroadcastReport {
-        let interval = pace.interval
+        let interval = rows.checkInterval
         await withTaskGroup(of: Void.self) { [inbox, topics, lifetime] group in
             group.addTask { await topics?.run(lifetime: lifetime) }
             group.addTask {
@@ -108,14 +100,13 @@ final class BroadcastRun {
     private func sendAll() async {
         while scan.isInRange || !inbox.isStopping {
             switch await scan.next() {
-            case .rows(let rows, let generation):
-                var isWhole = true
-                for row in rows where isWhole { isWhole = await send(row, generation) }
+            case .rows(let page, let generation):
+                let isWhole = await send(RowStage.Page(page, generation))
                 sessions.flush()
                 await handleReports()
                 guard isWhole else { return scan.abandon() }
                 scan.finishPage()
-                guard pass.isFirst || sessions.canSend(to: pass.services) else {
+                guard rows.pass.isFirst || sessions.canSend(to: rows.pass.services) else {
                     scan.abandon()
                     if await completePass() { return end() }
                     continue
@@ -135,78 +126,25 @@ final class BroadcastRun {
         }
     }
 
-    private func send(_ row: StoreRow, _ generation: Generation) async -> Bool {
-        let service = ServiceSet(row.token.service)
-        let isBegun = checkpoint.isInBegunBucket(row.id)
-        let segment = checkpoint.didRead(row.id)
-        guard maySend(isBegun: isBegun) else { return false }
-        guard pass.services.contains(service),
-            !checkpoint.isDone(row.id, of: generation, for: service)
-        else {
-            checkpoint.complete(segment)
-            return true
+    /// - Returns: false when the run stops: the rest was not sent.
+    private func send(_ page: RowStage.Page) async -> Bool {
+        var page = page
+        while true {
+            var step: RowStage.Step? = rows.advance(&page, &report)
+            if case .full(let entry, let isBegun) = step {
+                switch await room(entry.gateway, isBegun: isBegun) {
+                case .free: step = rows.send(entry, &report)
+                case .later: step = rows.postpone(entry, &report)
+                case .none: step = .stop
+                }
+            }
+            switch step {
+            case .end: return true
+            case .stop: return false
+            case .batch: await handleReports()
+            case .full, nil: break
+            }
         }
-        if pass.isFirst, generation == .previous { previousRows += 1 }
-        guard let gateway = sessions.index(of: row.token.service) else {
-            return skip(segment, \.unserved)
-        }
-        if report.isHeartbeat, !sessions.takesHeartbeats(row.token, gateway) {
-            report.hosts.skip(row.token)
-            return skip(segment, \.unserved)
-        }
-        if recent.areEnough(for: row.token) {
-            report.causes[.hourlyLimit, default: 0] += 1
-            return skip(segment, \.abandoned)
-        }
-        if sessions.isUnavailable(gateway) { return leave(segment, service) }
-        guard deduplicator.insert(row.token) else {
-            guard !pass.isFirst else { return skip(segment, \.duplicates) }
-            // Woken in a pass before this one, as a rule.
-            checkpoint.complete(segment)
-            return true
-        }
-        // What cannot leave need not wait.
-        let room = sessions.isOpen(gateway) ? await room(gateway, isBegun: isBegun) : .free
-        if room == .none { return false }
-        // After the wait: the gateway may have failed meanwhile.
-        if room == .later || sessions.isUnavailable(gateway) {
-            deduplicator.remove(row.token)
-            return leave(segment, service)
-        }
-        guard sessions.isOpen(gateway) else { return skip(segment, \.unsent) }
-        pace.spend()
-        report.counters.read(isAgain: !pass.isFirst)
-        let entry = InFlightTable.Entry(
-            row: row, generation: generation, gateway: gateway, segment: segment)
-        let mayRepeat = recent.allowsRepetition(to: row.token)
-        if sessions.send(entry, mayRepeat: mayRepeat) { await handleReports() }
-        return true
-    }
-
-    private func skip(_ segment: Int, _ counter: WritableKeyPath<RunCounters, UInt64>) -> Bool {
-        report.counters.read(isAgain: !pass.isFirst)
-        report.counters[keyPath: counter] += 1
-        checkpoint.complete(segment)
-        return true
-    }
-
-    /// Leaves a row to another pass.
-    private func leave(_ segment: Int, _ service: ServiceSet) -> Bool {
-        if pass.isFirst {
-            report.counters.rows += 1
-            report.counters.deferred += 1
-        }
-        checkpoint.complete(segment, deferring: service)
-        return true
-    }
-
-    /// Whether rows may be sent: during a stop only those of a begun bucket.
-    private func maySend(isBegun: Bool) -> Bool {
-        guard inbox.isStopping else { return true }
-        let now = ContinuousClock.now
-        let deadline = stopDeadline ?? now + Self.stopTimeout
-        stopDeadline = deadline
-        return isBegun && now < deadline && !inbox.isEnding
     }
 
     private enum Room {
@@ -220,19 +158,17 @@ final class BroadcastRun {
     /// Waits until another wake-up may leave.
     private func room(_ gateway: Int, isBegun: Bool) async -> Room {
         let service = ServiceSet(sessions.service(gateway))
-        while maySend(isBegun: isBegun) {
-            if inbox.isStopping { pace.allowOne() }
-            let isDue = pace.allows(now: elapsedNanoseconds)
+        while rows.maySend(isBegun: isBegun) {
+            let isDue = rows.isDue
             let isFull = sessions.isFull(gateway)
             if isDue, !isFull { return .free }
-            if isDue, pass.lagging.contains(service) { return .later }
+            if isDue, rows.pass.lagging.contains(service) { return .later }
             let isHeldUp =
-                isDue && sessions.isAnotherIdle(than: gateway, of: pass.servicesInTime)
+                isDue && sessions.isAnotherIdle(than: gateway, of: rows.pass.servicesInTime)
             sessions.flush()
-            let before = ContinuousClock.now
+            let before = rows.elapsed
             await waitForReports()
-            let now = ContinuousClock.now
-            if isHeldUp { pass.holdUp(service, for: now - before, elapsed: now - start) }
+            if isHeldUp { rows.holdUp(service, for: rows.elapsed - before) }
         }
         return .none
     }
@@ -240,9 +176,9 @@ final class BroadcastRun {
     /// Waits for the last outcomes of a pass and begins another one, if rows are left.
     /// - Returns: whether the run ends here, in favour of what must not wait any more.
     private func completePass() async -> Bool {
-        sessions.finish(but: pass.lagging)
-        guard pass.lagging.isEmpty else {
-            begin(RunPass(pass.lagging))
+        sessions.finish(but: rows.pass.lagging)
+        guard rows.pass.lagging.isEmpty else {
+            begin(RunPass(rows.pass.lagging))
             return false
         }
         checkpoint.save(savedCounters)
@@ -278,7 +214,7 @@ final class BroadcastRun {
 
     private func begin(_ next: RunPass) {
         (inbox.isIdle, report.isWaiting) = (false, false)
-        pass = next
+        rows.begin(next)
         checkpoint.beginPass(for: next.services)
     }
 
@@ -305,12 +241,14 @@ final class BroadcastRun {
         report.isWaiting = false
         checkpoint.save(report.counters)
         report.counters.end(isWhole: checkpoint.isComplete, inFlight: sessions.inFlightCount)
-        if report.startCounters.rows == 0, !wasEnded { report.previousRows = UInt64(previousRows) }
+        if report.startCounters.rows == 0, !wasEnded {
+            report.previousRows = UInt64(rows.previousRows)
+        }
     }
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
     private func quiesce() async {
-        let deadline = ContinuousClock.now + Self.stopTimeout
+        let deadline = ContinuousClock.now + RowStage.stopTimeout
         while sessions.quiesce(), ContinuousClock.now < deadline { await waitForReports() }
         await handleReports()
     }
@@ -344,7 +282,7 @@ final class BroadcastRun {
             let reopening = failure.mayPass ? ContinuousClock.now + reopenInterval : nil
             for entry in sessions.close(gateway, reopening: reopening) {
                 if reopening != nil {
-                    deduplicator.remove(entry.row.token)
+                    rows.forget(entry)
                     report.counters.deferred += 1
                     checkpoint.complete(entry.segment, deferring: ServiceSet(service))
                 } else {
@@ -381,16 +319,16 @@ final class BroadcastRun {
     }
 
     private var elapsedNanoseconds: UInt64 {
-        UInt64((ContinuousClock.now - start) / .nanoseconds(1))
+        UInt64(rows.elapsed / .nanoseconds(1))
     }
 
     private func publishProgress() {
         if let failure = topics?.update(&report) { log(.gatewayStopped(.fcm, failure)) }
         report.counters.milliseconds =
             report.startCounters.milliseconds + elapsedNanoseconds / 1_000_000
-        let rest = max(1, store.estimatedRows - previousRows)
+        let rest = max(1, store.estimatedRows - rows.previousRows)
         report.permille = Int(
-            checkpoint.progress(previousRows: previousRows, currentRows: rest) * 1000)
+            checkpoint.progress(previousRows: rows.previousRows, currentRows: rest) * 1000)
         publish(report)
     }
 }

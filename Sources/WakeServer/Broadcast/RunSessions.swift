@@ -5,9 +5,9 @@ import WakeStore
 import WakeSystem
 
 /// The session stage of a run, and the table of wake-ups in flight. Used by one task.
-struct RunSessions {
+final class RunSessions {
     private enum State {
-        case open(any GatewaySession)
+        case open
         /// The gateway may be of use again at this time.
         case unavailable(ContinuousClock.Instant)
         /// Until the operator changes something.
@@ -15,9 +15,13 @@ struct RunSessions {
     }
 
     private let gateways: [any Gateway]
+    /// The gateway of each push service that has one, by its raw value.
+    private var indices = [Int?](repeating: nil, count: 256)
     private let lifetime: Int
     private let inbox: RunInbox
     private var states: [State]
+    /// Of the open ones. Apart from the states, which every row looks up.
+    private var open: [(any GatewaySession)?]
     private var batches: [[WakeUp]]
     private var inFlight: InFlightTable
     private var meters: [ThroughputMeter]
@@ -28,7 +32,7 @@ struct RunSessions {
 
     private static let tickInterval = Duration.milliseconds(100)
     /// Wake-ups handed to a gateway at once; reports are read after each batch.
-    private static let batch = 128
+    private static let batch = 256
 
     init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
         self.gateways = gateways
@@ -43,30 +47,29 @@ struct RunSessions {
         inFlight = InFlightTable(
             capacities: gateways.map { shared + $0.window + ProvisionalAnswers<Int>.limit })
         states = gateways.map { _ in .stopped }
-        for index in gateways.indices where gateways[index].wakesTokens { open(index) }
+        open = gateways.map { _ in nil }
+        for index in gateways.indices.reversed() where gateways[index].wakesTokens {
+            indices[Int(gateways[index].service.rawValue)] = index
+        }
+        for index in gateways.indices where gateways[index].wakesTokens { openSession(index) }
     }
 
-    private mutating func open(_ index: Int) {
-        states[index] = .open(
-            gateways[index].open(lifetime: lifetime) { [mailbox = inbox.reports] report in
-                mailbox.post((gateway: index, report))
-            })
+    private func openSession(_ index: Int) {
+        states[index] = .open
+        open[index] = gateways[index].open(lifetime: lifetime) { [mailbox = inbox.reports] in
+            mailbox.post((gateway: index, $0))
+        }
     }
 
-    private var sessions: [any GatewaySession] { states.indices.compactMap { session($0) } }
-
-    private func session(_ index: Int) -> (any GatewaySession)? {
-        if case .open(let session) = states[index] { session } else { nil }
-    }
-
-    func index(of service: PushService) -> Int? {
-        gateways.firstIndex { $0.service == service && $0.wakesTokens }
-    }
+    private var sessions: [any GatewaySession] { open.compactMap(\.self) }
+    func index(of service: PushService) -> Int? { indices[Int(service.rawValue)] }
 
     func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
         gateways[gateway].takesHeartbeats(token)
     }
-    func isOpen(_ gateway: Int) -> Bool { session(gateway) != nil }
+    func isOpen(_ gateway: Int) -> Bool {
+        if case .open = states[gateway] { true } else { false }
+    }
 
     func isUnavailable(_ gateway: Int) -> Bool {
         if case .unavailable = states[gateway] { true } else { false }
@@ -92,7 +95,7 @@ struct RunSessions {
     }
 
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
-    mutating func send(_ entry: InFlightTable.Entry, mayRepeat: Bool) -> Bool {
+    func send(_ entry: InFlightTable.Entry, mayRepeat: Bool) -> Bool {
         let reference = inFlight.insert(entry)
         sent[entry.gateway] += 1
         batches[entry.gateway].append(
@@ -102,17 +105,17 @@ struct RunSessions {
         return true
     }
 
-    mutating func flush() {
+    func flush() {
         for index in batches.indices { flush(index) }
     }
 
-    private mutating func flush(_ index: Int) {
+    private func flush(_ index: Int) {
         guard !batches[index].isEmpty else { return }
-        session(index)?.send(batches[index])
+        open[index]?.send(batches[index])
         batches[index].removeAll(keepingCapacity: true)
     }
 
-    mutating func complete(_ reference: Int) -> InFlightTable.Entry {
+    func complete(_ reference: Int) -> InFlightTable.Entry {
         let entry = inFlight.remove(reference)
         completed[entry.gateway] += 1
         return entry
@@ -129,10 +132,11 @@ struct RunSessions {
 
     /// Closes the session of a failed gateway and returns what was in flight with it.
     /// - Parameter reopening: the time to try it again, if that may help.
-    mutating func close(
+    func close(
         _ index: Int, reopening: ContinuousClock.Instant?
     ) -> [InFlightTable.Entry] {
         states[index] = reopening.map { .unavailable($0) } ?? .stopped
+        open[index] = nil
         batches[index] = []
         return inFlight.removeAll(of: index)
     }
@@ -146,11 +150,11 @@ struct RunSessions {
 
     /// Opens new sessions with the gateways that are due.
     /// - Returns: their push services.
-    mutating func reopen(now: ContinuousClock.Instant) -> ServiceSet {
+    func reopen(now: ContinuousClock.Instant) -> ServiceSet {
         var services: ServiceSet = []
         for index in states.indices {
             guard case .unavailable(let due) = states[index], due <= now else { continue }
-            open(index)
+            openSession(index)
             services.insert(ServiceSet(gateways[index].service))
         }
         return services
@@ -158,7 +162,7 @@ struct RunSessions {
 
     func service(_ index: Int) -> PushService { gateways[index].service }
 
-    mutating func tick() {
+    func tick() {
         let now = ContinuousClock.now
         guard now >= nextTick else { return }
         nextTick = now + Self.tickInterval
@@ -174,13 +178,13 @@ struct RunSessions {
     /// Asks for the outcome of everything: nothing more will be sent, but to these.
     func finish(but services: ServiceSet) {
         for index in gateways.indices {
-            session(index)?.flush(
+            open[index]?.flush(
                 isFinal: !services.contains(ServiceSet(gateways[index].service)))
         }
     }
 
     /// Takes everything out that was in flight when the sessions were cancelled.
-    mutating func abandon() -> [InFlightTable.Entry] {
+    func abandon() -> [InFlightTable.Entry] {
         states.indices.flatMap { close($0, reopening: nil) }
     }
 

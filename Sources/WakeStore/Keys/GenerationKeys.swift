@@ -35,20 +35,27 @@ package struct GenerationKeys: Sendable {
     }
 
     /// - Returns: nil when the keys are not those of the row, or any bit differs.
-    package func open(_ sealed: [UInt8], id: [UInt8]) -> PushToken? {
-        let associated = Self.associated(id)
-        guard var plaintext = SealedBox.open(sealed.span, associated: associated.span, key: sealing)
-        else { return nil }
+    package func open(_ sealed: Span<UInt8>, id: Span<UInt8>) -> PushToken? {
+        guard sealed.count == Limits.sealedBytes, id.count == Limits.idBytes else { return nil }
+        // On the stack: a broadcast opens every row.
+        var associated = InlineArray<33, UInt8>(repeating: UInt8(StoreSchema.version))
+        for index in id.indices { associated[1 + index] = id[index] }
+        var memory = InlineArray<512, UInt8>(repeating: 0)
+        var plaintext = memory.mutableSpan
         defer { plaintext.wipe() }
-        guard plaintext.count == Limits.plaintextBytes, plaintext[0] == Self.layout,
-            let service = PushService(rawValue: plaintext[1])
+        guard
+            SealedBox.open(sealed, associated: associated.span, key: sealing, into: &plaintext)
         else { return nil }
-        let count = Int(plaintext.span.bigEndian(at: 2, as: UInt16.self))
-        guard count <= Limits.pushTokenBytes, plaintext.span.isZero((4 + count)..<plaintext.count)
+        return Self.decode(plaintext.span)
+    }
+
+    private static func decode(_ plaintext: Span<UInt8>) -> PushToken? {
+        guard plaintext[0] == layout, let service = PushService(rawValue: plaintext[1])
         else { return nil }
-        var bytes = Array(plaintext[4..<4 + count])
-        defer { bytes.wipe() }
-        return try? PushToken(service: service, bytes: bytes)
+        let count = Int(plaintext.bigEndian(at: 2, as: UInt16.self))
+        guard count <= Limits.pushTokenBytes, plaintext.isZero((4 + count)..<plaintext.count)
+        else { return nil }
+        return try? PushToken(service: service, bytes: plaintext.extracting(4..<4 + count))
     }
 
     /// First byte of the plaintext.

@@ -1,5 +1,6 @@
 import WakeModel
 import WakeSQLite
+import WakeSodium
 
 /// One generation's table with its keys and its statements, compiled once.
 final class GenerationTable {
@@ -29,7 +30,8 @@ final class GenerationTable {
             "INSERT INTO \(table)(id,sealed) VALUES(?1,?2) ON CONFLICT(id) DO NOTHING")
         update = try database.prepare("UPDATE \(table) SET sealed=?2 WHERE id=?1")
         delete = try database.prepare("DELETE FROM \(table) WHERE id=?1")
-        deleteIfUnchanged = try database.prepare("DELETE FROM \(table) WHERE id=?1 AND sealed=?2")
+        deleteIfUnchanged = try database.prepare(
+            "DELETE FROM \(table) WHERE id=?1 AND substr(sealed,1,\(SealedBox.nonceBytes))=?2")
         select = try database.prepare("SELECT sealed FROM \(table) WHERE id=?1")
         exists = try database.prepare("SELECT 1 FROM \(table) WHERE id=?1")
         page = try database.prepare(
@@ -60,9 +62,9 @@ final class GenerationTable {
     }
 
     /// Removes the row unless it was renewed since it was read: then it has another nonce.
-    func remove(_ id: [UInt8], ifStill sealed: [UInt8]) throws(SQLiteError) -> Bool {
-        try deleteIfUnchanged.bind(1, blob: id.span)
-        try deleteIfUnchanged.bind(2, blob: sealed.span)
+    func remove(unchanged row: StoreRow) throws(SQLiteError) -> Bool {
+        try deleteIfUnchanged.bind(1, blob: row.id.span)
+        try deleteIfUnchanged.bind(2, blob: row.nonce.span)
         try deleteIfUnchanged.run()
         return database.changes > 0
     }
@@ -98,15 +100,24 @@ final class GenerationTable {
     }
 
     /// Rows in the order of their ids, which says nothing about the order they came in.
-    func rows(
-        after id: [UInt8], limit: Int
-    ) throws(SQLiteError) -> [(id: [UInt8], sealed: [UInt8])] {
+    func page(after id: [UInt8], limit: Int) throws(SQLiteError) -> RawPage {
         try page.bind(1, blob: id.span)
         try page.bind(2, integer: Int64(limit))
         defer { page.reset() }
-        var rows: [(id: [UInt8], sealed: [UInt8])] = []
-        while try page.step() { rows.append((page.blob(0), page.blob(1))) }
-        return rows
+        var rows: [UInt8] = []
+        rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
+        var damaged: [UInt8]?
+        while try page.step() {
+            let start = rows.count
+            page.append(0, to: &rows)
+            page.append(1, to: &rows)
+            let count = rows.count - start
+            damaged = count == RawPage.rowBytes ? nil : page.blob(0)
+            if damaged != nil { rows.removeLast(count) }
+        }
+        let lastRow = rows.suffix(RawPage.rowBytes)
+        let last = damaged ?? (rows.isEmpty ? nil : Array(lastRow.prefix(Limits.idBytes)))
+        return RawPage(bytes: rows, last: last, keys: keys)
     }
 }
 

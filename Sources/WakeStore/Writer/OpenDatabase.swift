@@ -83,10 +83,8 @@ final class OpenDatabase {
     private func verifyKeys() throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
-            let rows = try mapError(StoreOpenError.init, table.rows(after: [], limit: 1))
-            for row in rows where table.keys.open(row.sealed, id: row.id) == nil {
-                throw .foreignKeys
-            }
+            let page = try mapError(StoreOpenError.init, table.page(after: [], limit: 1))
+            if page.count > 0, page.open(0) == nil { throw .foreignKeys }
         }
     }
 

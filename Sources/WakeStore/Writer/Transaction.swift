@@ -26,10 +26,9 @@ struct Transaction {
             case .operation(.read(let token), _):
                 let stored = try read(token)
                 batch.append(stored)
-            case .removal(let generation, let id, let sealed, _):
+            case .removal(let generation, let row, _):
                 batch.report.deletes += 1
-                let table = database.connection.table(generation)
-                let removed = try table.remove(id, ifStill: sealed)
+                let removed = try database.connection.table(generation).remove(unchanged: row)
                 batch.count(erased: removed)
                 batch.append(.done)
             case .expiry(let rows):
@@ -91,7 +90,7 @@ struct Transaction {
     ) throws(SQLiteError) -> LookUp {
         let id = table.keys.id(of: token)
         guard let sealed = try table.sealed(id) else { return .absent }
-        guard let address = table.keys.open(sealed, id: id) else { return .unreadable }
+        guard let address = table.keys.open(sealed.span, id: id.span) else { return .unreadable }
         return .found(
             StoredRegistration(
                 generation: table.generation, id: id, sealed: sealed, token: address))

@@ -169,9 +169,7 @@ final class Writer {
     /// A page of a broadcast: a short read between two commits that never holds back the log.
     private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
         let table = database.connection.table(generation)
-        guard let rows = try? table.rows(after: after, limit: min(limit, Limits.pageRows))
-        else { return nil }
-        return RawPage(rows: rows, keys: table.keys)
+        return try? table.page(after: after, limit: min(limit, Limits.pageRows))
     }
 
     private func advanceRotation() {

@@ -28,7 +28,16 @@ extension Span where Element == UInt8 {
     }
 
     package func isZero(_ range: Range<Int>) -> Bool {
-        for index in range where self[index] != 0 { return false }
+        var index = range.lowerBound
+        // Eight at once: rows are mostly padding.
+        while index + 8 <= range.upperBound {
+            guard littleEndian(at: index, as: UInt64.self) == 0 else { return false }
+            index += 8
+        }
+        while index < range.upperBound {
+            guard self[index] == 0 else { return false }
+            index += 1
+        }
         return true
     }
 

@@ -1,5 +1,15 @@
 import CLinux
 
+extension MutableSpan where Element == UInt8 {
+    /// Overwrites all bytes with zeros.
+    package mutating func wipe() {
+        unsafe withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            unsafe linux_wipe(base, buffer.count)
+        }
+    }
+}
+
 /// Overwriting of bytes in a way that no optimiser removes (bzero(3)).
 extension Array where Element == UInt8 {
     /// Overwrites all bytes with zeros; the count stays.

@@ -75,8 +75,9 @@ package struct SlotMap<Value> {
     }
 
     @discardableResult @inlinable package mutating func remove(_ key: Key) -> Value? {
-        guard let value = self[key] else { return nil }
-        values[key.slot] = nil
+        guard key.slot < values.count, generations[key.slot] == key.generation,
+            let value = values[key.slot].take()
+        else { return nil }
         // The highest bit stays free for the owner of the key.
         generations[key.slot] = (generations[key.slot] &+ 1) & 0x7FFF_FFFF
         free.append(key.slot)

@@ -2,6 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 import WakeModel
+import WakeSystem
 
 @testable import WakeServer
 
@@ -75,6 +76,7 @@ struct CheckpointWriterTests {
             case .end: return true
             case .wait: completeSome(100, &table)
             case .range(let run):
+                writer.begin(run)
                 // Otherwise a kill repeats what was read of current.
                 if run.generation == .current, !hasCurrent { completeSome(100, &table) }
                 hasCurrent = run.generation == .current
@@ -85,7 +87,7 @@ struct CheckpointWriterTests {
                         return false
                     }
                     left -= 1
-                    pending.append((id, writer.didRead(id)))
+                    pending.append((id, writer.didRead(BucketRange.bucket(of: id))))
                     if Int.random(in: 0..<40, using: &random) == 0 { completeSome(70, &table) }
                 }
                 writer.endRange()
@@ -129,22 +131,20 @@ struct CheckpointWriterTests {
     func brokenBucket() throws {
         let writer = try created(seed: 3)
         guard case .range(let run) = writer.next() else { throw TestFailure("nothing to read") }
-        func id(_ bucket: UInt32, _ last: UInt8) -> [UInt8] {
-            [bucket >> 12, bucket >> 4, bucket << 4].map { UInt8(truncatingIfNeeded: $0) }
-                + [UInt8](repeating: last, count: 29)
-        }
+        writer.begin(run)
         // Of bucket `first + 5` only one of two rows was read before the store failed.
-        writer.complete(writer.didRead(id(run.first + 5, 1)))
-        #expect(writer.isInBegunBucket(id(run.first + 5, 2)))
-        #expect(!writer.isInBegunBucket(id(run.first + 6, 1)))
+        writer.complete(writer.didRead(run.first + 5))
+        #expect(writer.isBegun(run.first + 5))
+        #expect(!writer.isBegun(run.first + 6))
         writer.abandonRange()
         writer.save(RunCounters())
         writer.rewind()
         guard case .range(let rest) = writer.next() else { throw TestFailure("all done") }
+        writer.begin(rest)
         #expect(rest.first <= run.first + 5)
-        let segments = [id(run.first + 5, 1), id(run.first + 5, 2)].map { writer.didRead($0) }
+        let segments = [run.first + 5, run.first + 5].map { writer.didRead($0) }
         writer.complete(segments[0])
-        _ = writer.didRead(id(run.first + 9, 1))
+        _ = writer.didRead(run.first + 9)
         writer.save(RunCounters())
         #expect(try !isDone(run.generation, run.first + 5))
         writer.complete(segments[1])
@@ -157,7 +157,8 @@ struct CheckpointWriterTests {
         let writer = try created(seed: 6)
         var late: Int?
         while case .range(let range) = writer.next() {
-            if late == nil { late = writer.didRead(id(range)) }
+            writer.begin(range)
+            if late == nil { late = writer.didRead(range.first) }
             writer.endRange()
         }
         writer.save(RunCounters())
@@ -168,13 +169,6 @@ struct CheckpointWriterTests {
         #expect(writer.next() == .end)
         let done = try #require(try Checkpoint.open(path)).done
         #expect(done.previous.isComplete && done.current.isComplete)
-    }
-
-    /// The first id of a range.
-    private func id(_ range: BucketRange) -> [UInt8] {
-        [range.first >> 12, range.first >> 4, range.first << 4].map {
-            UInt8(truncatingIfNeeded: $0)
-        } + [UInt8](repeating: 0, count: 29)
     }
 
     private func isDone(_ generation: Generation, _ bucket: UInt32) throws -> Bool {
@@ -217,4 +211,8 @@ struct CheckpointWriterTests {
         guard count > 0 else { return nil }
         return String(decoding: path[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
+}
+
+extension BucketRange {
+    static func bucket(of id: [UInt8]) -> UInt32 { bucket(ofPrefix: id.span.bigEndian(at: 0)) }
 }

@@ -16,7 +16,7 @@ struct ScanCorrelationTests {
             .sorted { $0.lexicographicallyPrecedes($1) }
     }()
 
-    private static let buckets = ids.map { BucketRange.bucket(of: $0) ?? 0 }
+    private static let buckets = ids.map { BucketRange.bucket(of: $0) }
 
     private static func firstRow(from bucket: UInt32) -> Int {
         var (low, high) = (0, rows)

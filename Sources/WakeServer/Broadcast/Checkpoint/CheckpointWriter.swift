@@ -43,14 +43,15 @@ final class CheckpointWriter {
             done.previous.completeServices.intersection(done.current.completeServices))
     }
 
+    /// The next range to read: `begin` follows when its first row is handled.
     func next() -> ScanOrder.Step {
         switch order.next(notIn: excluded ?? checkpoint.done, for: services) {
-        case .range(let range):
-            completion.begin(range, for: services)
-            return .range(range)
-        case .wait, .end: return checkpoint.done.isComplete ? .end : .wait
+        case .range(let range): .range(range)
+        case .wait, .end: checkpoint.done.isComplete ? .end : .wait
         }
     }
+
+    func begin(_ range: BucketRange) { completion.begin(range, for: services) }
 
     /// Begins another pass, over what is not done for these push services.
     func beginPass(for services: ServiceSet) {
@@ -63,23 +64,15 @@ final class CheckpointWriter {
         self.excluded = excluded
     }
 
-    /// Registers a row of the range and returns its segment, for `complete`.
-    func didRead(_ id: [UInt8]) -> Int {
-        guard let bucket = BucketRange.bucket(of: id) else {
-            preconditionFailure("an id of another length")
-        }
-        return completion.didRead(bucket)
+    /// Registers a row of a bucket of the range and returns its segment, for `complete`.
+    func didRead(_ bucket: UInt32) -> Int { completion.didRead(bucket) }
+
+    /// Whether the rows of a bucket need no push of this push service any more.
+    func isDone(_ bucket: UInt32, of generation: Generation, for service: ServiceSet) -> Bool {
+        checkpoint.done.contains(bucket, of: generation, for: service)
     }
 
-    /// Whether a row needs no push any more: of this push service its bucket is done.
-    func isDone(_ id: [UInt8], of generation: Generation, for service: ServiceSet) -> Bool {
-        guard let bucket = BucketRange.bucket(of: id) else { return false }
-        return checkpoint.done[generation].contains(bucket, service)
-    }
-
-    func isInBegunBucket(_ id: [UInt8]) -> Bool {
-        BucketRange.bucket(of: id).map(completion.isBegun) ?? false
-    }
+    func isBegun(_ bucket: UInt32) -> Bool { completion.isBegun(bucket) }
 
     /// - Parameter services: for which the segment is left to another pass.
     func complete(_ segment: Int, deferring services: ServiceSet = []) {
@@ -154,6 +147,8 @@ struct CompletionTracker {
     /// By number, from `first` on; nil once done.
     private var segments: [Segment?] = []
     private var first = 0
+    /// Those at the front that are nil.
+    private var finished = 0
     private var completed: [Completed] = []
 
     /// The range that is being read, and the first of its buckets that no row has reached.
@@ -243,9 +238,10 @@ struct CompletionTracker {
         if !segment.services.isEmpty { completed.append((segment.range, segment.services)) }
         segments[index] = nil
         // Numbers stay: only the front is dropped.
-        let finished = segments.prefix { $0 == nil }.count
+        while finished < segments.count, segments[finished] == nil { finished += 1 }
         guard finished == segments.count || finished >= 1024 else { return }
         segments.removeFirst(finished)
         first += finished
+        finished = 0
     }
 }

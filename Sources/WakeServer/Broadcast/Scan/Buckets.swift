@@ -1,4 +1,5 @@
 import WakeModel
+import WakeSystem
 
 /// A range of neighbouring buckets of one generation. A bucket holds the rows whose ids begin with
 /// its 20 bits: ids are keyed hashes, so buckets are alike in size and say nothing.
@@ -25,16 +26,16 @@ struct BucketRange: Sendable, Equatable {
         return prefix + repeatElement(UInt8.max, count: Limits.idBytes - prefix.count)
     }
 
+    func contains(_ bucket: UInt32) -> Bool { first <= bucket && bucket <= last }
+
     func contains(_ id: [UInt8]) -> Bool {
-        guard let bucket = Self.bucket(of: id) else { return false }
-        return first <= bucket && bucket <= last
+        guard id.count == Limits.idBytes else { return false }
+        return contains(Self.bucket(ofPrefix: id.span.bigEndian(at: 0)))
     }
 
-    /// The bucket of an id; nil when it has another length than an id.
-    static func bucket(of id: [UInt8]) -> UInt32? {
-        guard id.count == Limits.idBytes else { return nil }
-        return UInt32(id[0]) << 12 | UInt32(id[1]) << 4 | UInt32(id[2] >> 4)
-    }
+    /// The bucket of an id.
+    /// - Parameter prefix: its first 32 bits.
+    static func bucket(ofPrefix prefix: UInt32) -> UInt32 { prefix >> 12 }
 }
 
 /// For each of the 1,048,576 buckets of one generation, the push services that it is done for: the
@@ -117,6 +118,14 @@ struct CompletedBuckets: Sendable, Equatable {
         self.current = current
     }
 
+    /// In place, as inserting is: a set is large.
+    func contains(_ bucket: UInt32, of generation: Generation, for services: ServiceSet) -> Bool {
+        switch generation {
+        case .previous: previous.contains(bucket, services)
+        case .current: current.contains(bucket, services)
+        }
+    }
+
     /// Inserts in place: a set is large.
     mutating func insert(_ range: BucketRange, _ services: ServiceSet = .all) {
         for bucket in range.first...range.last {
@@ -141,4 +150,15 @@ struct CompletedBuckets: Sendable, Equatable {
         let done = share * Double(previous.count) + (1 - share) * Double(current.count)
         return done / Double(BucketBitmap.buckets)
     }
+}
+
+/// A set of push services. The raw value is a byte of the checkpoint and never changes meaning.
+struct ServiceSet: OptionSet, Sendable {
+    let rawValue: UInt8
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+    init(_ service: PushService) { rawValue = 1 << (service.rawValue - 1) }
+
+    /// Those to come, too: of a push service without a gateway nothing is left to do.
+    static let all = ServiceSet(rawValue: .max)
 }
