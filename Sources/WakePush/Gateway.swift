@@ -66,6 +66,9 @@ package enum GatewayReport: Sendable {
     case retried(Int)
     /// This number of pushes may have arrived, although nobody knows.
     case uncertain(Int)
+    /// Wake-ups, by reference, that are given back unsent, as their host is behind the others: for
+    /// another pass.
+    case deferred([Int])
     /// The last report: wake-ups without a result stay as they are.
     case failed(GatewayFailure)
 }

@@ -85,6 +85,7 @@ package final class DeliverySession<Transport: DeliveryTransport>: GatewaySessio
         if step.retried > 0 { report(.retried(step.retried)) }
         if step.uncertain > 0 { report(.uncertain(step.uncertain)) }
         if !step.results.isEmpty { report(.completed(step.results)) }
+        if !step.deferred.isEmpty { report(.deferred(step.deferred)) }
     }
 
     private func publish(_ step: DeliveryStep) throws(GatewayFailure) {

@@ -41,6 +41,8 @@ package struct DeliveryStep: Sendable {
     package var retried = 0
     /// Pushes that may have arrived, without an outcome.
     package var uncertain = 0
+    /// References of wake-ups that are given back.
+    package var deferred: [Int] = []
     package var feedback: CredentialFeedback = []
     /// The rest of this answer is not wanted.
     package var isBroken = false

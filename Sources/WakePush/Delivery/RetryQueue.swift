@@ -14,6 +14,8 @@ package struct RetryQueue: Sendable {
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
+        fileprivate var isTried: Bool { deadline != nil }
+
         /// - Parameter isRepeated: whether a relay has sent it twice.
         package func result(_ delivery: Delivery, isRepeated: Bool = false) -> WakeUpResult {
             WakeUpResult(
@@ -75,6 +77,22 @@ package struct RetryQueue: Sendable {
             delayedCount -= entries.count
             ready.append(contentsOf: entries)
         }
+    }
+
+    /// Takes out what was not tried yet, but for a number of ready entries.
+    package mutating func removeUntried(but count: Int) -> [Entry] {
+        guard ready.count > count else { return [] }
+        var removed: [Entry] = []
+        var kept = Deque<Entry>()
+        while let entry = ready.popFirst() {
+            if kept.count < count || entry.isTried {
+                kept.append(entry)
+            } else {
+                removed.append(entry)
+            }
+        }
+        ready = kept
+        return removed
     }
 
     /// A ready entry; 0 is the next.

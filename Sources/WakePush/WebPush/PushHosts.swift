@@ -3,7 +3,7 @@ import WakeModel
 import WakeSystem
 
 /// The hosts of a session, which send in turn: a host that hangs costs its own wake-ups only, and
-/// those that have accepted nothing share half of all requests.
+/// those that have accepted nothing, or answer slowly, share half of all requests.
 struct PushHosts {
     private let limits: WebPushLimits
     private let policy: EndpointPolicy
@@ -64,6 +64,7 @@ struct PushHosts {
 
     mutating func append(_ entry: RetryQueue.Entry, to host: Int) {
         hosts[host].queue.append(entry)
+        hosts[host].hadSome = true
         list(host)
     }
 
@@ -91,7 +92,7 @@ struct PushHosts {
                 break
             }
             guard let addresses = addresses(of: host, now: now) else { continue }
-            if !hosts[host].hasAccepted, unprovenInFlight >= limits.unproven {
+            if !hosts[host].isProven, unprovenInFlight >= limits.unproven {
                 hosts[host].isListed = true
                 unproven.append(host)
                 continue
@@ -99,7 +100,7 @@ struct PushHosts {
             guard let entry = hosts[host].queue.popFirst() else { continue }
             hosts[host].inFlight += 1
             inFlight += 1
-            if !hosts[host].hasAccepted { unprovenInFlight += 1 }
+            if !hosts[host].isProven { unprovenInFlight += 1 }
             list(host)
             return (host, entry, addresses)
         }
@@ -109,7 +110,7 @@ struct PushHosts {
     mutating func complete(_ host: Int) {
         hosts[host].inFlight -= 1
         inFlight -= 1
-        if !hosts[host].hasAccepted {
+        if !hosts[host].isProven {
             unprovenInFlight -= 1
             listUnproven()
         }
@@ -118,11 +119,43 @@ struct PushHosts {
 
     /// Records an accepted wake-up; returns those held as gone, which are believed now.
     mutating func accept(_ host: Int) -> [RetryQueue.Entry] {
-        if !hosts[host].hasAccepted {
+        change(host) { $0.accept() }
+    }
+
+    /// Records the end of a request.
+    mutating func end(_ host: Int, milliseconds: UInt64, isAnswered: Bool) {
+        change(host) { [limits] in
+            $0.isSlow = !isAnswered || milliseconds > limits.slow
+            if isAnswered { $0.answer() }
+        }
+    }
+
+    /// Begins another pass.
+    mutating func catchUp() {
+        for host in hosts.indices { (hosts[host].isBehind, hosts[host].hadSome) = (false, false) }
+    }
+
+    /// Whether a host with wake-ups in this pass could take more.
+    var isAnyIdle: Bool {
+        hosts.contains {
+            $0.hadSome && $0.end == nil && $0.queue.isEmpty && $0.inFlight < limits.perHost
+        }
+    }
+
+    /// Changes a host, which may become proven or cease to be.
+    private mutating func change<Result>(
+        _ host: Int, _ body: (inout PushHost) -> Result
+    ) -> Result {
+        let wasProven = hosts[host].isProven
+        let result = body(&hosts[host])
+        switch (wasProven, hosts[host].isProven) {
+        case (false, true):
             unprovenInFlight -= hosts[host].inFlight
             for _ in 0...hosts[host].inFlight { listUnproven() }
+        case (true, false): unprovenInFlight += hosts[host].inFlight
+        case (false, false), (true, true): break
         }
-        return hosts[host].accept()
+        return result
     }
 
     private mutating func list(_ host: Int) {
@@ -227,6 +260,12 @@ struct PushHost {
     private var reachability = CircuitBreaker(.init(threshold: 3, pauses: pauses, probes: 1))
     private var service = ServiceBreaker()
     private(set) var hasAccepted = false
+    /// Whether the last answer came late, or none.
+    fileprivate var isSlow = false
+    /// Whether it has more wake-ups than may wait, while the others have too few.
+    fileprivate(set) var isBehind = false
+    /// Whether it had a wake-up in this pass.
+    fileprivate var hadSome = false
     private var unprovenGone = 0
     private var allowance = Self.firstAllowance
     private var rests = 0
@@ -237,6 +276,7 @@ struct PushHost {
         resolution = fixedAddresses.map { .known($0, until: .max) } ?? .unknown
     }
 
+    fileprivate var isProven: Bool { hasAccepted && !isSlow }
     var waitingCount: Int { queue.readyCount + queue.delayedCount }
 
     fileprivate var isIdle: Bool {
@@ -263,6 +303,12 @@ struct PushHost {
         return queue.removeAll()
     }
 
+    /// Takes out what may not wait here.
+    mutating func fallBehind(keeping count: Int) -> [RetryQueue.Entry] {
+        isBehind = true
+        return queue.removeUntried(but: count)
+    }
+
     fileprivate func room(now: UInt64, _ perHost: Int) -> Int {
         guard now >= restEnd else { return 0 }
         var most = min(allowance, perHost)
@@ -276,7 +322,7 @@ struct PushHost {
         [reachability, service.circuit].first { $0.pauseCount > 0 }?.failingFor(now: now)
     }
 
-    mutating func answer() {
+    fileprivate mutating func answer() {
         reachability.succeed()
         allowance = min(allowance + 1, 1 << 16)
     }

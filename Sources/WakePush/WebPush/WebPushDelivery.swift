@@ -20,7 +20,7 @@ struct WebPushDelivery: DeliveryState {
     private let limits: WebPushLimits
     private let policy: EndpointPolicy
     private(set) var hosts: PushHosts
-    private var flights = SlotMap<(host: Int, entry: Entry)>()
+    private var flights = SlotMap<(host: Int, entry: Entry, start: UInt64)>()
     private(set) var heldCount = 0
     /// Wake-ups without a result that are not held.
     private(set) var pending = 0
@@ -29,6 +29,8 @@ struct WebPushDelivery: DeliveryState {
     private var isFlushing = false
     private var isFinal = false
     private var isQuiescent = false
+    /// Since when more than half of the window waits although more requests could be in flight.
+    private var backlogStart: UInt64?
 
     /// The cost of an attempt that was not answered in time, see ``RetryPolicy``: four are enough.
     private static let timeoutCost = 30
@@ -58,6 +60,8 @@ struct WebPushDelivery: DeliveryState {
             }
             if let end = hosts[host].end {
                 complete(entry, .retry(end))
+            } else if hosts[host].isBehind, hosts[host].waitingCount >= limits.backlog {
+                giveBack([entry])
             } else {
                 hosts.append(entry, to: host)
             }
@@ -68,7 +72,9 @@ struct WebPushDelivery: DeliveryState {
 
     mutating func flush(isFinal: Bool) {
         isFlushing = true
-        if isFinal { self.isFinal = true }
+        guard isFinal else { return }
+        self.isFinal = true
+        hosts.catchUp()
     }
 
     mutating func quiesce() { isQuiescent = true }
@@ -76,6 +82,7 @@ struct WebPushDelivery: DeliveryState {
     mutating func tick(now: UInt64) -> DeliveryStep {
         step = DeliveryStep()
         closeFailingHosts(now: now)
+        giveBackBacklog(now: now)
         return step
     }
 
@@ -84,7 +91,7 @@ struct WebPushDelivery: DeliveryState {
     mutating func next(now: UInt64) -> Action? {
         guard !isQuiescent else { return nil }
         if let (host, entry, addresses) = hosts.next(now: now) {
-            let key = flights.insert { _ in (host, entry) }
+            let key = flights.insert { _ in (host, entry, now) }
             return .send(
                 WebPushFlight(
                     key: key, host: hosts[host].name, addresses: addresses,
@@ -101,15 +108,14 @@ struct WebPushDelivery: DeliveryState {
                 close(host, cause, failure)
             }
         case .ended(let key, let outcome):
-            guard let (host, entry) = flights.remove(key) else {
+            guard let (host, entry, start) = flights.remove(key) else {
                 preconditionFailure("an answer to what is not in flight")
             }
             hosts.complete(host)
             let attempt = Attempt(entry: entry, host: host, moment: moment)
+            hosts.end(host, milliseconds: moment.now - start, isAnswered: outcome.isAnswered)
             switch outcome {
-            case .answered(let status, let retryAfter):
-                hosts[host].answer()
-                judge(attempt, status, retryAfter)
+            case .answered(let status, let retryAfter): judge(attempt, status, retryAfter)
             case .failed(let error): judge(attempt, error)
             }
         }
@@ -180,7 +186,6 @@ struct WebPushDelivery: DeliveryState {
         switch error {
         case .tooLarge:
             // Of 2xx only.
-            hosts[attempt.host].answer()
             accept(attempt.entry, attempt.host)
         case .addressRefused, .invalidURL, .invalidField, .onionWithoutProxy:
             complete(attempt.entry, .retry(.endpointRefused))
@@ -270,6 +275,30 @@ struct WebPushDelivery: DeliveryState {
         }
     }
 
+    /// Milliseconds for which a backlog is borne.
+    private static let tolerance: UInt64 = 1000
+
+    /// Gives back wake-ups of the hosts that have most, when they fill the window while a host that
+    /// had some in this pass has none left. In the next pass those hosts are among themselves.
+    private mutating func giveBackBacklog(now: UInt64) {
+        guard !isFlushing, pending > limits.window / 2, flights.count < limits.total,
+            hosts.isAnyIdle
+        else { return backlogStart = nil }
+        let start = backlogStart ?? now
+        backlogStart = start
+        guard now - start >= Self.tolerance else { return }
+        let waiting = hosts.indices.filter { hosts[$0].waitingCount > limits.backlog }
+        for host in waiting.sorted(by: { hosts[$0].waitingCount > hosts[$1].waitingCount })
+        where pending > limits.window / 2 {
+            giveBack(hosts[host].fallBehind(keeping: limits.backlog))
+        }
+    }
+
+    private mutating func giveBack(_ entries: [Entry]) {
+        pending -= entries.count
+        step.deferred += entries.map(\.wakeUp.reference)
+    }
+
     mutating func conclude() throws(GatewayFailure) -> [WakeUpResult] {
         guard isFlushing, pending == 0 else { return [] }
         if isFinal, let failure = suspicion.failure { throw failure }
@@ -298,14 +327,18 @@ package struct WebPushLimits: Sendable {
     /// "Gone" that is held for want of evidence; more is not believed.
     var held = 4096
     var hosts = 16_384
+    /// Milliseconds: a host that needs longer for an answer is slow.
+    var slow: UInt64 = 2000
 
-    /// Requests in flight to hosts that have accepted nothing.
+    /// Requests in flight to hosts that have accepted nothing, or are slow.
     var unproven: Int { max(1, total / 2) }
+    /// Wake-ups that may wait for a host that is behind the others.
+    var backlog: Int { max(1, window / 16) }
 }
 
 /// A wake-up on its way to a host.
 struct WebPushFlight: Sendable {
-    typealias Key = SlotMap<(host: Int, entry: RetryQueue.Entry)>.Key
+    typealias Key = SlotMap<(host: Int, entry: RetryQueue.Entry, start: UInt64)>.Key
 
     let key: Key
     let host: [UInt8]
@@ -317,6 +350,13 @@ struct WebPushFlight: Sendable {
 enum WebPushOutcome: Sendable {
     case answered(status: Int, retryAfter: Int?)
     case failed(FetchError)
+
+    var isAnswered: Bool {
+        switch self {
+        case .answered, .failed(.tooLarge): true
+        case .failed: false
+        }
+    }
 }
 
 /// The fault of the gateway if nothing is accepted, and one result that waits for that.

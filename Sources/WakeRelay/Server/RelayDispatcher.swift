@@ -118,6 +118,13 @@ struct RelayDispatcher {
         case .completed(let results):
             sessions.complete(results, by: session)
             pending.settle(results)
+        case .deferred(let references):
+            // A relay has no other pass.
+            let results = references.map {
+                WakeUpResult(reference: $0, delivery: .retry(.throttled))
+            }
+            sessions.complete(results, by: session)
+            pending.settle(results)
         case .retried, .uncertain: break
         case .failed(let failure):
             let now = clock.milliseconds()

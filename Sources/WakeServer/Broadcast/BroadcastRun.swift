@@ -17,6 +17,7 @@ final class BroadcastRun {
     private let topics: TopicRun?
     private let lifetime: Int
     private let reopenInterval: Duration
+    private let tailPatience: Duration
 
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
@@ -28,8 +29,13 @@ final class BroadcastRun {
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
     private var nextWayCheck = ContinuousClock.now
+    /// Once all rows have been read: since when, and the pushes completed before.
+    private var tail: (start: ContinuousClock.Instant, sent: UInt64)?
+    private var isSuperseded = false
 
     private static let idleInterval = Duration.seconds(1)
+    /// Pushes a second for which another broadcast does not wait.
+    private static let fewPerSecond = 100.0
 
     /// - Parameters:
     ///   - report: with the run's number and its counts before a restart.
@@ -50,7 +56,7 @@ final class BroadcastRun {
         self.mustGiveWay = mustGiveWay
         self.publish = publish
         store = planner.store
-        reopenInterval = planner.reopenInterval
+        (reopenInterval, tailPatience) = (planner.reopenInterval, planner.tailPatience)
         let pace = planner.pace
         scan = RegistrationScan(store, checkpoint, readsAhead: !pace.isBounded)
         // A push service keeps a wake-up for a device that is off until about the next one.
@@ -104,14 +110,18 @@ final class BroadcastRun {
                 let isWhole = await send(RowStage.Page(page, generation))
                 sessions.flush()
                 await handleReports()
-                guard isWhole else { return scan.abandon() }
+                guard isWhole else {
+                    scan.abandon()
+                    if isSuperseded { await supersede() }
+                    return
+                }
                 scan.finishPage()
                 guard rows.pass.isFirst || sessions.canSend(to: rows.pass.services) else {
                     scan.abandon()
-                    if await completePass() { return end() }
+                    if await completePass() { return }
                     continue
                 }
-            case .wait: if await completePass() { return end() }
+            case .wait: if await completePass() { return }
             case .failed:
                 report.isCutShort = true
                 return
@@ -165,6 +175,10 @@ final class BroadcastRun {
             if isDue, rows.pass.lagging.contains(service) { return .later }
             let isHeldUp =
                 isDue && sessions.isAnotherIdle(than: gateway, of: rows.pass.servicesInTime)
+            if await isOverdue() {
+                isSuperseded = true
+                return .none
+            }
             sessions.flush()
             let before = rows.elapsed
             await waitForReports()
@@ -174,9 +188,10 @@ final class BroadcastRun {
     }
 
     /// Waits for the last outcomes of a pass and begins another one, if rows are left.
-    /// - Returns: whether the run ends here, in favour of what must not wait any more.
+    /// - Returns: whether the run has ended here, in favour of what must not wait any more.
     private func completePass() async -> Bool {
         sessions.finish(but: rows.pass.lagging)
+        tail = tail ?? (.now, report.counters.sent)
         guard rows.pass.lagging.isEmpty else {
             begin(RunPass(rows.pass.lagging))
             return false
@@ -200,10 +215,11 @@ final class BroadcastRun {
                 begin(RunPass(services))
                 return false
             }
-            if sessions.areWaiting, await givesWay(isIdle: sessions.inFlightCount == 0) {
-                sessions.cancel()
-                await handleReports()
-                for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
+            let isIdle = sessions.inFlightCount == 0
+            var mustEnd = await isOverdue()
+            if !mustEnd, sessions.areWaiting { mustEnd = await givesWay(isIdle: isIdle) }
+            if mustEnd {
+                await supersede()
                 return true
             }
             await waitIdly()
@@ -232,6 +248,25 @@ final class BroadcastRun {
         guard now >= nextWayCheck else { return false }
         nextWayCheck = now + Self.idleInterval
         return await mustGiveWay(report.counters, isIdle)
+    }
+
+    /// Whether another broadcast is due while a few slow hosts have kept this one for minutes.
+    private func isOverdue() async -> Bool {
+        guard let tail else { return false }
+        let time = ContinuousClock.now - tail.start
+        let few = Self.fewPerSecond * (time / .seconds(1))
+        guard time > tailPatience, Double(report.counters.sent - tail.sent) < few else {
+            return false
+        }
+        return await givesWay(isIdle: false)
+    }
+
+    /// Ends the run in favour of the next: what has no outcome is left to that.
+    private func supersede() async {
+        sessions.cancel()
+        await handleReports()
+        for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
+        end()
     }
 
     /// - Parameter wasEnded: by the operator.
@@ -277,14 +312,14 @@ final class BroadcastRun {
             }
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
+        case .deferred(let references):
+            for reference in references { putOff(sessions.complete(reference)) }
         case .failed(let failure):
             let service = sessions.service(gateway)
             let reopening = failure.mayPass ? ContinuousClock.now + reopenInterval : nil
             for entry in sessions.close(gateway, reopening: reopening) {
                 if reopening != nil {
-                    rows.forget(entry)
-                    report.counters.deferred += 1
-                    checkpoint.complete(entry.segment, deferring: ServiceSet(service))
+                    putOff(entry)
                 } else {
                     report.counters.unsent += 1
                     checkpoint.complete(entry.segment)
@@ -293,6 +328,13 @@ final class BroadcastRun {
             log(.gatewayStopped(service, failure))
             report.stopped[service] = failure.message
         }
+    }
+
+    /// Leaves to another pass what did not leave.
+    private func putOff(_ entry: InFlightTable.Entry) {
+        rows.forget(entry)
+        report.counters.deferred += 1
+        checkpoint.complete(entry.segment, deferring: ServiceSet(entry.row.token.service))
     }
 
     private func complete(_ entry: InFlightTable.Entry, _ delivery: Delivery) {

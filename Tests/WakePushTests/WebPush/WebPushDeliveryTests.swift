@@ -39,6 +39,71 @@ struct WebPushDeliveryTests {
         #expect(world.mostAtHost == 4)
     }
 
+    @Test("a slow host that fills the window does not hold up the others; its rest comes last")
+    func slowHost() throws {
+        var limits = WebPushLimits()
+        (limits.window, limits.perHost) = (512, 4)
+        var world = WebPushWorld(limits: limits)
+        world.answer = { host, _, _ in (host.hasPrefix("push0") ? 1500 : 20, .answered(201)) }
+        // Half of 4,000 at one host: 750 seconds of its own, the others some seconds of theirs.
+        let wakeUps = try (0..<4000).map { number in
+            let host = number % 2 == 0 ? 0 : 1 + number / 2 % 5
+            return try WebPushWorld.wakeUp(number, "push\(host).example.org")
+        }
+        world.run(wakeUps, capacity: limits.window)
+        #expect(world.settled.count == 4000 && world.sent == 4000)
+        #expect(world.settled.values.allSatisfy { $0 == .accepted })
+        let others = world.times.filter { $0.key % 2 == 1 }.values.max() ?? .max
+        #expect(others < 30_000, "\(others) ms")
+        #expect((700_000..<800_000).contains(world.now))
+        // In a pass of its own nothing is given back again.
+        #expect(world.givenBack.count > 1500 && Set(world.givenBack).count == world.givenBack.count)
+        #expect(world.givenBack.allSatisfy { $0 % 2 == 0 })
+    }
+
+    @Test("many slow hosts share half of all requests: the others have the rest")
+    func slowHosts() throws {
+        /// - Returns: the time at which the prompt hosts had all of theirs.
+        func time(slow: UInt64) throws -> UInt64 {
+            var limits = WebPushLimits()
+            (limits.perHost, limits.total, limits.slow) = (4, 32, slow)
+            var world = WebPushWorld(limits: limits)
+            world.answer = { host, _, _ in (host.hasPrefix("slow") ? 9000 : 50, .answered(201)) }
+            let wakeUps = try (0..<2000).map { number in
+                let name = number % 2 == 0 ? "slow\(number / 2 % 20)" : "push\(number / 2 % 8)"
+                return try WebPushWorld.wakeUp(number, name + ".example.org")
+            }
+            world.run(wakeUps)
+            #expect(world.settled.values.count { $0 == .accepted } == 2000)
+            return world.times.filter { $0.key % 2 == 1 }.values.max() ?? .max
+        }
+        // Two answers of the slow ones until all others are known to be prompt.
+        #expect(try time(slow: 2000) < 25_000)
+        #expect(try time(slow: .max) > 60_000)
+    }
+
+    @Test("hosts of three speeds: each of them waits for the slower ones in no pass")
+    func speeds() throws {
+        var limits = WebPushLimits()
+        (limits.window, limits.perHost) = (512, 4)
+        var world = WebPushWorld(limits: limits)
+        world.answer = { host, _, _ in
+            (["a": 10, "b": 100, "c": 1000][host.prefix(1)] ?? 0, .answered(201))
+        }
+        let wakeUps = try (0..<3000).map { number in
+            try WebPushWorld.wakeUp(number, ["a", "b", "c"][number % 3] + ".example.org")
+        }
+        world.run(wakeUps, capacity: limits.window)
+        #expect(world.settled.values.count { $0 == .accepted } == 3000 && world.sent == 3000)
+        func last(_ kind: Int) -> UInt64 {
+            world.times.filter { $0.key % 3 == kind }.values.max() ?? .max
+        }
+        // 1,000 each: 2.5, 25 and 250 seconds alone.
+        #expect(last(0) < 15_000, "\(last(0)) ms")
+        #expect(last(1) < 60_000, "\(last(1)) ms")
+        #expect(last(2) < 300_000, "\(last(2)) ms")
+    }
+
     @Test("429 is for its endpoint: it waits as long as it is told, the others do not")
     func throttled() throws {
         var world = WebPushWorld()

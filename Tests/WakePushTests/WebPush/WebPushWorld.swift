@@ -26,6 +26,11 @@ struct WebPushWorld {
     private(set) var times: [Int: UInt64] = [:]
     private(set) var failure: GatewayFailure?
     private(set) var retried = 0
+    /// Wake-ups that were given back, in order.
+    private(set) var givenBack: [Int] = []
+    /// Those of them that were not added again.
+    private var waiting: Set<Int> = []
+    private var nextTick: UInt64 = 0
     private(set) var sent = 0
     private(set) var mostInFlight = 0
     private(set) var mostAtHost = 0
@@ -67,31 +72,41 @@ struct WebPushWorld {
         pump()
     }
 
-    /// Sends to its end what is there, at most so many unsettled at once, as a broadcast does.
+    /// Sends to its end what is there, at most so many unsettled at once, as a broadcast does: what
+    /// was given back comes again when everything else is settled.
     mutating func run(_ wakeUps: [WakeUp], capacity: Int = .max, until end: UInt64 = 7_200_000) {
-        var next = 0
+        var left = wakeUps[...]
         while failure == nil, now < end {
-            let room = min(128, capacity - (next - settled.count), wakeUps.count - next)
+            let unsettled = wakeUps.count - left.count - settled.count - waiting.count
+            let room = min(128, capacity - unsettled, left.count)
             if room > 0 {
-                add(Array(wakeUps[next..<next + room]))
-                next += room
+                add(Array(left.prefix(room)))
+                left = left.dropFirst(room)
                 continue
             }
-            if next == wakeUps.count { flow.flush(isFinal: true) }
+            if left.isEmpty { flow.flush(isFinal: true) }
             pump()
             if settled.count == wakeUps.count { return }
-            step()
+            if left.isEmpty, settled.count + waiting.count == wakeUps.count {
+                left = wakeUps.filter { waiting.contains($0.reference) }[...]
+                waiting = []
+            } else {
+                step()
+            }
         }
     }
 
     /// Time goes on to what happens next, a tenth of a second at most.
     mutating func step() {
+        if now >= nextTick {
+            nextTick = now + 100
+            note(flow.tick(now: now))
+        }
         let tick = now + 100
         guard let first = events.indices.min(by: { events[$0].at < events[$1].at }),
             events[first].at <= tick
         else {
             now = tick
-            note(flow.tick(now: now))
             return pump()
         }
         let (at, event) = events.remove(at: first)
@@ -143,6 +158,8 @@ struct WebPushWorld {
 
     private mutating func note(_ step: DeliveryStep) {
         retried += step.retried
+        givenBack += step.deferred
+        waiting.formUnion(step.deferred)
         for wakeUp in step.results {
             precondition(settled[wakeUp.reference] == nil, "a wake-up was settled twice")
             settled[wakeUp.reference] = wakeUp.delivery

@@ -96,6 +96,34 @@ struct BroadcastRunTests {
         #expect(report.counters.accepted + report.counters.unsent == 100)
     }
 
+    @Test("what a gateway gives back comes in another pass, and nobody has two pushes")
+    func givenBack() async throws {
+        let place = try await RunPlace([.apns: 300, .fcm: 900], isRotated: true)
+        let (good, slow) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        slow.givesBack.update { $0 = true }
+        let report = await place.start([good, slow]).value
+        #expect(report.isComplete && report.counters.accepted == 1200)
+        #expect(report.counters.rows == 1200 && report.counters.deferred == 0)
+        #expect(good.mostPushes == 1 && slow.mostPushes == 1 && slow.sessions.value == 1)
+    }
+
+    @Test("a run that a few slow hosts keep gives way to the next, but only after its patience")
+    func slowTail() async throws {
+        let place = try await RunPlace([.apns: 30, .fcm: 70])
+        let (good, slow) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        slow.isHolding.update { $0 = true }
+        place.isMoreDue.store(true, ordering: .relaxed)
+        // A push service that has wake-ups is waited for.
+        let patient = place.start([good, slow])
+        _ = try await slow.pushed.first { $0.count == 70 ? true : nil }
+        slow.release()
+        #expect(await patient.value.counters.accepted == 100)
+        slow.isHolding.update { $0 = true }
+        let report = await place.start([good, slow], patience: .zero).value
+        #expect(report.isComplete && report.counters.accepted == 30)
+        #expect(report.causes[.superseded] == 70)
+    }
+
     @Test("the operator ends a run at once; what has left is counted")
     func ended() async throws {
         let place = try await RunPlace([.apns: 30, .fcm: 70])
@@ -198,7 +226,7 @@ private final class RunPlace: Sendable {
 
     func start(
         _ gateways: [PlayedGateway], _ resumed: Checkpoint? = nil, blocks: Int = 1024,
-        after recent: RecentPushes = RecentPushes(runs: 0)
+        after recent: RecentPushes = RecentPushes(runs: 0), patience: Duration = .seconds(300)
     ) -> Task<BroadcastReport, Never> {
         let log = Log(level: .error)
         var planner = BroadcastPlanner(
@@ -206,6 +234,7 @@ private final class RunPlace: Sendable {
             feed: FeedFileServer(directory: place.path, maxAge: 60, log: log), gateways: gateways,
             configuration: Configuration(directory: place.path))
         planner.reopenInterval = .milliseconds(50)
+        planner.tailPatience = patience
         let header = Checkpoint.Header(
             run: 1, sequence: 1, reasons: .asked, generation: store.generationNumber)
         guard let checkpoint = resumed ?? (try? Checkpoint.create(checkpoint, header)) else {
@@ -244,6 +273,8 @@ private final class PlayedGateway: Gateway {
     let isHolding = Observed(false)
     /// Whether some pushes are repeated.
     let isRepeating = Observed(false)
+    /// Whether most wake-ups are given back until the final flush.
+    let givesBack = Observed(false)
     /// Sessions that fail before one does not.
     let failing = Observed(0)
     private let settings = Mutex(
@@ -281,6 +312,8 @@ private final class PlayedGateway: Gateway {
         return Session(self, fails: fails, report: report)
     }
 
+    fileprivate var heldCount: Int { held.withLock { $0.count } }
+
     fileprivate func accept(
         _ wakeUps: ArraySlice<WakeUp>, _ report: @escaping @Sendable (GatewayReport) -> Void
     ) {
@@ -311,6 +344,11 @@ private final class PlayedGateway: Gateway {
         }
 
         func send(_ wakeUps: [WakeUp]) {
+            if gateway.givesBack.value {
+                let some = wakeUps.prefix(wakeUps.count / 4)
+                gateway.accept(some, report)
+                return report(.deferred(wakeUps.dropFirst(some.count).map(\.reference)))
+            }
             guard fails else { return gateway.accept(wakeUps[...], report) }
             let count = state.withLock { state -> Int? in
                 guard !state.isOver else { return nil }
@@ -325,9 +363,12 @@ private final class PlayedGateway: Gateway {
             if count < wakeUps.count { report(.failed(gateway.failure)) }
         }
 
-        func flush(isFinal: Bool) {}
+        func flush(isFinal: Bool) {
+            if isFinal { gateway.givesBack.update { $0 = false } }
+        }
         func tick() {}
-        var inFlight: Int { 0 }
+        /// As if the push service had what is held.
+        var inFlight: Int { gateway.heldCount }
         func quiesce() -> Int { 0 }
         func cancel() { state.withLock { $0.isOver = true } }
     }

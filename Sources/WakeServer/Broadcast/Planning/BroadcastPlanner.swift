@@ -12,6 +12,8 @@ struct BroadcastPlanner: Sendable {
     let configuration: Configuration
     /// Between two attempts at a gateway that cannot be used now.
     var reopenInterval = Duration.seconds(180)
+    /// Once all rows have been read, the time that slow hosts have before another broadcast.
+    var tailPatience = Duration.seconds(300)
     var learnt: @Sendable () -> LearntThroughput = { LearntThroughput() }
 
     private var input: PlanInput {
