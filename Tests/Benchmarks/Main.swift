@@ -17,6 +17,9 @@ enum Main {
             name: "broadcast", what: "registrations a second while everyone is woken",
             run: { await BroadcastLoadBenchmark.run($0) }),
         Command(
+            name: "scan", what: "CPU a registration in a broadcast, beside reading and opening",
+            run: { await ScanBenchmark.run($0) }),
+        Command(
             name: "rotation", what: "how long a rotation takes, and what waits for it",
             run: { await RotationBenchmark.run($0) }),
         Command(
