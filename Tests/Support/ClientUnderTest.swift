@@ -94,15 +94,7 @@ package final class ClientUnderTest: Sendable {
 
     /// Every file of the profile, by path.
     package func files() throws -> [String: Data] {
-        var files: [String: Data] = [:]
-        for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
-            let path = directory.path + "/" + name
-            let type = try FileManager.default.attributesOfItem(atPath: path)[.type]
-            // Reading the doorbell, a FIFO, would wait for somebody to ring.
-            guard type as? FileAttributeType == .typeRegular else { continue }
-            files[name] = FileManager.default.contents(atPath: path)
-        }
-        return files
+        try FileSnapshot.files(below: directory.path)
     }
 
     /// The files that contain any of the needles, by path.

@@ -107,12 +107,7 @@ package final class ServiceUnderTest {
 
     /// Every file of the service's directory, by path.
     package func files() throws -> [String: Data] {
-        let root = directory.path + "/service"
-        var files: [String: Data] = [:]
-        for name in try FileManager.default.subpathsOfDirectory(atPath: root) {
-            files[name] = FileManager.default.contents(atPath: root + "/" + name)
-        }
-        return files
+        try FileSnapshot.files(below: directory.path + "/service")
     }
 
     /// The files that contain any of the needles, by path.

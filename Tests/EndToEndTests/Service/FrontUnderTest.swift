@@ -53,10 +53,8 @@ final class FrontUnderTest {
 
     /// What nginx said and left in any of its files, by name.
     func traces() throws -> [String: Data] {
-        var traces = ["output": Data(nginx.output.utf8)]
-        for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
-            traces[name] = FileManager.default.contents(atPath: directory.path + "/" + name)
-        }
+        var traces = try FileSnapshot.files(below: directory.path)
+        traces["output"] = Data(nginx.output.utf8)
         return traces
     }
 
