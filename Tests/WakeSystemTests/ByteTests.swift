@@ -35,6 +35,23 @@ struct ByteTests {
         }
     }
 
+    @Test("a run of equal bytes ends at another byte, at the bound and at the end")
+    func runs() {
+        for length in [1, 2, 15, 16, 17, 18, 63, 64, 65, 81, 337, 1000] {
+            var bytes = [UInt8](repeating: 7, count: length + 3)
+            (bytes[0], bytes[length + 1]) = (6, 8)
+            let found = bytes.span.runLength(at: 1, most: 5000)
+            let bounded = bytes.span.runLength(at: 1, most: length)
+            let shorter = bytes.span.runLength(at: 1, most: max(1, length - 1))
+            let last = bytes.span.runLength(at: length + 2, most: 9)
+            #expect(found == length && bounded == length && last == 1)
+            #expect(shorter == max(1, length - 1))
+            bytes.fill(1..<length + 1, with: 8)
+            let filled = bytes.span.runLength(at: 1, most: 5000)
+            #expect(filled == length + 1 && bytes[0] == 6 && bytes[length + 2] == 7)
+        }
+    }
+
     @Test("numbers in decimal and hexadecimal digits", arguments: [0, 7, 10, 255, 4096, Int.max])
     func digits(_ number: Int) {
         var (decimal, hexadecimal): ([UInt8], [UInt8]) = ([], [])

@@ -237,6 +237,8 @@ final class BroadcastRun {
     /// Waits for a report; when only time can help, for up to a second.
     private func waitIdly() async {
         let isIdle = sessions.inFlightCount == 0 && topics?.isSending != true
+        // A kill while it waits for minutes must find the counters of now.
+        if isIdle, !inbox.isIdle { checkpoint.close(savedCounters) }
         (inbox.isIdle, report.isWaiting) = (isIdle, isIdle)
         if isIdle { publishProgress() }
         await inbox.wait()

@@ -1,3 +1,5 @@
+private import Glibc
+
 /// Numbers at fixed offsets, and comparisons with constants, without a `String` in between.
 extension Span where Element == UInt8 {
     package var array: [UInt8] {
@@ -42,6 +44,33 @@ extension Span where Element == UInt8 {
     }
 
     package var isZero: Bool { isZero(0..<count) }
+
+    /// The number of equal bytes that begin at an offset.
+    /// - Parameter most: 1 or more.
+    package func runLength(at start: Int, most: Int) -> Int {
+        precondition(start >= 0 && start < count && most > 0)
+        let end = Swift.min(count - start, most)
+        return unsafe withUnsafeBytes { bytes in
+            guard let base = bytes.baseAddress else { return 0 }
+            let first = unsafe base + start
+            var length = 1
+            var step = 16
+            var isGrowing = true
+            // Steps are compared with the same bytes, moved by one: all of them are equal, or not.
+            while length < end {
+                step = Swift.min(step, end - length)
+                if unsafe memcmp(first + length - 1, first + length, step) == 0 {
+                    length += step
+                    if isGrowing { step *= 4 }
+                } else {
+                    guard step > 1 else { break }
+                    isGrowing = false
+                    step /= 2
+                }
+            }
+            return length
+        }
+    }
 
     @inlinable package func equals(_ other: Span<UInt8>) -> Bool {
         guard count == other.count else { return false }

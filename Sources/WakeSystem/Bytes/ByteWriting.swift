@@ -1,3 +1,5 @@
+private import Glibc
+
 /// Bytes built from constants, numbers and spans, without a `String` in between.
 extension Array where Element == UInt8 {
     package init(copying span: Span<UInt8>) {
@@ -34,6 +36,15 @@ extension Array where Element == UInt8 {
     package mutating func append(littleEndian value: some FixedWidthInteger & UnsignedInteger) {
         for shift in stride(from: 0, to: value.bitWidth, by: 8) {
             append(UInt8(truncatingIfNeeded: value >> shift))
+        }
+    }
+
+    /// Overwrites the bytes of a range with one.
+    package mutating func fill(_ range: Range<Int>, with byte: UInt8) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= count)
+        unsafe withUnsafeMutableBytes { buffer in
+            guard let base = buffer.baseAddress else { return }
+            _ = unsafe memset(base + range.lowerBound, Int32(byte), range.count)
         }
     }
 

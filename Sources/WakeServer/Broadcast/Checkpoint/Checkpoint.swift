@@ -53,8 +53,9 @@ struct Checkpoint: Sendable {
 
     /// Makes the checkpoint of a new run, replacing any other: durable before this returns.
     static func create(_ path: String, _ header: Header) throws(FileError) -> Checkpoint {
-        var bytes = encode(header)
-        bytes += repeatElement(0, count: byteCount - bytes.count)
+        let encoded = encode(header)
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        bytes.replaceSubrange(0..<encoded.count, with: encoded)
         try Files.replace(path, with: bytes.span)
         return Checkpoint(header, try OpenFile(path, flags: O_RDWR))
     }

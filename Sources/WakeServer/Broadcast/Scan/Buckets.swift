@@ -55,8 +55,14 @@ struct BucketBitmap: Sendable, Equatable {
 
     init(_ bytes: ArraySlice<UInt8>) {
         precondition(bytes.count == Self.buckets)
-        self.bytes = Array(bytes)
-        for byte in bytes where byte != 0 { add(byte, 1) }
+        self.bytes = [UInt8](repeating: 0, count: Self.buckets)
+        let read = Array(bytes)
+        var next = 0
+        while next < Self.buckets {
+            let run = next..<next + read.span.runLength(at: next, most: Self.buckets)
+            replace(run, by: read[next])
+            next = run.upperBound
+        }
     }
 
     var isComplete: Bool { count == Self.buckets }
@@ -75,22 +81,43 @@ struct BucketBitmap: Sendable, Equatable {
         bytes[Int(bucket)] & services.rawValue == services.rawValue
     }
 
-    mutating func insert(_ bucket: UInt32, _ services: ServiceSet = .all) {
-        let was = bytes[Int(bucket)]
-        let byte = was | services.rawValue
-        guard byte != was else { return }
-        bytes[Int(bucket)] = byte
-        if was != 0 { add(was, -1) }
-        add(byte, 1)
+    /// The number of buckets, from one on, that are done for the same push services.
+    /// - Parameter most: 1 or more.
+    func runLength(from bucket: UInt32, most: Int) -> Int {
+        bytes.span.runLength(at: Int(bucket), most: most)
+    }
+
+    mutating func insert(_ buckets: ClosedRange<UInt32>, _ services: ServiceSet = .all) {
+        change(Int(buckets.lowerBound)..<Int(buckets.upperBound) + 1) { $0 | services.rawValue }
     }
 
     /// Marks every bucket as not done for these push services.
     mutating func remove(_ services: ServiceSet) {
         guard !services.isEmpty else { return }
-        self = BucketBitmap(bytes.map { $0 & ~services.rawValue }[...])
+        change(0..<Self.buckets) { $0 & ~services.rawValue }
     }
 
-    /// Counts a bucket with these bits, or no longer.
+    /// Buckets are mostly like their neighbours: they are changed by runs of equal ones.
+    private mutating func change(_ buckets: Range<Int>, _ body: (UInt8) -> UInt8) {
+        var next = buckets.lowerBound
+        while next < buckets.upperBound {
+            let most = buckets.upperBound - next
+            let run = next..<next + bytes.span.runLength(at: next, most: most)
+            replace(run, by: body(bytes[next]))
+            next = run.upperBound
+        }
+    }
+
+    /// - Parameter run: equal ones.
+    private mutating func replace(_ run: Range<Int>, by byte: UInt8) {
+        let was = bytes[run.lowerBound]
+        guard byte != was else { return }
+        bytes.fill(run, with: byte)
+        add(was, -run.count)
+        add(byte, run.count)
+    }
+
+    /// Counts buckets with these bits, or no longer.
     private mutating func add(_ byte: UInt8, _ change: Int) {
         guard byte != .max else { return count += change }
         var left = byte
@@ -128,11 +155,9 @@ struct CompletedBuckets: Sendable, Equatable {
 
     /// Inserts in place: a set is large.
     mutating func insert(_ range: BucketRange, _ services: ServiceSet = .all) {
-        for bucket in range.first...range.last {
-            switch range.generation {
-            case .previous: previous.insert(bucket, services)
-            case .current: current.insert(bucket, services)
-            }
+        switch range.generation {
+        case .previous: previous.insert(range.first...range.last, services)
+        case .current: current.insert(range.first...range.last, services)
         }
     }
 

@@ -55,10 +55,13 @@ struct ScanOrder: Equatable {
     ) -> Step {
         while true {
             let set = done[generation]
-            while passed < BucketBitmap.buckets, set.contains(bucket(passed), services) {
-                passed += 1
+            while passed < BucketBitmap.buckets {
+                let next = neighbours(passed)
+                guard set.contains(next.first, services) else {
+                    return .range(nextRange(notIn: set, services))
+                }
+                passed += set.runLength(from: next.first, most: next.count)
             }
-            if passed < BucketBitmap.buckets { return .range(nextRange(notIn: set, services)) }
             guard generation == .previous else { return done.isComplete ? .end : .wait }
             generation = .current
             passed = 0
@@ -74,23 +77,26 @@ struct ScanOrder: Equatable {
     private mutating func nextRange(
         notIn set: BucketBitmap, _ services: ServiceSet
     ) -> BucketRange {
-        let first = bucket(passed)
-        var last = first
-        passed += 1
+        let first = neighbours(passed).first
+        var end = first
         // A range ends where the ids do, and where another block is next.
-        while last + 1 < BucketBitmap.buckets, passed < BucketBitmap.buckets,
-            bucket(passed) == last + 1, !set.contains(last + 1, services)
-        {
-            last += 1
-            passed += 1
+        while passed < BucketBitmap.buckets {
+            let next = neighbours(passed)
+            guard next.first == end, !set.contains(end, services) else { break }
+            let run = set.runLength(from: end, most: next.count)
+            end += UInt32(run)
+            passed += run
         }
-        return BucketRange(generation, first: first, last: last)
+        return BucketRange(generation, first: first, last: end - 1)
     }
 
-    private func bucket(_ index: Int) -> UInt32 {
-        let index = UInt32(index)
-        let block = blocks[Int(index / bucketsPerBlock)]
-        let offset = start + block * bucketsPerBlock + index % bucketsPerBlock
-        return offset % UInt32(BucketBitmap.buckets)
+    /// The bucket at a position of the order, and how many positions on lead to its neighbours.
+    private func neighbours(_ position: Int) -> (first: UInt32, count: Int) {
+        let position = UInt32(position)
+        let block = blocks[Int(position / bucketsPerBlock)]
+        let place = position % bucketsPerBlock
+        let all = UInt32(BucketBitmap.buckets)
+        let first = (start + block * bucketsPerBlock + place) % all
+        return (first, Int(min(bucketsPerBlock - place, all - first)))
     }
 }
