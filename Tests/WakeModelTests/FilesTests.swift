@@ -52,6 +52,15 @@ struct FilesTests {
         let path = directory.path + "/fifo"
         #expect(unsafe mkfifo(path, 0o600) == 0)
         #expect(throws: FileError(.read, ESPIPE)) { try Files.read(path, limit: 3) }
+        let link = directory.path + "/link"
+        #expect(unsafe symlink(path, link) == 0)
+        #expect(throws: FileError(.read, EINVAL)) { try Files.readLinked(link, limit: 3) }
+        let file = directory.path + "/file"
+        try Files.create(file, with: array([1, 2, 3]).span)
+        let other = directory.path + "/other"
+        #expect(unsafe symlink(file, other) == 0)
+        #expect(try Files.readLinked(other, limit: 3) == [1, 2, 3])
+        #expect(throws: FileError(.read, EFBIG)) { try Files.readLinked(other, limit: 2) }
     }
 
     @Test("links are not followed, open modes are seen")

@@ -140,7 +140,7 @@ package struct FCMExternalAccount: FCMIdentity, Redacted {
         switch source {
         case .file(let path):
             // Often a link that its provider exchanges (Kubernetes, projected volumes).
-            document = (try? Files.readGiven(path, limit: FCMCredentials.fileLimit)) ?? []
+            document = (try? Files.readLinked(path, limit: FCMCredentials.fileLimit)) ?? []
         case .url(let url, let fields):
             document = try await exchange.document(url, .get, fields) { _ in .subjectToken }
         }

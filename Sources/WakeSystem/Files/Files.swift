@@ -61,6 +61,13 @@ package enum Files {
         return try check(try file.read(at: 0, count: limit + 1), limit)
     }
 
+    /// Reads a regular file, perhaps behind a link; `EFBIG` beyond `limit` bytes. Never waits.
+    package static func readLinked(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
+        let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK, followsLink: true)
+        guard try file.status().isRegular else { throw FileError(.read, EINVAL) }
+        return try check(try file.read(at: 0, count: limit + 1), limit)
+    }
+
     /// Reads a file that the user named, perhaps a link or a pipe; `EFBIG` beyond `limit` bytes.
     package static func readGiven(_ path: String, limit: Int) throws(FileError) -> [UInt8] {
         let file = try OpenFile(path, flags: O_RDONLY, followsLink: true)

@@ -52,6 +52,28 @@ struct TokenDeduplicatorTests {
         #expect(!seen.insert(try token(1, .apnsSandbox)))
     }
 
+    @Test("an endpoint is the same device in any spelling of its host, another path another")
+    func spellings() throws {
+        func endpoint(_ text: String) throws -> PushToken {
+            try PushToken(service: .webPush, bytes: Array(text.utf8))
+        }
+        var seen = TokenDeduplicator()
+        #expect(seen.insert(try endpoint("https://push.example.org/a?b")))
+        for text in [
+            "https://push.example.org:443/a?b", "https://PUSH.example.ORG/a?b",
+            "https://Push.Example.org:443/a?b",
+        ] {
+            #expect(!seen.insert(try endpoint(text)), "\(text)")
+        }
+        for text in [
+            "https://push.example.org/A?b", "https://push.example.org/a",
+            "https://ush.example.org/a?b",
+            "https://push.example.org/443/a?b",
+        ] {
+            #expect(seen.insert(try endpoint(text)), "\(text)")
+        }
+    }
+
     @Test("what is removed is new again, and nothing else is")
     func removal() throws {
         var random = SplitMix64(seed: 8)

@@ -58,8 +58,8 @@ struct TokenDeduplicator {
     }
 
     private func value(of token: PushToken) -> UInt64 {
-        // An endpoint with other keys is the same device.
-        max(token.withAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }, 1)
+        // An endpoint with other keys, or spelled otherwise, is the same device.
+        max(token.withCanonicalAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }, 1)
     }
 
     private func slot(of value: UInt64) -> Int {
