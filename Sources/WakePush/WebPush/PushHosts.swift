@@ -83,17 +83,17 @@ struct PushHosts {
         now: UInt64
     ) -> (host: Int, entry: RetryQueue.Entry, addresses: [IPAddress])? {
         while let host = ready.popFirst() {
-            hosts[host].isListed = false
+            hosts[host].listing = .none
             guard hosts[host].queue.readyCount > 0, hosts[host].end == nil else { continue }
             guard hosts[host].room(now: now, limits.perHost) > 0 else { continue }
             if inFlight >= limits.total {
-                hosts[host].isListed = true
+                hosts[host].listing = .ready
                 ready.prepend(host)
                 break
             }
             guard let addresses = addresses(of: host, now: now) else { continue }
             if !hosts[host].isProven, unprovenInFlight >= limits.unproven {
-                hosts[host].isListed = true
+                hosts[host].listing = .unproven
                 unproven.append(host)
                 continue
             }
@@ -151,6 +151,8 @@ struct PushHosts {
         switch (wasProven, hosts[host].isProven) {
         case (false, true):
             unprovenInFlight -= hosts[host].inFlight
+            if hosts[host].listing == .unproven { hosts[host].listing = .none }
+            list(host)
             for _ in 0...hosts[host].inFlight { listUnproven() }
         case (true, false): unprovenInFlight += hosts[host].inFlight
         case (false, false), (true, true): break
@@ -159,17 +161,19 @@ struct PushHosts {
     }
 
     private mutating func list(_ host: Int) {
-        guard !hosts[host].isListed, hosts[host].queue.readyCount > 0 else { return }
-        hosts[host].isListed = true
+        guard hosts[host].listing == .none, hosts[host].queue.readyCount > 0 else { return }
+        hosts[host].listing = .ready
         ready.append(host)
     }
 
     /// Lets one more of the unproven hosts send.
     private mutating func listUnproven() {
         while let host = unproven.popFirst() {
-            hosts[host].isListed = false
+            // One that has become proven meanwhile does not wait here any more.
+            guard hosts[host].listing == .unproven else { continue }
+            hosts[host].listing = .none
             list(host)
-            if hosts[host].isListed { return }
+            if hosts[host].listing == .ready { return }
         }
     }
 
@@ -250,8 +254,10 @@ struct PushHost {
     fileprivate var resolution: Resolution
     fileprivate var queue = RetryQueue()
     fileprivate var inFlight = 0
-    /// In `ready` or `unproven`.
-    fileprivate var isListed = false
+    fileprivate enum Listing { case none, ready, unproven }
+
+    /// The queue of hosts that it is in.
+    fileprivate var listing = Listing.none
     /// "Gone" that is believed when the host accepts something.
     private(set) var held: [RetryQueue.Entry] = []
     /// Set once the host is given up for this round: the cause of the results of its wake-ups.
@@ -282,7 +288,7 @@ struct PushHost {
     fileprivate var isIdle: Bool {
         switch resolution {
         case .pending, .renewing: false
-        case .unknown, .known: queue.isEmpty && inFlight == 0 && held.isEmpty && !isListed
+        case .unknown, .known: queue.isEmpty && inFlight == 0 && held.isEmpty && listing == .none
         }
     }
 
