@@ -107,12 +107,17 @@ struct PushHosts {
         return nil
     }
 
-    mutating func complete(_ host: Int) {
+    /// Records the end of a request.
+    mutating func complete(_ host: Int, milliseconds: UInt64, isAnswered: Bool) {
         hosts[host].inFlight -= 1
         inFlight -= 1
         if !hosts[host].isProven {
             unprovenInFlight -= 1
             listUnproven()
+        }
+        change(host) { [limits] in
+            $0.isSlow = !isAnswered || milliseconds > limits.slow
+            if isAnswered { $0.answer() }
         }
         list(host)
     }
@@ -122,16 +127,8 @@ struct PushHosts {
         change(host) { $0.accept() }
     }
 
-    /// Records the end of a request.
-    mutating func end(_ host: Int, milliseconds: UInt64, isAnswered: Bool) {
-        change(host) { [limits] in
-            $0.isSlow = !isAnswered || milliseconds > limits.slow
-            if isAnswered { $0.answer() }
-        }
-    }
-
     /// Begins another pass.
-    mutating func catchUp() {
+    mutating func beginPass() {
         for host in hosts.indices { (hosts[host].isBehind, hosts[host].hadSome) = (false, false) }
     }
 

@@ -74,7 +74,7 @@ struct WebPushDelivery: DeliveryState {
         isFlushing = true
         guard isFinal else { return }
         self.isFinal = true
-        hosts.catchUp()
+        hosts.beginPass()
     }
 
     mutating func quiesce() { isQuiescent = true }
@@ -111,9 +111,9 @@ struct WebPushDelivery: DeliveryState {
             guard let (host, entry, start) = flights.remove(key) else {
                 preconditionFailure("an answer to what is not in flight")
             }
-            hosts.complete(host)
             let attempt = Attempt(entry: entry, host: host, moment: moment)
-            hosts.end(host, milliseconds: moment.now - start, isAnswered: outcome.isAnswered)
+            hosts.complete(
+                host, milliseconds: moment.now - start, isAnswered: outcome.isAnswered)
             switch outcome {
             case .answered(let status, let retryAfter): judge(attempt, status, retryAfter)
             case .failed(let error): judge(attempt, error)

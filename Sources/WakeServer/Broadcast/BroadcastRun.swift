@@ -88,6 +88,7 @@ final class BroadcastRun {
             if !report.isComplete { await quiesce() }
             group.cancelAll()
         }
+        if inbox.isEnding, !report.isComplete { countUncertain() }
         sessions.cancel()
         report.measurements = sessions.measurements
         // A report that comes too late is of references that mean nothing to the next attempt.
@@ -175,7 +176,7 @@ final class BroadcastRun {
             if isDue, rows.pass.lagging.contains(service) { return .later }
             let isHeldUp =
                 isDue && sessions.isAnotherIdle(than: gateway, of: rows.pass.servicesInTime)
-            if await isOverdue() {
+            if isSlowTail, await givesWay(isIdle: false) {
                 isSuperseded = true
                 return .none
             }
@@ -216,9 +217,7 @@ final class BroadcastRun {
                 return false
             }
             let isIdle = sessions.inFlightCount == 0
-            var mustEnd = await isOverdue()
-            if !mustEnd, sessions.areWaiting { mustEnd = await givesWay(isIdle: isIdle) }
-            if mustEnd {
+            if sessions.areWaiting || isSlowTail, await givesWay(isIdle: isIdle) {
                 await supersede()
                 return true
             }
@@ -252,24 +251,26 @@ final class BroadcastRun {
         return await mustGiveWay(report.counters, isIdle)
     }
 
-    /// Whether another broadcast is due while a few slow hosts have kept this one for minutes.
-    private func isOverdue() async -> Bool {
+    /// Whether a few slow hosts have kept the run for minutes: another broadcast need not wait.
+    private var isSlowTail: Bool {
         guard let tail else { return false }
         let time = ContinuousClock.now - tail.start
-        let few = Self.fewPerSecond * (time / .seconds(1))
-        guard time > tailPatience, Double(report.counters.sent - tail.sent) < few else {
-            return false
-        }
-        return await givesWay(isIdle: false)
+        // A pace may be slower still.
+        let few = min(Self.fewPerSecond, rows.perSecond / 2) * (time / .seconds(1))
+        return time > tailPatience && Double(report.counters.sent - tail.sent) < few
     }
 
     /// Ends the run in favour of the next: what has no outcome is left to that.
     private func supersede() async {
+        countUncertain()
         sessions.cancel()
         await handleReports()
         for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
         end()
     }
+
+    /// What a push service has at the end may arrive.
+    private func countUncertain() { report.counters.uncertain += UInt64(sessions.sentCount) }
 
     /// - Parameter wasEnded: by the operator.
     private func end(wasEnded: Bool = false) {
@@ -362,14 +363,10 @@ final class BroadcastRun {
         report.counters.saved(inFlight: sessions.inFlightCount)
     }
 
-    private var elapsedNanoseconds: UInt64 {
-        UInt64(rows.elapsed / .nanoseconds(1))
-    }
-
     private func publishProgress() {
         if let failure = topics?.update(&report) { log(.gatewayStopped(.fcm, failure)) }
         report.counters.milliseconds =
-            report.startCounters.milliseconds + elapsedNanoseconds / 1_000_000
+            report.startCounters.milliseconds + UInt64(rows.elapsed / .milliseconds(1))
         let rest = max(1, store.estimatedRows - rows.previousRows)
         report.permille = Int(
             checkpoint.progress(previousRows: rows.previousRows, currentRows: rest) * 1000)

@@ -58,6 +58,8 @@ struct RowStage {
 
     /// Between two checks of the pace.
     var checkInterval: Duration { pace.interval }
+    /// Pushes a second that the pace allows.
+    var perSecond: Double { pace.perSecond }
     mutating func begin(_ pass: RunPass) { self.pass = pass }
 
     /// See ``RunPass/holdUp(_:for:elapsed:)``.
@@ -220,17 +222,20 @@ struct RunPace {
     private var allowed = 0
     /// Between two checks of what may leave.
     let interval: Duration
+    /// Infinite without a pace.
+    let perSecond: Double
 
     /// The burst, in milliseconds' worth of pushes.
     private static let burstMilliseconds = 50
 
-    init() { interval = .milliseconds(Self.burstMilliseconds) }
+    init() { (interval, perSecond) = (.milliseconds(Self.burstMilliseconds), .infinity) }
 
     /// An even pace: 1 to 10⁹ pushes over 1 to 10⁶ seconds.
     init(pushes: Int, over seconds: Int) {
         // One that is due and the burst: who is late by less loses nothing, however slow the rate.
         let burst = 1 + (pushes * Self.burstMilliseconds + seconds * 1000 - 1) / (seconds * 1000)
         bucket = TokenBucket(tokens: pushes, per: .seconds(seconds), burst: burst, isFull: false)
+        perSecond = Double(pushes) / Double(seconds)
         // Few at a time: the pace is even, and little is in flight. But each check costs.
         interval = .milliseconds(max(2, min(8000 * seconds / pushes, Self.burstMilliseconds)))
     }

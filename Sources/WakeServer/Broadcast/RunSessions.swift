@@ -193,8 +193,10 @@ final class RunSessions {
         sessions.reduce(false) { isBusy, session in session.quiesce() > 0 || isBusy }
     }
 
-    /// Whether no push service has a wake-up now: what is left waits to be tried again.
-    var areWaiting: Bool { sessions.allSatisfy { $0.inFlight == 0 } }
+    /// Wake-ups that the push services have, or may have.
+    var sentCount: Int { sessions.reduce(0) { $0 + $1.inFlight } }
+    /// Whether they have none now: what is left waits to be tried again.
+    var areWaiting: Bool { sentCount == 0 }
 
     func cancel() {
         for session in sessions { session.cancel() }

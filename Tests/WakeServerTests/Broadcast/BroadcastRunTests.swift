@@ -122,6 +122,19 @@ struct BroadcastRunTests {
         let report = await place.start([good, slow], patience: .zero).value
         #expect(report.isComplete && report.counters.accepted == 30)
         #expect(report.causes[.superseded] == 70)
+        // A push service has them all the same.
+        #expect(report.counters.uncertain == 70)
+    }
+
+    @Test("a run that waits for a gateway gives way to a rotation, however long it has waited")
+    func rotationDue() async throws {
+        let place = try await RunPlace([.apns: 30, .fcm: 70])
+        let (good, bad) = (PlayedGateway(.apns), PlayedGateway(.fcm))
+        bad.failing.update { $0 = .max }
+        bad.acceptsBeforeFailure = 0
+        place.isRotationDue.store(true, ordering: .relaxed)
+        let report = await place.start([good, bad], patience: .zero).value
+        #expect(report.isComplete && report.counters.unsent == 70)
     }
 
     @Test("the operator ends a run at once; what has left is counted")
@@ -191,6 +204,7 @@ private final class RunPlace: Sendable {
     /// Of the last run.
     let repeated = Observed(TokenDeduplicator())
     let isMoreDue = Atomic<Bool>(false)
+    let isRotationDue = Atomic<Bool>(false)
     let inbox = RunInbox()
     var checkpoint: String { place.path + "/checkpoint" }
 
@@ -248,7 +262,10 @@ private final class RunPlace: Sendable {
             let run = BroadcastRun(
                 BroadcastReport(checkpoint), checkpoint: writer, inbox: inbox, planner: planner,
                 believed: [], recent: recent, log: log,
-                mustGiveWay: { [self] _, _ in isMoreDue.load(ordering: .relaxed) }
+                mustGiveWay: { [self] _, isIdle in
+                    isMoreDue.load(ordering: .relaxed)
+                        || isIdle && isRotationDue.load(ordering: .relaxed)
+                }
             ) { [seen] report in
                 seen.update { seen in
                     if seen.last?.isWaiting != report.isWaiting { seen.append(report) }
@@ -279,7 +296,7 @@ private final class PlayedGateway: Gateway {
     let failing = Observed(0)
     private let settings = Mutex(
         (accepts: 10, failure: GatewayFailure.unavailable(.unreachable, .fcm)))
-    private let held = Mutex<[@Sendable () -> Void]>([])
+    private let held = Mutex<[(count: Int, report: @Sendable () -> Void)]>([])
 
     init(_ service: PushService) { self.service = service }
 
@@ -296,9 +313,9 @@ private final class PlayedGateway: Gateway {
 
     func release() {
         isHolding.update { $0 = false }
-        for report in held.withLock({ held in
+        for batch in held.withLock({ held in
             defer { held = [] }; return held
-        }) { report() }
+        }) { batch.report() }
     }
 
     func open(
@@ -312,7 +329,7 @@ private final class PlayedGateway: Gateway {
         return Session(self, fails: fails, report: report)
     }
 
-    fileprivate var heldCount: Int { held.withLock { $0.count } }
+    fileprivate var heldCount: Int { held.withLock { $0.reduce(0) { $0 + $1.count } } }
 
     fileprivate func accept(
         _ wakeUps: ArraySlice<WakeUp>, _ report: @escaping @Sendable (GatewayReport) -> Void
@@ -325,7 +342,7 @@ private final class PlayedGateway: Gateway {
                 reference: wakeUp.reference, delivery: .accepted, isRepeated: isRepeated)
         }
         guard isHolding.value else { return report(.completed(results)) }
-        held.withLock { $0.append { report(.completed(results)) } }
+        held.withLock { $0.append((results.count, { report(.completed(results)) })) }
     }
 
     private final class Session: GatewaySession {

@@ -55,13 +55,12 @@ struct BucketBitmap: Sendable, Equatable {
 
     init(_ bytes: ArraySlice<UInt8>) {
         precondition(bytes.count == Self.buckets)
-        self.bytes = [UInt8](repeating: 0, count: Self.buckets)
-        let read = Array(bytes)
+        self.bytes = Array(bytes)
         var next = 0
         while next < Self.buckets {
-            let run = next..<next + read.span.runLength(at: next, most: Self.buckets)
-            replace(run, by: read[next])
-            next = run.upperBound
+            let run = self.bytes.span.runLength(at: next, most: Self.buckets)
+            add(self.bytes[next], run)
+            next += run
         }
     }
 
