@@ -21,11 +21,6 @@ package struct FCMGateway: Gateway, EngineService {
     package var service: PushService { .fcm }
     package var topics: FCMTopics? { topic.map { FCMTopics($0, self) } }
 
-    /// The front's limit on one connection (firebase-admin-node #2943).
-    package static let streams = 100
-
-    package var streams: Int { Self.streams }
-
     /// Registration tokens have 140 to 170.
     static var tokenBytes: Int { 176 }
 

@@ -27,6 +27,8 @@ package struct RelayGateway: Gateway {
     package static let requestsAtOnce = RelayBackoff.requests
 
     package var connections: Int { Self.requestsAtOnce }
+    package static let streams = RelayBatch.maximumWakes
+    package var streams: Int { Self.streams }
     /// Twice what is under way, so that the next request is full.
     package var window: Int { 2 * RelayBackoff.requests * RelayBatch.maximumWakes }
 

@@ -37,7 +37,8 @@ extension RelayConfiguration {
 
     func limits(_ service: PushService) -> GatewayThroughput {
         GatewayThroughput(
-            service, connections: RelayGateway.requestsAtOnce, quotaPerMinute: perMinute)
+            service, connections: RelayGateway.requestsAtOnce, streams: RelayGateway.streams,
+            quotaPerMinute: perMinute)
     }
 }
 

@@ -100,8 +100,7 @@ extension GatewaySection {
             guard let fcm = configuration.fcm, fcm.wakesTokens else { return [] }
             return [
                 GatewayThroughput(
-                    .fcm, connections: fcm.options.connections, streams: FCMGateway.streams,
-                    quotaPerMinute: fcm.perMinute)
+                    .fcm, connections: fcm.options.connections, quotaPerMinute: fcm.perMinute)
             ]
         },
         make: { (configuration) throws(GatewayError) in

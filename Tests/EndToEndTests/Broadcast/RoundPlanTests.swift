@@ -22,9 +22,19 @@ struct RoundPlanTests {
         try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
     }
 
+    private func connections(_ count: Int, _ service: ServiceUnderTest) throws {
+        var text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        text += "\n[apns]\nconnections = \(count)\n"
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+    }
+
     @Test("fifty million do not fit the default budget; what the hint says does")
     func simulate() async throws {
         let service = try await ServiceUnderTest()
+        let few = try await simulate(50_000_000, service)
+        #expect(few.status == 1)
+        #expect(few.output.contains("\nhint: give apns 11 connections and allow "), "\(few.output)")
+        try connections(11, service)
         let (status, output) = try await simulate(50_000_000, service)
         #expect(status == 1)
         #expect(output.hasPrefix("reveille: a broadcast to 50,000,000 registrations takes "))

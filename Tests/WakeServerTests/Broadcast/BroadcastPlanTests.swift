@@ -6,7 +6,8 @@ import WakePush
 
 @Suite("The plan of a broadcast")
 struct BroadcastPlanTests {
-    private static let apns = GatewayThroughput(.apns, connections: 1)
+    private static let apns = GatewayThroughput(
+        .apns, connections: 1, streams: 1000, latencyMilliseconds: 50)
 
     private func planError(_ input: PlanInput) -> PlanError? {
         do throws(PlanError) {
@@ -31,7 +32,7 @@ struct BroadcastPlanTests {
     @Test("the slowest gateway counts, with its quota")
     func slowest() throws {
         let fcm = GatewayThroughput(
-            .fcm, connections: 4, latencyMilliseconds: 100,
+            .fcm, connections: 4, streams: 1000, latencyMilliseconds: 100,
             quotaPerMinute: FCMConfiguration.usualPerMinute)
         let worst = try BroadcastPlan(
             .init(rows: 3_000_000, gateways: [Self.apns, fcm], spreadSeconds: 0))
@@ -139,6 +140,23 @@ struct BroadcastPlanTests {
             planError(
                 .init(rows: 1, gateways: [Self.apns], spreadSeconds: 3600, intervalSeconds: 1200)))
         #expect(spread.cause == .spread(seconds: 3600))
+    }
+
+    @Test("a plan by the speed of a push service says whether that was measured")
+    func assumedSpeed() throws {
+        func bound(_ gateway: GatewayThroughput) throws -> String? {
+            let plan = try BroadcastPlan(
+                .init(rows: 400_000, gateways: [gateway], spreadSeconds: 9))
+            return plan.lines.first { $0.hasPrefix("pushes leave in") }
+        }
+        let assumed = try #require(try bound(Self.apns))
+        #expect(assumed.hasSuffix("bound by apns, whose speed is assumed"))
+        #expect(assumed.count <= 80)
+        var apns = Self.apns
+        apns.measured = 9000
+        #expect(try #require(try bound(apns)).hasSuffix("bound by apns"))
+        let quota = GatewayThroughput(.fcm, connections: 9, quotaPerMinute: 60_000)
+        #expect(try #require(try bound(quota)).hasSuffix("bound by fcm"))
     }
 
     @Test("the table is the one expected")

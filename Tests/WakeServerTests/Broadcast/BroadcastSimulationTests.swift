@@ -6,7 +6,8 @@ import WakeModel
 
 @Suite("A simulated broadcast")
 struct BroadcastSimulationTests {
-    private static let apns = GatewayThroughput(.apns, connections: 1)
+    private static let apns = GatewayThroughput(
+        .apns, connections: 1, streams: 1000, latencyMilliseconds: 50)
 
     private func simulation(
         rows: Int, streams: Int = 0, budget: Int = 0, spread: Int, seed: UInt64 = 1
@@ -22,7 +23,8 @@ struct BroadcastSimulationTests {
     private func simulation(rows: Int, gatewayStreams: Int, spread: Int) throws
         -> BroadcastSimulation
     {
-        let gateway = GatewayThroughput(.apns, connections: 1, streams: gatewayStreams)
+        let gateway = GatewayThroughput(
+            .apns, connections: 1, streams: gatewayStreams, latencyMilliseconds: 50)
         var random = SplitMix64(seed: 3)
         let plan = try BroadcastPlan(.init(rows: rows, gateways: [gateway], spreadSeconds: spread))
         return BroadcastSimulation(plan, using: &random)

@@ -24,7 +24,9 @@ struct LearntThroughputTests {
     @Test("a plan follows rates and shares of the last run; without any it is as configured")
     func applied() throws {
         var learnt = LearntThroughput()
-        let gateways = [PushService.apns, .fcm].map { GatewayThroughput($0, connections: 1) }
+        let gateways = [PushService.apns, .fcm].map {
+            GatewayThroughput($0, connections: 1, streams: 1000, latencyMilliseconds: 50)
+        }
         func seconds() throws -> Int {
             try BroadcastPlan(
                 PlanInput(

@@ -44,7 +44,7 @@ struct ConfigurationFCMTests {
             Gateways.limits(configuration) == [
                 GatewayThroughput(.apns, connections: 1),
                 GatewayThroughput(
-                    .fcm, connections: 4, streams: 100, quotaPerMinute: 1_200_000),
+                    .fcm, connections: 4, quotaPerMinute: 1_200_000),
             ])
     }
 
@@ -53,7 +53,7 @@ struct ConfigurationFCMTests {
         #expect(Gateways.limits(try parse("")) == [GatewayThroughput(.apns, connections: 1)])
         let fcm = Gateways.limits(try parse("[fcm]\nkey = k\n"))
         let throughput = GatewayThroughput(
-            .fcm, connections: 10, streams: 100, quotaPerMinute: 600_000)
+            .fcm, connections: 10, quotaPerMinute: 600_000)
         #expect(fcm == [throughput])
         // Topics are not bound by the rows.
         let topics = Gateways.limits(try parse("[fcm]\nkey = k\ntopic = wake\n"))

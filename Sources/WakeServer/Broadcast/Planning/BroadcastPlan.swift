@@ -184,8 +184,9 @@ extension BroadcastPlan {
     private var boundText: String {
         guard let slowest = input.slowest, pushes > 0 else { return "nothing to push" }
         let byGateway = slowest.seconds(for: Double(pushes))
-        return Double(duration) > byGateway + 1
-            ? "bound by the budget of fetches" : "bound by \(slowest.service.name)"
+        guard Double(duration) <= byGateway + 1 else { return "bound by the budget of fetches" }
+        let isKnown = slowest.measured != nil || slowest.isBoundByQuota
+        return "bound by \(slowest.service.name)" + (isKnown ? "" : ", whose speed is assumed")
     }
 }
 

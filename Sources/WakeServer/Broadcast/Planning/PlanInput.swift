@@ -62,9 +62,11 @@ package struct GatewayThroughput: Sendable, Equatable {
     /// The part of all pushes that is of this service, as far as earlier runs have shown.
     var share = 1.0
 
+    /// Unless told otherwise, a push service that is rather slow: a broadcast that ends before its
+    /// time delays no other.
     package init(
-        _ service: PushService, connections: Int, streams: Int = 1000,
-        latencyMilliseconds: Int = 50, quotaPerMinute: Int? = nil
+        _ service: PushService, connections: Int, streams: Int = 100,
+        latencyMilliseconds: Int = 150, quotaPerMinute: Int? = nil
     ) {
         precondition(connections > 0 && streams > 0 && latencyMilliseconds > 0)
         precondition(quotaPerMinute ?? 1 > 0)
