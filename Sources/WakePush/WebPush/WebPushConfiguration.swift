@@ -25,7 +25,7 @@ package struct WebPushConfiguration: Sendable, Equatable {
     /// Whether heartbeats are for browsers, too, where people see every push.
     package var heartbeat = false
     /// Requests in flight to one host.
-    package var perHost = 16
+    package var perHost = WebPushLimits().perHost
 
     package init(key: String) { self.key = key }
 

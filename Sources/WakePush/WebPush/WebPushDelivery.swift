@@ -318,7 +318,7 @@ struct WebPushDelivery: DeliveryState {
 package struct WebPushLimits: Sendable {
     package init() {}
 
-    var perHost = 16
+    var perHost = 64
     /// Requests in flight to all hosts.
     var total = 256
     /// Wake-ups without a result at most; those of failing hosts may be half of it.

@@ -34,12 +34,9 @@ package struct WebPushGateway: Gateway {
     }
 
     package var service: PushService { .webPush }
-    /// Requests in flight to all hosts, on whatever number of connections.
-    package var connections: Int { limits.total }
-    package var streams: Int { 1 }
-
-    /// The requests in flight of any configuration: for the planner.
-    package static var requestsAtOnce: Int { WebPushLimits().total }
+    /// Plans assume that most endpoints are at one host.
+    package var connections: Int { 1 }
+    package var streams: Int { limits.perHost }
 
     /// Full after 16 seconds when a tenth of 5,000 wake-ups a second hang; that shows after 10.
     package var window: Int { limits.window }

@@ -124,8 +124,8 @@ extension GatewaySection {
         },
         summary: { $0.webPush.map(summary) },
         limits: { configuration in
-            guard configuration.webPush != nil else { return [] }
-            return [.init(.webPush, connections: WebPushGateway.requestsAtOnce, streams: 1)]
+            guard let webPush = configuration.webPush else { return [] }
+            return [.init(.webPush, connections: 1, streams: webPush.perHost)]
         },
         make: { (configuration) throws(GatewayError) in
             guard let webPush = configuration.webPush else { return [] }

@@ -20,7 +20,7 @@ struct WebPushConfigurationTests {
         #expect(configuration.key == "/k" && configuration.subject == nil)
         #expect(configuration.hosts == .known && configuration.body == .empty)
         #expect(configuration.connect == nil && configuration.networks.isEmpty)
-        #expect(configuration.perHost == 16 && configuration.authorityFile == nil)
+        #expect(configuration.perHost == 64 && configuration.authorityFile == nil)
         #expect(!configuration.heartbeat)
         #expect(try WebPushConfiguration(section: [:]) == nil)
     }

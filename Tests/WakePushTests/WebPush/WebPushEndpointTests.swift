@@ -162,7 +162,9 @@ struct WebPushEndpointTests {
 
     @Test("an address that is not global ends the host for the round, also at the second look")
     func rebinding() throws {
-        var world = WebPushWorld()
+        var limits = WebPushLimits()
+        limits.perHost = 16
+        var world = WebPushWorld(limits: limits)
         world.answer = { _, _, _ in (1000, .answered(201)) }
         world.lookUp = { host, number in
             let inside = IPAddress(bytes: [169, 254, 169, 254])!

@@ -222,7 +222,10 @@ package struct PlanError: Error, Equatable {
             cause = .gateway(slowest.service)
             let one = slowest.carried / Double(slowest.connections)
             let connections = (needed / one).rounded(.up)
-            if !slowest.isBoundByQuota, connections <= 1e6 { enoughConnections = Int(connections) }
+            // Web Push has as many connections as hosts want.
+            if !slowest.isBoundByQuota, slowest.service != .webPush, connections <= 1e6 {
+                enoughConnections = Int(connections)
+            }
         } else {
             cause = .budget
         }
@@ -246,7 +249,11 @@ package struct PlanError: Error, Equatable {
         case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
         case .gateway(let service):
             let remedy = enoughConnections.map { "give \(service.name) \($0) connections" }
-            hints.append(remedy ?? "ask \(service.name) for a higher quota")
+            let other =
+                service == .webPush
+                ? "allow more requests at once to a host with [webpush] per-host"
+                : "ask \(service.name) for a higher quota"
+            hints.append(remedy ?? other)
             if let fetches { hints[0] += " and " + fetches }
         case .budget:
             if let fetches { hints.append(fetches) }
