@@ -37,6 +37,10 @@ package struct WebPushGateway: Gateway {
     /// Plans assume that most endpoints are at one host.
     package var connections: Int { 1 }
     package var streams: Int { limits.perHost }
+    /// Hosts that can have all the requests that one may have.
+    package static var hostsAtOnce: Double {
+        Double(WebPushLimits().total) / Double(WebPushLimits().perHost)
+    }
 
     /// Full after 16 seconds when a tenth of 5,000 wake-ups a second hang; that shows after 10.
     package var window: Int { limits.window }

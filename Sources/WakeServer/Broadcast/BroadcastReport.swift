@@ -31,7 +31,8 @@ package struct BroadcastReport: Sendable, Equatable {
     package var hosts = HostCounts()
     /// Seconds that the plan gave it when this process took it up; nil without a plan.
     package var plannedSeconds: Int?
-    var measurements: [PushService: GatewayMeasurement] = [:]
+    /// Pushes a second, see ``RunSessions/rates``.
+    var rates: [PushService: Double] = [:]
     /// Push services that accepted anything since this process took up the run.
     var accepting: ServiceSet = []
     /// Push services whose "gone" is no longer believed in this run.

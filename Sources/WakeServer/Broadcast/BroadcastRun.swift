@@ -90,7 +90,7 @@ final class BroadcastRun {
         }
         if inbox.isEnding, !report.isComplete { countUncertain() }
         sessions.cancel()
-        report.measurements = sessions.measurements
+        report.rates = sessions.rates
         // A report that comes too late is of references that mean nothing to the next attempt.
         _ = inbox.reports.take()
         if inbox.isEnding, !report.isComplete { end(wasEnded: true) }

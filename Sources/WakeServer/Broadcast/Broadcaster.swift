@@ -167,12 +167,14 @@ final class Broadcaster: Sendable {
         }
         let progress = checkpoint.done.progress(previousRows: 0, currentRows: 1)
         log(.broadcastResumed(permille: Int(progress * 1000)))
+        await planner.survey()
         await perform(checkpoint)
     }
 
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = feed.sequence()
         if planner.gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
+        await planner.survey()
         if case .failure(let error) = planner.plan() {
             // Late is better than never: see `BroadcastPlanner.pace`.
             log(.planStretched(needed: error.neededSeconds, interval: error.intervalSeconds))
@@ -221,15 +223,13 @@ final class Broadcaster: Sendable {
             inbox.stop()
         }
         let (isComplete, hasArrived) = (last.isComplete, last.counters.hasArrived)
-        // Of a run that left something out shares are wrong.
-        let hasShares = isComplete && !last.wasEnded && !last.hosts.hasSkipped
         await changeSchedule { schedule, now in
             if isComplete {
                 schedule.ended(now: now, hasArrived: hasArrived)
             } else {
                 schedule.stopping(now: now)
             }
-            schedule.learn(last.measurements, hasShares: hasShares)
+            schedule.learn(last.rates)
         }
         if isComplete { await checkpoints.remove() }
         state.withLock { state in

@@ -21,7 +21,6 @@ package struct HostCounts: Sendable, Equatable {
     }
 
     mutating func skip(_ token: PushToken) { count(.skipped, token) }
-    var hasSkipped: Bool { counts.values.contains { $0[.skipped] != nil } }
 
     private mutating func count(_ outcome: Outcome, _ token: PushToken) {
         guard let kind = PushHostKind(token) else { return }

@@ -121,12 +121,11 @@ final class RunSessions {
         return entry
     }
 
-    /// By push service.
-    var measurements: [PushService: GatewayMeasurement] {
+    /// Pushes a second, of push services with enough of them.
+    var rates: [PushService: Double] {
         gateways.indices.reduce(into: [:]) { all, index in
             guard gateways[index].wakesTokens else { return }
-            all[gateways[index].service] = GatewayMeasurement(
-                rate: meters[index].rate, pushes: sent[index])
+            all[gateways[index].service] = meters[index].rate
         }
     }
 

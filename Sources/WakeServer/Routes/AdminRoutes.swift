@@ -18,7 +18,11 @@ struct AdminRoutes: Sendable {
         case "/metrics": responder.respond(.read(request) { metrics.response() })
         case "/health": responder.respond(.read(request) { health.response() })
         case "/v1/status": responder.respond(.read(request) { .json(metrics.status()) })
-        case "/v1/plan": responder.respond(.read(request) { plan() })
+        case "/v1/plan":
+            Task {
+                await planner.survey()
+                responder.respond(.read(request) { plan() })
+            }
         case "/v1/broadcast": broadcast(request, responder)
         case "/v1/audit": responder.respond(putAudit(request))
         case "/v1/rotation": rotation.handle(request, responder)

@@ -97,19 +97,16 @@ struct BroadcastHistoryTests {
         #expect(read > 500)
     }
 
-    @Test("rates and shares that no broadcast has are damage")
+    @Test("rates that no broadcast has are damage")
     func learnt() throws {
         func members(_ numbers: String) -> String {
             Self.members.replacing(#","heartbeat""#, with: numbers + #","heartbeat""#)
         }
-        let history = try decode(members(#","rates":[667,-1,-1,-1],"shares":[250,-1,750,-1]"#))
+        let history = try decode(members(#","rates":[667,-1,-1,-1]"#))
         #expect(history.learnt.rates == [.apns: 667])
-        #expect(history.learnt.shares == [.apns: 250, .fcm: 750])
         for numbers in [
-            #","rates":[0,-1,-1,-1],"shares":[-1,-1,-1,-1]"#,
-            #","rates":[667,-1,-1,-1],"shares":[1001,-1,-1,-1]"#,
-            #","rates":[667,-1,-1],"shares":[-1,-1,-1]"#,
-            #","rates":[-1,-1,-1,-1],"shares":[-1,-1,-1,-1]"#, #","rates":[667,-1,-1,-1]"#,
+            #","rates":[0,-1,-1,-1]"#, #","rates":[667,-1,-1]"#, #","rates":[-1,-1,-1,-1]"#,
+            #","rates":[1000000001,-1,-1,-1]"#,
         ] {
             #expect(throws: StateFileFault.damaged) { try decode(members(numbers)) }
         }
@@ -140,9 +137,7 @@ struct BroadcastHistoryTests {
             }
             if Bool.random(using: &random) {
                 let rate = Double.random(in: 0...2_000_000, using: &random)
-                history.learnt.record([
-                    .webPush: GatewayMeasurement(rate: rate, pushes: 999), .fcm: .init(pushes: 1),
-                ])
+                history.learnt.record([.webPush: rate])
             }
             let bytes = history.stateFile()
             #expect(bytes.count <= BroadcastHistory.byteLimit)

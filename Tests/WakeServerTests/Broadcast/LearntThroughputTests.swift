@@ -21,31 +21,41 @@ struct LearntThroughputTests {
         #expect(meter.rate == 600)
     }
 
-    @Test("a plan follows rates and shares of the last run; without any it is as configured")
+    private func tokens(_ count: Int, host: Int? = nil) throws -> [PushToken] {
+        try (0..<count).map {
+            guard let host else {
+                return try PushToken(service: .apns, bytes: .init(repeating: UInt8($0), count: 32))
+            }
+            let endpoint = "https://h\(host).example.org/\($0)"
+            return try PushToken(service: .webPush, bytes: Array(endpoint.utf8))
+        }
+    }
+
+    @Test("a plan follows the rates of the last run, and the shares of a sample")
     func applied() throws {
         var learnt = LearntThroughput()
-        let gateways = [PushService.apns, .fcm].map {
-            GatewayThroughput($0, connections: 1, streams: 1000, latencyMilliseconds: 50)
+        var sample = RegistrationSample()
+        let gateways = [PushService.apns, .fcm, .webPush].map {
+            GatewayThroughput($0, connections: 1, streams: 64, latencyMilliseconds: 100)
         }
         func seconds() throws -> Int {
-            try BroadcastPlan(
-                PlanInput(
-                    rows: 100_000, gateways: gateways.map { learnt.applied(to: $0) },
-                    spreadSeconds: 0)
+            let gateways = gateways.map { learnt.applied(to: $0, sample) }
+            return try BroadcastPlan(
+                PlanInput(rows: 64_000, gateways: gateways, spreadSeconds: 0)
             ).duration
         }
-        #expect(try seconds() == 5)
-        // 100 streams of 150 ms, and another service that did not matter.
-        learnt.record([.apns: GatewayMeasurement(rate: 667, pushes: 50_000), .fcm: .init()])
-        #expect(try seconds() == 150)
-        learnt.record([
-            .apns: GatewayMeasurement(pushes: 50_000),
-            .fcm: GatewayMeasurement(rate: 2000, pushes: 50_000),
-        ])
-        #expect(try seconds() == 75)
-        // A few pushes say nothing.
-        learnt.record([.apns: GatewayMeasurement(pushes: 3), .fcm: GatewayMeasurement(pushes: 1)])
-        #expect(try seconds() == 75)
+        // Nothing is known: every one of them may have all.
+        #expect(try seconds() == 100)
+        sample.add(try tokens(100), for: 16_000)
+        sample.add(try tokens(50, host: 1), for: 16_000)
+        for host in 2...33 { sample.add(try tokens(1, host: host), for: 1000) }
+        #expect(try seconds() == 25)
+        #expect(sample.share(of: .apns) == 0.25 && sample.share(of: .fcm) == 0)
+        #expect(sample.share(of: .webPush) == 0.75 && sample.largestHostShare == 0.25)
+        learnt.record([.apns: 100])
+        #expect(try seconds() == 160)
+        learnt.record([.apns: 100_000, .webPush: 1000])
+        #expect(try seconds() == 48)
     }
 
     @Test("the pace is that of the fetches: a gateway that has become faster is not held back")

@@ -15,14 +15,20 @@ struct BroadcastPlanner: Sendable {
     /// Once all rows have been read, the time that slow hosts have before another broadcast.
     var tailPatience = Duration.seconds(300)
     var learnt: @Sendable () -> LearntThroughput = { LearntThroughput() }
+    let sampler = RegistrationSampler()
 
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.
         let learnt = learnt()
         return configuration.planInput(
             rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
-            gateways: gateways.filter(\.wakesTokens).map { learnt.applied(to: $0.throughput) })
+            gateways: gateways.filter(\.wakesTokens).map {
+                learnt.applied(to: $0.throughput, sampler.sample)
+            })
     }
+
+    /// Draws the sample of the registrations that plans are made with from then on.
+    func survey() async { await sampler.draw(from: store) }
 
     func plan() -> Result<BroadcastPlan, PlanError> {
         Result { () throws(PlanError) in try BroadcastPlan(input) }

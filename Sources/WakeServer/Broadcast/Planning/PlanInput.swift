@@ -59,7 +59,7 @@ package struct GatewayThroughput: Sendable, Equatable {
     let quotaPerMinute: Int?
     /// Pushes a second on all connections in earlier runs, in place of streams and latency.
     var measured: Double?
-    /// The part of all pushes that is of this service, as far as earlier runs have shown.
+    /// The part of all pushes that is of this service.
     var share = 1.0
 
     /// Unless told otherwise, a push service that is rather slow: a broadcast that ends before its
@@ -95,50 +95,34 @@ package struct GatewayThroughput: Sendable, Equatable {
     }
 }
 
-/// What a run has shown of one gateway.
-struct GatewayMeasurement: Sendable, Equatable {
-    /// Pushes a second while it had enough to do; nil while too little is known.
-    var rate: Double?
-    /// Pushes of the run that were its own.
-    var pushes = 0
-}
-
-/// What earlier runs have shown of the gateways, kept in the ``BroadcastHistory``.
+/// The pushes a second that gateways have had in earlier runs, kept in the ``BroadcastHistory``.
 struct LearntThroughput: Equatable, Sendable {
-    /// Pushes a second, 1 or more.
+    /// 1 or more.
     private(set) var rates: [PushService: Int] = [:]
-    /// The part of all pushes that is of a push service, per mille.
-    private(set) var shares: [PushService: Int] = [:]
-
-    /// With fewer pushes shares say nothing.
-    private static let least = 1000
 
     init() {}
 
     /// - Returns: nil for numbers that no run has.
-    init?(rates: [PushService: Int], shares: [PushService: Int]) {
-        guard rates.values.allSatisfy({ (1...1_000_000_000).contains($0) }),
-            shares.values.allSatisfy({ (0...1000).contains($0) })
-        else { return nil }
-        (self.rates, self.shares) = (rates, shares)
+    init?(rates: [PushService: Int]) {
+        guard rates.values.allSatisfy({ (1...1_000_000_000).contains($0) }) else { return nil }
+        self.rates = rates
     }
 
-    /// - Parameter hasShares: whether all registrations had a push.
-    mutating func record(_ run: [PushService: GatewayMeasurement], hasShares: Bool = true) {
-        let total = run.values.reduce(0) { $0 + $1.pushes }
-        for (service, measurement) in run {
-            if let rate = measurement.rate {
-                rates[service] = Int(max(1, min(1e9, rate)).rounded())
-            }
-            guard hasShares, total >= Self.least else { continue }
-            shares[service] = measurement.pushes * 1000 / total
-        }
+    mutating func record(_ run: [PushService: Double]) {
+        for (service, rate) in run { rates[service] = Int(max(1, min(1e9, rate)).rounded()) }
     }
 
-    func applied(to throughput: GatewayThroughput) -> GatewayThroughput {
+    func applied(
+        to throughput: GatewayThroughput, _ sample: RegistrationSample
+    ) -> GatewayThroughput {
         var throughput = throughput
         throughput.measured = rates[throughput.service].map { Double($0) }
-        throughput.share = shares[throughput.service].map { Double($0) / 1000 } ?? 1
+        throughput.share = sample.share(of: throughput.service)
+        if throughput.service == .webPush, throughput.measured == nil {
+            // As many hosts as there are requests for, or what the largest host alone takes.
+            throughput.share = max(
+                sample.largestHostShare, throughput.share / WebPushGateway.hostsAtOnce)
+        }
         return throughput
     }
 }

@@ -87,8 +87,9 @@ extension BroadcastHistory: StateRecord {
         state.member("stopped", bool: isStopped)
         state.member("pending", number: pending.rawValue)
         if learnt != LearntThroughput() {
-            state.member("rates", numbers: Self.numbers(learnt.rates))
-            state.member("shares", numbers: Self.numbers(learnt.shares))
+            // In the order of push services, -1 where nothing is known.
+            state.member(
+                "rates", numbers: PushService.allCases.map { learnt.rates[$0] ?? -1 })
         }
         guard let heartbeat else { return }
         state.beginObject("heartbeat")
@@ -117,25 +118,14 @@ extension BroadcastHistory: StateRecord {
                 end: try moments.integer("end"))
         }
         if state.contains("rates") {
-            let rates = try Self.byService(try state.integers("rates"))
-            let shares = try Self.byService(try state.integers("shares"))
-            guard let learnt = LearntThroughput(rates: rates, shares: shares),
-                learnt != LearntThroughput()
+            let numbers = try state.integers("rates")
+            let rates = zip(PushService.allCases, numbers).filter { $0.1 != -1 }
+            guard numbers.count == PushService.allCases.count, !rates.isEmpty,
+                let learnt = LearntThroughput(rates: Dictionary(uniqueKeysWithValues: rates))
             else { throw StateDamage() }
             self.learnt = learnt
         }
         guard isPlausible else { throw StateDamage() }
-    }
-
-    /// In the order of push services, -1 where nothing is known.
-    private static func numbers(_ values: [PushService: Int]) -> [Int] {
-        PushService.allCases.map { values[$0] ?? -1 }
-    }
-
-    private static func byService(_ numbers: [Int]) throws(StateDamage) -> [PushService: Int] {
-        guard numbers.count == PushService.allCases.count else { throw StateDamage() }
-        let pairs = zip(PushService.allCases, numbers).filter { $0.1 != -1 }
-        return Dictionary(uniqueKeysWithValues: pairs)
     }
 
     /// Whether a schedule could have written this: other numbers would delay or hurry it.

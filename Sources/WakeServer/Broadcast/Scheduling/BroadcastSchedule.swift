@@ -98,10 +98,8 @@ struct BroadcastSchedule: Equatable {
         if !hasArrived { history.ends.removeLast() }
     }
 
-    /// See ``LearntThroughput/record(_:hasShares:)``.
-    mutating func learn(_ run: [PushService: GatewayMeasurement], hasShares: Bool) {
-        history.learnt.record(run, hasShares: hasShares)
-    }
+    /// Records the pushes a second of a run, for plans.
+    mutating func learn(_ rates: [PushService: Double]) { history.learnt.record(rates) }
 
     /// Drops requests that wait for their time. Heartbeats stay.
     /// - Returns: whether there was one.
