@@ -108,7 +108,7 @@ struct LogVocabularyTests {
             return words
         }
         let failures: [RotationFailure] = [
-            .running, .stopped, .unavailable, .keysUnwritable(5),
+            .running, .stopped, .unavailable, .keysUnwritable(5), .keysUnwritable(28),
         ]
         #expect(
             words("cause")
