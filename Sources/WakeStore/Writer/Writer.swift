@@ -70,7 +70,7 @@ final class Writer {
         let isRoomy = reserve.fill() && !database.isLogLong
         batch.mayGrow = isRoomy || database.canReuse(batch.pages)
         // Whatever was released is allocated again before another process takes it.
-        defer { _ = reserve.fill() }
+        defer { if !reserve.isComplete { _ = reserve.fill() } }
         switch attempt(&batch) {
         case .durable:
             // Only a write shows that writing works.
