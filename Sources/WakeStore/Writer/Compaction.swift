@@ -72,8 +72,7 @@ struct Compaction {
             let nothing: [UInt8] = []
             try Files.create(path, with: nothing.span)
             guard borrowed > 0 else { return }
-            _ = database.reserve.lend(
-                borrowed, to: try OpenFile(path, flags: O_RDWR), behind: 0)
+            database.reserve.lend(borrowed, to: try OpenFile(path, flags: O_RDWR), behind: 0)
             database.reserve.release(Self.logBytes)
         }
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in

@@ -14,6 +14,7 @@ final class DiskReserve {
 
     /// Less than this is not worth a file.
     private static let leastBytes = 1 << 16
+    private static let pieceBytes = 1 << 18
 
     /// Takes over what an earlier start left; changes nothing.
     init(_ configuration: StoreConfiguration) throws(StoreOpenError) {
@@ -48,23 +49,22 @@ final class DiskReserve {
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)
     }
 
-    /// Gives another file room behind `offset`, its size unchanged. What this releases is anybody's
-    /// between two system calls only; whoever is faster gets no more than that.
-    /// - Returns: false when nothing is left.
-    func lend(_ bytes: Int, to file: OpenFile, behind offset: Int) -> Bool {
-        while true {
+    /// Gives another file room behind `offset`, its size unchanged, as long as there is any. In
+    /// pieces: what this releases is anybody's between two system calls, and whoever is faster gets
+    /// no more than that.
+    func lend(_ bytes: Int, to file: OpenFile, behind offset: Int) {
+        var given = 0
+        while given < bytes {
+            let piece = min(Self.pieceBytes, bytes - given)
             do throws(FileError) {
-                try file.allocateBehind(offset, bytes)
-                return true
+                try file.allocateBehind(offset + given, piece)
+                given += piece
             } catch {
                 // Where files cannot have such room (EOPNOTSUPP) it is on the disk at least.
-                guard error.isFull else {
-                    release(bytes)
-                    return true
-                }
+                guard error.isFull else { return release(bytes - given) }
+                guard held > 0 else { return }
+                release(piece)
             }
-            guard held > 0 else { return false }
-            release(bytes)
         }
     }
 

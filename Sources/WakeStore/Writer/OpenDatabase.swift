@@ -264,7 +264,7 @@ final class OpenDatabase {
         else { return reserve.release(.max) }
         growingFile = file
         let missing = Int(pages) * Limits.pageBytes - size
-        if missing > 0 { _ = reserve.lend(missing, to: file, behind: size) }
+        if missing > 0 { reserve.lend(missing, to: file, behind: size) }
     }
 
     /// Empties the log and gives it half of the reserve, which stays with it until the reserve is
@@ -278,9 +278,10 @@ final class OpenDatabase {
             fail(error)
             return false
         }
-        guard let file = try? OpenFile(configuration.logFile, flags: O_RDWR),
-            reserve.held > 0, reserve.lend(reserve.held / 2, to: file, behind: 0)
+        guard reserve.held > 0,
+            let file = try? OpenFile(configuration.logFile, flags: O_RDWR)
         else { return false }
+        reserve.lend(reserve.held / 2, to: file, behind: 0)
         lentLog = LentLog(file)
         return true
     }
