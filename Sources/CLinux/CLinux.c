@@ -2,6 +2,7 @@
 #include "CLinux.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -193,6 +194,12 @@ ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count) 
 }
 
 int linux_shutdown_send(int descriptor) { return checked(shutdown(descriptor, SHUT_WR)); }
+
+// MARK: files
+
+int linux_allocate_behind(int descriptor, int64_t offset, int64_t count) {
+    return checked(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, count));
+}
 
 // MARK: memory
 

@@ -139,6 +139,8 @@ package struct SQLiteError: Error, Equatable, Sendable {
 
     package init(code: Int32) { self.code = code }
 
+    package static let inputOutput = SQLiteError(code: SQLITE_IOERR)
+
     /// The low byte: the primary result code.
     package var primary: Int32 { code & 0xFF }
     /// No room: the disk, or `max_page_count`.
@@ -148,6 +150,8 @@ package struct SQLiteError: Error, Equatable, Sendable {
     /// The file is damaged or is no database.
     package var isCorrupt: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB }
     package var isReadOnly: Bool { primary == SQLITE_READONLY }
+    /// No descriptor, among other reasons.
+    package var isUnopenable: Bool { primary == SQLITE_CANTOPEN }
     package var isIOError: Bool { primary == SQLITE_IOERR }
     /// A flush failed: what reached the disk is unknown, and no retry can tell (fsync(2), "NOTES").
     package var isFlushFailure: Bool {

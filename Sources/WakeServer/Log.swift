@@ -51,6 +51,8 @@ package enum LogEvent: Sendable, Equatable {
     case rotationUnwritable
     /// The keys are in no file: the store began empty, without so many rows that nobody could open.
     case keysInMemory(forgotten: Int)
+    /// Memory that holds keys cannot be locked: it may be written to swap.
+    case keysUnlocked
     case feedChanged(sequence: UInt64)
     case feedUnreadable
     case relayOn(installations: Int)
@@ -101,6 +103,7 @@ package enum LogEvent: Sendable, Equatable {
         case .rotationFileDamaged: (.error, "rotation-file-damaged")
         case .rotationUnwritable: (.error, "rotation-unwritable")
         case .keysInMemory(let forgotten): (.info, "keys-in-memory forgotten=\(forgotten)")
+        case .keysUnlocked: (.error, "keys-unlocked")
         case .feedChanged(let sequence): (.debug, "feed-changed sequence=\(sequence)")
         case .feedUnreadable: (.error, "feed-unreadable")
         case .relayOn(let installations): (.info, "relay-on installations=\(installations)")

@@ -3,6 +3,7 @@ package import WakeHTTP
 import WakeModel
 import WakePush
 import WakeRelay
+import WakeSodium
 package import WakeStore
 import WakeSystem
 
@@ -35,6 +36,7 @@ package struct Service: Sendable {
         self.store = store
         log(.storeOpened(milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1))))
         relay = Self.relay(configuration, gateways: gateways, log: log)
+        if KeyMemory.isSwappable { log(.keysUnlocked) }
         if configuration.keysInMemory {
             log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }

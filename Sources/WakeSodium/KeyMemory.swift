@@ -1,4 +1,5 @@
 private import CSodium
+private import Synchronization
 import WakeSystem
 
 /// Key bytes in memory that is locked, fenced, not in core dumps, read-only after `init`, and wiped
@@ -6,12 +7,20 @@ import WakeSystem
 package final class KeyMemory: Sendable {
     private let address: UInt
     package let count: Int
+    private static let isAllLocked = Atomic(true)
+
+    /// Whether any could not be locked, as by `ulimit -l 0`: it may be written to swap.
+    package static var isSwappable: Bool { !isAllLocked.load(ordering: .relaxed) }
 
     /// Fills guarded memory in place.
     package init(count: Int, filling fill: (inout MutableSpan<UInt8>) -> Void) {
         Sodium.start()
         guard let memory = unsafe sodium_malloc(count)
         else { preconditionFailure("out of lockable memory for keys") }
+        // sodium_malloc has tried, and does not tell.
+        if unsafe sodium_mlock(memory, count) != 0 {
+            Self.isAllLocked.store(false, ordering: .relaxed)
+        }
         let buffer = unsafe UnsafeMutableBufferPointer(
             start: memory.assumingMemoryBound(to: UInt8.self), count: count)
         var span = unsafe MutableSpan(_unsafeElements: buffer)

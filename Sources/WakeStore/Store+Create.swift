@@ -27,6 +27,34 @@ extension Store {
         }
     }
 
+    /// Removes what a `create` has made, perhaps not all of it, and nobody has opened since.
+    /// - Throws: `.exists` for a store that was opened: other files lie beside the database.
+    package static func removeUnused(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        let directory = configuration.dataDirectory
+        if Files.exists(directory) {
+            let lock = try StoreLock(configuration)
+            try withExtendedLifetime(lock) { () throws(StoreOpenError) in
+                try removeDatabase(configuration)
+            }
+        }
+        guard let file = configuration.keyFile else { return }
+        try mapError({ StoreOpenError(.keyFile, $0) }, Files.remove(file))
+    }
+
+    private static func removeDatabase(
+        _ configuration: StoreConfiguration
+    ) throws(StoreOpenError) {
+        let directory = configuration.dataDirectory
+        let made = ["", "-wal", "-shm", "-journal"].map { configuration.databaseFile + $0 }
+        let names = try mapError(
+            { StoreOpenError(.dataDirectory, $0) }, Files.names(in: directory))
+        guard names.allSatisfy({ made.contains(directory + "/" + $0) })
+        else { throw .exists(.database) }
+        try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
+            for file in made { try Files.remove(file) }
+        }
+    }
+
     private static func checkEmpty(_ directory: String) throws(StoreOpenError) {
         try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             guard try Files.names(in: directory).isEmpty else { throw FileError(.open, EEXIST) }

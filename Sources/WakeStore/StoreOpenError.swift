@@ -1,3 +1,4 @@
+private import Glibc
 package import WakeSQLite
 package import WakeSystem
 
@@ -7,6 +8,7 @@ package enum StoreOpenError: Error, Equatable, Sendable {
         case dataDirectory
         case database
         case keyFile
+        case reserve
     }
 
     case missing(Part)
@@ -48,6 +50,7 @@ extension StoreOpenError {
             case .dataDirectory: configuration.dataDirectory
             case .database: configuration.databaseFile
             case .keyFile: configuration.keyFile ?? "(in memory)"
+            case .reserve: configuration.reserveFile
             }
         }
         let database = path(.database)
@@ -61,6 +64,8 @@ extension StoreOpenError {
         case .notPrivate(let part, let mode):
             return "\(path(part)) has mode \(octal(mode)) or another owner; "
                 + "it must be this user's with mode \(part == .dataDirectory ? "0700" : "0600")"
+        case .wrongKind(.reserve):
+            return "\(path(.reserve)) is no plain file; remove it: the service makes it anew"
         case .wrongKind(let part):
             return "\(path(part)) is a symbolic link or of the wrong kind; name the real "
                 + (part == .dataDirectory ? "directory" : "file")
@@ -87,9 +92,20 @@ extension StoreOpenError {
             return "SQLite refused the setting max_page_count; use an unmodified SQLite"
         case .readOnly: return "\(database) cannot be written; make its file system writable"
         case .file(let part, let error): return "\(path(part)): \(error.reason)"
+        case .sqlite(let error) where error.isFull:
+            return "\(database) has no room for what its log holds; make room on its file system"
         case .sqlite(let error): return "\(database): SQLite error \(error.code); check the disk"
         case .thread(let number):
             return "the writer's thread could not start (error \(number)); raise the limits"
+        }
+    }
+
+    /// SQLite says no more than that it cannot open a file.
+    var isOutOfDescriptors: Bool {
+        switch self {
+        case .file(_, let error): error.number == EMFILE || error.number == ENFILE
+        case .sqlite(let error): error.isUnopenable
+        default: false
         }
     }
 

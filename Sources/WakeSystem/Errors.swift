@@ -20,6 +20,8 @@ package struct SystemError: Error, Hashable, Sendable {
 package struct FileError: Error, Hashable, Sendable {
     package enum Call: Sendable {
         case open, read, write, sync, rename, remove, makeDirectory, list, status, lock, truncate
+        /// Of a directory, after a rename in it.
+        case syncDirectory
     }
 
     package let call: Call
@@ -35,8 +37,6 @@ package struct FileError: Error, Hashable, Sendable {
     package var isMissing: Bool { number == ENOENT }
     package var isNotPermitted: Bool { number == EPERM || number == EACCES }
     package var exists: Bool { number == EEXIST }
-    /// The disk or the quota is full.
-    package var isFull: Bool { number == ENOSPC || number == EDQUOT }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
     package var reason: String { SystemError(number).reason }
 }

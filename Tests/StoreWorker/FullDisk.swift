@@ -71,7 +71,7 @@ enum FullDisk {
         Line.write("end")
     }
 
-    private static func rotate(_ store: Store) async {
+    static func rotate(_ store: Store) async {
         guard case .rotated(let report) = await store.rotate() else {
             return Line.write("unrotated")
         }
@@ -79,7 +79,7 @@ enum FullDisk {
         Line.write("dropped \(report.dropped) \(isPutOff ? "putoff" : "compacted")")
     }
 
-    private static func fill(
+    static func fill(
         _ store: Store, callers: Int, _ tokens: Range<Int> = 0..<100_000
     ) async -> [Int] {
         await withTaskGroup(of: [Int].self) { group in
@@ -100,20 +100,33 @@ enum FullDisk {
         }
     }
 
-    private static func delete(_ registered: [Int], _ store: Store) async {
+    static func delete(_ registered: [Int], _ store: Store) async {
         var deleted = 0
         var left = 0
-        for number in registered {
-            if await store.ask(.delete(Known.token(number))) == .done { deleted += 1 }
-            if await store.ask(.read(Known.token(number))) != .stored(nil) { left += 1 }
+        for (index, number) in registered.enumerated() {
+            let token = Known.token(number)
+            let row = index.isMultiple(of: 16) ? await store.ask(.read(token)) : nil
+            if await store.ask(.delete(token)) == .done { deleted += 1 }
+            if await store.ask(.read(token)) != .stored(nil) || isFound(row, store) { left += 1 }
         }
         Line.write("deleted \(deleted)")
         Line.write("left \(left)")
     }
 
+    /// Whether anything of a row is in any file.
+    private static func isFound(_ answer: StoreAnswer?, _ store: Store) -> Bool {
+        guard case .stored(let row?) = answer else { return false }
+        return [row.id, row.sealed].contains { bytes in
+            unsafe bytes.withUnsafeBytes {
+                unsafe wake_found(
+                    store.configuration.dataDirectory, $0.baseAddress, $0.count)
+            } != 0
+        }
+    }
+
     /// - Returns: bytes that could still be written.
-    private static func hog(_ path: String, limit: Int = .max) -> Int {
-        let file = unsafe open(path, O_WRONLY | O_CREAT, 0o600)
+    static func hog(_ path: String, limit: Int = .max, appending: Bool = false) -> Int {
+        let file = unsafe open(path, O_WRONLY | O_CREAT | (appending ? O_APPEND : 0), 0o600)
         defer { close(file) }
         let zeros = [UInt8](repeating: 0, count: 4096)
         var total = 0

@@ -41,6 +41,7 @@ enum Main {
                 operations: numbers[0], rotations: numbers[1], seed: numbers[2])
             await Forensic.run(configuration, plan, record: arguments[arguments.count - 1])
         case "fullrotate": await FullDisk.rotate(configuration)
+        case "crowded": await CrowdedDisk.run(configuration, numbers[0])
         case "readonly": await ReadOnlyDisk.run(configuration)
         default: exit(2)
         }

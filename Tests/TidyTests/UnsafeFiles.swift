@@ -39,6 +39,7 @@ enum UnsafeFiles {
         "Sources/WakeSystem/Bytes/Secrets.swift",
         "Sources/WakeSystem/Errors.swift",
         "Sources/WakeSystem/Events/Poller.swift",
+        "Sources/WakeSystem/Files/FileRoom.swift",
         "Sources/WakeSystem/Files/FileStatus.swift",
         "Sources/WakeSystem/Files/Files.swift",
         "Sources/WakeSystem/Files/OpenFile.swift",

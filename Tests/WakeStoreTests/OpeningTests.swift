@@ -153,6 +153,24 @@ struct OpeningTests {
         #expect(refusal(place) == nil)
     }
 
+    @Test("a link, a pipe or a directory in place of the reserve")
+    func reserve() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 1)
+        let path = place.configuration.reserveFile
+        try Files.remove(path)
+        unsafe symlink(place.keys, path)
+        #expect(refusal(place) == .wrongKind(.reserve))
+        try Files.remove(path)
+        unsafe mkfifo(path, 0o600)
+        #expect(refusal(place) == .wrongKind(.reserve))
+        try Files.remove(path)
+        try Files.makeDirectory(path)
+        #expect(refusal(place) == .wrongKind(.reserve))
+        #expect(unsafe rmdir(path) == 0)
+        #expect(refusal(place) == nil)
+    }
+
     @Test("keys inside the data directory, by whatever name")
     func keysInside() async throws {
         let place = StorePlace()

@@ -1,3 +1,4 @@
+private import Glibc
 import Synchronization
 import TestSupport
 import Testing
@@ -86,6 +87,8 @@ struct RotationErasureTests {
         try await place.create()
         var configuration = place.configuration
         configuration.spareBytes = 1 << 50
+        // Nothing to borrow.
+        configuration.reserveBytes = 0
         let store = try Store(opening: configuration)
         await store.fill(0..<1500)
         var traces: [Traces] = []
@@ -162,6 +165,38 @@ struct RotationErasureTests {
         try Files.rename(place.keys + ".tmp", to: place.keys + ".away")
         #expect(try await store.rotated().generation == 2)
         #expect(await store.stored(10)?.generation == .previous)
+        await store.close()
+    }
+
+    @Test("a key file that somebody removed is written again from memory, and no row is lost")
+    func keysRemoved() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 10)
+        let store = try Store(opening: place.configuration)
+        try Files.remove(place.keys)
+        #expect(try await store.rotated().generation == 2)
+        await store.close()
+        let again = try Store(opening: place.configuration)
+        #expect(await again.stored(9)?.generation == .previous)
+        await again.close()
+    }
+
+    @Test("a key file that cannot take its name leaves no copy of the keys, and rows count once")
+    func keysRefused() async throws {
+        let place = StorePlace()
+        try await place.create(registrations: 10)
+        let store = try Store(opening: place.configuration)
+        _ = try await store.rotated()
+        let keys = StorePlace.bytes(of: place.keys)
+        try Files.remove(place.keys)
+        try Files.makeDirectory(place.keys + "/taken")
+        guard case .failed(.keysUnwritable) = await store.rotate() else {
+            throw TestFailure("rotated")
+        }
+        #expect(StorePlace.names(in: place.path + "/keys") == ["master"])
+        #expect(unsafe rmdir(place.keys + "/taken") == 0 && rmdir(place.keys) == 0)
+        try Files.create(place.keys, with: keys.span)
+        #expect(try await store.rotated().dropped == 10)
         await store.close()
     }
 

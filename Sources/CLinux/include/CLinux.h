@@ -57,6 +57,9 @@ ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count);
 /// Ends our side of the conversation; the far end reads an end of file.
 int linux_shutdown_send(int descriptor);
 
+/// Allocates blocks without a change of the size (FALLOC_FL_KEEP_SIZE); 0, or minus the error.
+int linux_allocate_behind(int descriptor, int64_t offset, int64_t count);
+
 /// Overwrites with zeros in a way no optimiser removes.
 void linux_wipe(void *bytes, size_t count);
 /// Fills with bytes of the kernel's random generator; 0, or minus the error number.

@@ -112,17 +112,22 @@ extension RotationFailure {
         case .running: 1
         case .stopped: 2
         case .unavailable: 3
-        case .keysUnwritable: 4
+        case .keysUnwritable(let number): FileError(.write, number).isFull ? 5 : 4
         }
     }
 
-    var name: StaticString { ["", "running", "stopped", "unavailable", "keys-unwritable"][number] }
+    var name: StaticString {
+        ["", "running", "stopped", "unavailable", "keys-unwritable", "keys-no-room"][number]
+    }
 
     package static func message(number: Int) -> String {
         switch number {
         case 1: "a rotation is going on"
         case 2: "the service stopped before it was done; it is done after the next start"
-        case 4: "the key file cannot be replaced; its directory must be writable by the service"
+        case 4:
+            "the key file cannot be replaced: its directory must be writable by the service, and "
+                + "the limit of open files not reached"
+        case 5: "there is no room for the new key file; make room on its file system"
         default: "the store cannot be written now; see the log"
         }
     }

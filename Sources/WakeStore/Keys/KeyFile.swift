@@ -115,6 +115,8 @@ extension KeyFile {
         case refused(Int32)
         /// The new file has the name, but whether it keeps it over a power cut is unknown.
         case unknown
+
+        var isOutOfRoom: Bool { self == .refused(ENOSPC) || self == .refused(EDQUOT) }
     }
 
     /// Replaces the file by rename and overwrites what the old one left on the disk.
@@ -122,16 +124,22 @@ extension KeyFile {
         guard let path = configuration.keyFile else { return .done }
         var bytes = encode()
         defer { bytes.wipe() }
-        let old: OpenFile
         do throws(FileError) {
-            old = try OpenFile(path, flags: O_WRONLY)
+            let old = try Self.openOld(path)
             try Files.replace(path, with: bytes.span)
+            if let old { Self.destroy(old) }
+            return .done
+        } catch { return error.call == .syncDirectory ? .unknown : .refused(error.number) }
+    }
+
+    /// - Returns: nil for a file that somebody removed: its keys are in memory alone.
+    private static func openOld(_ path: String) throws(FileError) -> OpenFile? {
+        do throws(FileError) {
+            return try OpenFile(path, flags: O_WRONLY)
         } catch {
-            // A failed flush of the directory comes after the rename, all the rest before it.
-            return Self.contains(path, bytes) ? .unknown : .refused(error.number)
+            guard error.isMissing else { throw error }
+            return nil
         }
-        Self.destroy(old)
-        return .done
     }
 
     /// Removes what a crash left of a replacement: a file with keys that were never used.
@@ -150,11 +158,5 @@ extension KeyFile {
         let zeros = [UInt8](repeating: 0, count: byteCount)
         try? file.write(zeros.span, at: 0)
         try? file.synchronize()
-    }
-
-    private static func contains(_ path: String, _ bytes: [UInt8]) -> Bool {
-        guard var found = try? Files.read(path, limit: 4096) else { return true }
-        defer { found.wipe() }
-        return found == bytes
     }
 }

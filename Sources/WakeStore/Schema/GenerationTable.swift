@@ -130,7 +130,7 @@ final class StoreConnection {
     let commit: Statement
     let mark: Statement
     private let pageCount: Statement
-    private let freePages: Statement
+    private let freeCount: Statement
 
     /// - Parameter database: opened, checked, with its settings in force.
     init(_ database: Database, keys: KeyFile) throws(SQLiteError) {
@@ -140,7 +140,7 @@ final class StoreConnection {
         commit = try database.prepare("COMMIT")
         mark = try database.prepare("PRAGMA user_version=\(StoreSchema.version)")
         pageCount = try database.prepare("PRAGMA page_count")
-        freePages = try database.prepare("PRAGMA freelist_count")
+        freeCount = try database.prepare("PRAGMA freelist_count")
     }
 
     func table(_ generation: Generation) -> GenerationTable {
@@ -149,8 +149,10 @@ final class StoreConnection {
 
     /// Pages of the file that hold something.
     func usedPages() throws(SQLiteError) -> Int {
-        try pageCount.singleInteger() - freePages.singleInteger()
+        try pageCount.singleInteger() - freePages()
     }
+
+    func freePages() throws(SQLiteError) -> Int { try freeCount.singleInteger() }
 
     func switchKeys(to keys: KeyFile) throws(SQLiteError) {
         (current, previous) = try Self.tables(keys, in: database)

@@ -12,31 +12,39 @@ struct Compaction {
 
     /// `PRAGMA schema_version` of every file: otherwise it would count the rotations.
     private static let schemaCookie = 2
+    /// Room for the copy's own log.
+    private static let logBytes = 1 << 18
 
     private var configuration: StoreConfiguration { database.configuration }
 
     func run() -> CompactionOutcome {
         guard !database.isDead else { return .failed }
         let start = ContinuousClock.now
-        let needed: Int
+        let bytes: Int
         do throws(SQLiteError) {
             try database.truncateLogIfUsed()
-            needed =
-                try database.connection.usedPages() * Limits.pageBytes + configuration.spareBytes
+            bytes = try database.connection.usedPages() * Limits.pageBytes
         } catch {
             database.fail(error)
             return .failed
         }
-        if let free = database.freeBytes, free < needed {
-            return .noRoom(needed: needed, free: free)
+        var borrowed = 0
+        if let free = database.freeBytes, free < bytes + configuration.spareBytes {
+            borrowed = bytes
+            // The other half is for deletes, should others be faster to what this frees.
+            guard borrowed + Self.logBytes <= database.reserve.held / 2
+            else { return .noRoom(needed: bytes + configuration.spareBytes, free: free) }
         }
+        // The old file's room is the reserve's first.
+        defer { _ = database.reserve.fill() }
         do throws(StoreOpenError) {
-            try copy()
+            try copy(borrowing: borrowed)
             try settle()
         } catch {
             guard removeCopy() else { return .failed }
             if case .sqlite(let error) = error, error.isFull {
-                return .noRoom(needed: needed, free: database.freeBytes ?? 0)
+                return .noRoom(
+                    needed: bytes + configuration.spareBytes, free: database.freeBytes ?? 0)
             }
             return .failed
         }
@@ -52,16 +60,20 @@ struct Compaction {
         database.counters.strayRows.store(rows, ordering: .relaxed)
         try StoreSchema.createDatabase(at: configuration.compactedFile)
         try settle()
-        guard adoptCopy() else { throw .sqlite(SQLiteError(code: EIO)) }
+        guard adoptCopy(), database.attach() else { throw .sqlite(.inputOutput) }
     }
 
-    private func copy() throws(StoreOpenError) {
+    /// - Parameter borrowed: bytes of the reserve, for the copy.
+    private func copy(borrowing borrowed: Int) throws(StoreOpenError) {
         let path = configuration.compactedFile
         try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
             try Files.remove(path)
             // VACUUM INTO would make the file with the umask's mode; it takes an empty one.
             let nothing: [UInt8] = []
             try Files.create(path, with: nothing.span)
+            guard borrowed > 0 else { return }
+            database.reserve.lend(borrowed, to: try OpenFile(path, flags: O_RDWR), behind: 0)
+            database.reserve.release(Self.logBytes)
         }
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             let copy = try database.connection.database.prepare("VACUUM INTO ?1")
@@ -91,7 +103,7 @@ struct Compaction {
     }
 
     /// Puts the copy in the database's place and opens it. From the rename on there is no way back:
-    /// a failure ends the process, and the next start finds either file.
+    /// when it may not last the process ends, and the next start finds either file.
     private func adoptCopy() -> Bool {
         do throws(StoreOpenError) {
             try database.reopen { () throws(StoreOpenError) in
@@ -103,7 +115,11 @@ struct Compaction {
             }
             return true
         } catch {
-            database.die()
+            if case .file(_, let error) = error, error.call == .syncDirectory {
+                database.die()
+            } else {
+                _ = removeCopy()
+            }
             return false
         }
     }

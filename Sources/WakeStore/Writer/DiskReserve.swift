@@ -1,29 +1,47 @@
 private import Glibc
 import WakeSystem
 
-/// Disk room for the log of deletes on a full disk; while it is incomplete nothing is registered.
+/// Disk room for what must work on a full disk: deletes, new keys, a smaller file. While it is
+/// incomplete the database does not grow.
 final class DiskReserve {
     private let path: String
     private let count: Int
-    private var held = 0
+    /// Kept open: to fill it up needs no descriptor.
+    private var file: OpenFile?
+    private(set) var held = 0
+    /// The file could not be changed, for another reason than room.
+    private(set) var isFailing = false
 
     /// Less than this is not worth a file.
     private static let leastBytes = 1 << 16
+    private static let pieceBytes = 1 << 18
 
-    init(path: String, count: Int) {
-        self.path = path
-        self.count = count
+    /// Takes over what an earlier start left; changes nothing.
+    init(_ configuration: StoreConfiguration) throws(StoreOpenError) {
+        path = configuration.reserveFile
+        count = configuration.reserveBytes
+        guard let status = try? FileStatus(of: path) else { return }
+        guard status.isRegular else { throw .wrongKind(.reserve) }
+        file = try mapError({ StoreOpenError(.reserve, $0) }, OpenFile(path, flags: O_RDWR))
+        held = min(status.size, status.allocated)
     }
 
-    /// Allocates what is missing, or what the disk has; returns whether the reserve is complete.
+    var isComplete: Bool { held >= count }
+
+    /// Left to files beside the database: the checkpoint of a broadcast, records, keys.
+    private var spareBytes: Int { count / 8 }
+
+    /// Allocates what is missing, or what the disk has.
+    /// - Returns: whether the reserve is complete and the disk has some room besides.
     func fill() -> Bool {
-        guard held < count else { return true }
-        var wanted = count
-        while wanted > held, wanted >= min(Self.leastBytes, count) {
-            if resize(wanted) { break }
-            wanted /= 2
+        if held > count { _ = resize(count) }
+        let free = Files.parent(of: path).flatMap { try? Files.freeBytes(at: $0) } ?? .max
+        var missing = min(count - held, free - spareBytes)
+        while !isComplete, missing >= min(Self.leastBytes, count - held) {
+            if resize(held + missing) { break }
+            missing /= 2
         }
-        return held == count
+        return isComplete && free >= spareBytes
     }
 
     func release(_ bytes: Int) {
@@ -31,22 +49,83 @@ final class DiskReserve {
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)
     }
 
+    /// Gives another file room behind `offset`, its size unchanged, as long as there is any. In
+    /// pieces: what this releases is anybody's between two system calls, and whoever is faster gets
+    /// no more than that.
+    func lend(_ bytes: Int, to file: OpenFile, behind offset: Int) {
+        var given = 0
+        while given < bytes {
+            let piece = min(Self.pieceBytes, bytes - given)
+            do throws(FileError) {
+                try file.allocateBehind(offset + given, piece)
+                given += piece
+            } catch {
+                // Where files cannot have such room (EOPNOTSUPP) it is on the disk at least.
+                guard error.isFull else { return release(bytes - given) }
+                guard held > 0 else { return }
+                release(piece)
+            }
+        }
+    }
+
     /// - Returns: false, with the size unchanged, when there is no room.
     private func resize(_ size: Int) -> Bool {
         do throws(FileError) {
-            let file = try OpenFile(path, flags: O_RDWR | O_CREAT)
-            guard fchmod(file.descriptor, 0o600) == 0 else { return false }
+            let file = try opened()
             do throws(FileError) {
-                if size > 0 { try file.allocate(size) }
+                if size > held { try file.allocate(size) }
             } catch {
                 // A part may have been allocated all the same (posix_fallocate(3)).
                 try file.truncate(to: held)
-                return false
+                throw error
             }
-            // A file of an earlier start may be larger.
             try file.truncate(to: size)
             held = size
+            isFailing = false
             return true
-        } catch { return false }
+        } catch {
+            isFailing = !error.isFull
+            return false
+        }
+    }
+
+    private func opened() throws(FileError) -> OpenFile {
+        if let file { return file }
+        let file = try OpenFile(path, flags: O_RDWR | O_CREAT)
+        guard fchmod(file.descriptor, 0o600) == 0 else { throw FileError(.open) }
+        self.file = file
+        return file
+    }
+}
+
+/// The write-ahead log while it has room of the reserve's. It is emptied by overwriting: truncating
+/// it would give the room to whoever asks first.
+struct LentLog {
+    private let file: OpenFile
+
+    /// Longer than any frame: where so much is zero no frame begins, and none follows.
+    private static let chunkBytes = 1 << 16
+    private static let headerBytes = 32
+
+    /// - Parameter file: the log, opened for reading and writing.
+    init(_ file: OpenFile) { self.file = file }
+
+    /// Overwrites everything, durably; all of it must be in the database. The header first: without
+    /// it nothing behind it is read back, whatever a power cut leaves (fileformat2.html §4.1).
+    func erase() throws(FileError) {
+        let zeros = [UInt8](repeating: 0, count: Self.chunkBytes)
+        var offset = 0
+        while true {
+            var chunk = try file.read(at: offset, count: Self.chunkBytes)
+            defer { chunk.wipe() }
+            guard !chunk.span.isZero(0..<chunk.count) else { break }
+            if offset == 0 {
+                try file.write(zeros.span.extracting(0..<Self.headerBytes), at: 0)
+                try file.synchronize()
+            }
+            try file.write(zeros.span.extracting(0..<chunk.count), at: offset)
+            offset += chunk.count
+        }
+        if offset > 0 { try file.synchronize() }
     }
 }

@@ -10,12 +10,18 @@ final class OpenDatabase {
     let counters: StoreCounters
     let reserve: DiskReserve
     private(set) var keys: KeyFile
-    /// nil only while the file is replaced.
+    /// nil only while the file is replaced, or cannot be opened for want of descriptors.
     private var openConnection: StoreConnection?
     /// Pages in the log since it was last started over.
     private(set) var loggedPages = 0
     /// The log may hold what must be gone before the next answer.
-    private(set) var owesTruncation = false
+    private var hasRemnants = false
+    /// Rows that rotations erased since the keys were last exchanged.
+    private var dropped = 0
+    /// Set while the log has room of the reserve's.
+    private var lentLog: LentLog?
+    /// The database once more, to lend it room; closed after the connection, see `init`.
+    private var growingFile: OpenFile?
     /// A flush failed: nothing more is acknowledged.
     private(set) var isDead = false
 
@@ -32,7 +38,7 @@ final class OpenDatabase {
         self.configuration = configuration
         self.counters = counters
         self.keys = keys
-        reserve = DiskReserve(path: configuration.reserveFile, count: configuration.reserveBytes)
+        reserve = try DiskReserve(configuration)
         openConnection = try mapError(StoreOpenError.init, StoreConnection(database, keys: keys))
         try verifyKeys()
         try removeRemnants()
@@ -90,12 +96,13 @@ final class OpenDatabase {
 
     /// Removes what a killed process left (log, index, copy, unused keys); fills up the reserve.
     private func removeRemnants() throws(StoreOpenError) {
-        try mapError(StoreOpenError.init, connection.database.checkpointTruncate())
+        // First what gives room for the rest.
         try mapError({ StoreOpenError(.dataDirectory, $0) }) { () throws(FileError) in
             try Files.remove(configuration.indexFile)
             for file in configuration.compactedRemnants { try Files.remove(file) }
-            _ = reserve.fill()
         }
+        try mapError(StoreOpenError.init, truncateLog())
+        _ = reserve.fill()
         try KeyFile.removeRemnant(configuration)
     }
 
@@ -110,7 +117,7 @@ final class OpenDatabase {
 
     func undo() {
         // Frames of the attempt may lie in the log behind its valid end.
-        owesTruncation = true
+        hasRemnants = true
         // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
         if !isDead, connection.database.isInTransaction {
             try? connection.database.execute("ROLLBACK")
@@ -118,23 +125,42 @@ final class OpenDatabase {
         _ = connection.database.takePagesWritten()
     }
 
+    /// Whether the log must be empty before the next answer, whatever it is about.
+    var owesTruncation: Bool { hasRemnants || lentLog != nil }
+
     func truncateLog() throws(SQLiteError) {
-        owesTruncation = true
+        hasRemnants = true
         do throws(SQLiteError) {
-            try connection.database.checkpointTruncate()
+            try emptyLog()
         } catch {
             // The rows are in the log; the database file had no room to grow for them.
             guard isOutOfRoom(error) else { throw error }
-            reserve.release(2 * loggedPages * Limits.pageBytes)
-            try connection.database.checkpointTruncate()
+            lendGrowth()
+            try emptyLog()
         }
-        owesTruncation = false
+        hasRemnants = false
         loggedPages = 0
         counters.truncations.add(1, ordering: .relaxed)
     }
 
     func truncateLogIfUsed() throws(SQLiteError) {
-        if owesTruncation || loggedPages > 0 { try truncateLog() }
+        if hasRemnants || loggedPages > 0 { try truncateLog() }
+    }
+
+    private func emptyLog() throws(SQLiteError) {
+        guard let lentLog, !reserve.isComplete else {
+            try connection.database.checkpointTruncate()
+            return lentLog = nil
+        }
+        try connection.database.checkpoint()
+        do throws(FileError) {
+            try lentLog.erase()
+        } catch {
+            if error.call == .sync { die() }
+            // The next attempt truncates: where this one stopped is not known.
+            self.lentLog = nil
+            throw .inputOutput
+        }
     }
 
     /// Copies a long log into the database and starts it over, between two batches.
@@ -159,9 +185,10 @@ final class OpenDatabase {
     }
 
     func close() {
-        guard !isDead else { return }
+        guard attach() else { return }
         do throws(SQLiteError) {
-            try connection.database.checkpointTruncate()
+            lentLog = nil
+            try truncateLog()
             counters.set(.closed)
         } catch {
             // The log stays and is emptied at the next start; nothing acknowledged is in danger.
@@ -170,6 +197,14 @@ final class OpenDatabase {
     }
 
     // MARK: Replacing keys and file
+
+    func countDropped(_ rows: Int) { dropped += rows }
+
+    /// Those of a rotation that did not get to its end count for the next.
+    func takeDropped() -> Int {
+        defer { dropped = 0 }
+        return dropped
+    }
 
     /// Puts keys and roles in force that are on the disk already.
     func switchKeys(to next: KeyFile) throws(SQLiteError) {
@@ -180,13 +215,25 @@ final class OpenDatabase {
 
     /// Closes the connection, calls `replace`, and opens the file that is there then.
     func reopen(after replace: () throws(StoreOpenError) -> Void) throws(StoreOpenError) {
-        openConnection = nil
+        (openConnection, growingFile, lentLog) = (nil, nil, nil)
+        defer { _ = attach() }
         try replace()
-        let database = try Self.open(configuration)
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            openConnection = try StoreConnection(database, keys: keys)
-            _ = try roomyPages()
+    }
+
+    /// Opens the file unless it is open; ends the process when that fails, but not for want of
+    /// descriptors: the next message tries again, and until then nothing can be done.
+    func attach() -> Bool {
+        guard openConnection == nil, !isDead else { return !isDead }
+        do throws(StoreOpenError) {
+            let database = try Self.open(configuration)
+            openConnection = try mapError(
+                StoreOpenError.init, StoreConnection(database, keys: keys))
+            _ = try mapError(StoreOpenError.init, roomyPages())
+        } catch {
+            if error.isOutOfDescriptors { counters.set(.failing) } else { die() }
+            openConnection = nil
         }
+        return openConnection != nil
     }
 
     // MARK: Failure
@@ -207,6 +254,44 @@ final class OpenDatabase {
             || (error.isIOError && [ENOSPC, EDQUOT].contains(connection.database.systemError))
     }
 
+    // MARK: A full disk
+
+    /// Room for the pages that only the log holds.
+    private func lendGrowth() {
+        guard let pages = try? connection.database.integer("PRAGMA page_count"),
+            let file = growingFile ?? (try? OpenFile(configuration.databaseFile, flags: O_RDWR)),
+            let size = try? file.status().size
+        else { return reserve.release(.max) }
+        growingFile = file
+        let missing = Int(pages) * Limits.pageBytes - size
+        if missing > 0 { reserve.lend(missing, to: file, behind: size) }
+    }
+
+    /// Empties the log and gives it half of the reserve, which stays with it until the reserve is
+    /// complete without; meanwhile the log is empty before every answer.
+    /// - Returns: false when there is nothing to give.
+    func lendLog() -> Bool {
+        if lentLog != nil { return true }
+        do throws(SQLiteError) {
+            try truncateLog()
+        } catch {
+            fail(error)
+            return false
+        }
+        guard reserve.held > 0,
+            let file = try? OpenFile(configuration.logFile, flags: O_RDWR)
+        else { return false }
+        reserve.lend(reserve.held / 2, to: file, behind: 0)
+        lentLog = LentLog(file)
+        return true
+    }
+
+    /// Whether the file has so many free pages that these rows need no room but the log's.
+    func canReuse(_ pages: Int) -> Bool {
+        guard let free = try? connection.freePages(), free >= pages else { return false }
+        return lendLog()
+    }
+
     // MARK: Room
 
     /// Pages that new registrations may still fill.
@@ -220,7 +305,7 @@ final class OpenDatabase {
     var freeBytes: Int? { try? Files.freeBytes(at: configuration.dataDirectory) }
 
     /// Estimates what is stored; nil when the files cannot be read.
-    func survey() -> StoreSurvey? { try? measure() }
+    func survey() -> StoreSurvey? { attach() ? try? measure() : nil }
 
     private func measure() throws(SQLiteError) -> StoreSurvey {
         let survey = StoreSurvey(

@@ -8,8 +8,11 @@ struct Rotation {
     /// Fewer rows than this in one transaction would never end.
     private static let leastSlice = 32
 
+    /// Room for a new key file, with an entry in its directory; asked for so many times.
+    private static let keyBytes = 1 << 16
+    private static let keyAttempts = 16
+
     private let database: OpenDatabase
-    private var dropped = 0
     /// Rows in a slice; fewer when there is little room for the log.
     private var slice = Limits.expiryRows
 
@@ -32,7 +35,7 @@ struct Rotation {
             }
             return .failed(.unavailable)
         }
-        dropped += batch.report.erased
+        database.countDropped(batch.report.erased)
         database.counters.expired.add(batch.report.erased, ordering: .relaxed)
         return batch.report.erased == 0 ? switchGenerations() : nil
     }
@@ -50,7 +53,7 @@ struct Rotation {
             return .failed(.unavailable)
         }
         let next = database.keys.rotated()
-        switch next.replace(database.configuration) {
+        switch replaceKeys(by: next) {
         case .done: break
         case .refused(let number): return .failed(.keysUnwritable(number))
         case .unknown:
@@ -64,17 +67,31 @@ struct Rotation {
             database.die()
             return .failed(.unavailable)
         }
+        let dropped = database.takeDropped()
         database.counters.rotations.add(1, ordering: .relaxed)
         let compaction = Compaction(database: database).run()
         _ = database.survey()
         return .rotated(
             RotationReport(generation: next.generation, dropped: dropped, compaction: compaction))
     }
+
+    /// On a full disk others may be faster to what the reserve releases.
+    private func replaceKeys(by next: KeyFile) -> KeyFile.Replacement {
+        let reserve = database.reserve
+        defer { _ = reserve.fill() }
+        for _ in 0..<Self.keyAttempts {
+            let result = next.replace(database.configuration)
+            guard result.isOutOfRoom, reserve.held > 0 else { return result }
+            reserve.release(Self.keyBytes)
+        }
+        return next.replace(database.configuration)
+    }
 }
 
 package enum RotationOutcome: Sendable, Equatable {
     case rotated(RotationReport)
-    /// Nothing has changed except that rows which would have been dropped may be gone already.
+    /// Nothing has changed except that rows which would have been dropped may be gone already; the
+    /// next report counts them.
     case failed(RotationFailure)
 }
 

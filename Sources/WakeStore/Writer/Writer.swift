@@ -37,7 +37,7 @@ final class Writer {
     }
 
     private func serve(_ messages: [WriterMessage]) {
-        guard !database.isDead else {
+        guard database.attach() else {
             for message in messages { message.answer(.unavailable) }
             return
         }
@@ -53,10 +53,10 @@ final class Writer {
         }
         database.copyLogIfLong()
         for message in messages where !message.isOperation {
-            if database.isDead {
-                message.answer(.unavailable)
-            } else {
+            if database.attach() {
                 serveBetweenBatches(message)
+            } else {
+                message.answer(.unavailable)
             }
         }
     }
@@ -67,23 +67,21 @@ final class Writer {
     private func commit(_ batch: inout Batch) {
         let reserve = database.reserve
         // A long log at this point could not be copied for lack of room; it must not grow.
-        batch.mayGrow = reserve.fill() && !database.isLogLong
+        let isRoomy = reserve.fill() && !database.isLogLong
+        batch.mayGrow = isRoomy || database.canReuse(batch.pages)
         // Whatever was released is allocated again before another process takes it.
-        defer { _ = reserve.fill() }
+        defer { if !reserve.isComplete { _ = reserve.fill() } }
         switch attempt(&batch) {
         case .durable:
             // Only a write shows that writing works.
-            if batch.writes { database.counters.set(batch.mayGrow ? .ready : .full) }
+            if batch.writes {
+                database.counters.set(isRoomy ? .ready : reserve.isFailing ? .failing : .full)
+            }
         case .undone(let error) where database.isOutOfRoom(error):
             database.counters.set(.full)
             batch.mayGrow = false
-            guard batch.hasDeletes else { return retrySeparately(&batch) }
-            let pages = database.loggedPages + batch.pages
-            reserve.release(pages * Limits.pageBytes)
-            guard case .durable = attempt(&batch) else {
-                reserve.release(.max)
-                return retrySeparately(&batch)
-            }
+            if batch.hasDeletes, database.lendLog(), case .durable = attempt(&batch) { return }
+            retrySeparately(&batch)
         case .undone: retrySeparately(&batch)
         case .unknown:
             setFailed()

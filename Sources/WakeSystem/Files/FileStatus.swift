@@ -3,6 +3,8 @@ package import Glibc
 /// The status of a file (stat(2)).
 package struct FileStatus: Sendable {
     package let size: Int
+    /// Bytes that it takes on the disk; fewer than `size` where it has holes.
+    package let allocated: Int
     package let owner: uid_t
     /// Permission bits only.
     package let mode: mode_t
@@ -24,6 +26,8 @@ package struct FileStatus: Sendable {
 
     init(_ status: stat) {
         size = status.st_size
+        // In units of 512 bytes whatever the file system (stat(3type)).
+        allocated = Int(status.st_blocks) * 512
         owner = status.st_uid
         mode = status.st_mode & 0o7777
         isDirectory = status.st_mode & S_IFMT == S_IFDIR

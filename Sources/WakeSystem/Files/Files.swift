@@ -3,17 +3,19 @@ package import Glibc
 package enum Files {
     /// Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory. A crash
     /// leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.
+    /// - Throws: `.syncDirectory` when the new file has the name already, perhaps not for good; any
+    ///   other error came before that and has left the old file alone.
     package static func replace(
         _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
     ) throws(FileError) {
         let temporary = path + ".tmp"
         do throws(FileError) {
             try write(temporary, bytes, flags: O_TRUNC, mode)
+            try rename(temporary, to: path)
         } catch {
-            try? remove(temporary)
+            if error.call != .syncDirectory { try? remove(temporary) }
             throw error
         }
-        try rename(temporary, to: path)
     }
 
     /// Creates a file that must not exist yet, durably.
@@ -75,9 +77,14 @@ package enum Files {
     }
 
     /// Renames and makes the new name durable.
+    /// - Throws: `.syncDirectory` when the file has the new name already, perhaps not for good.
     package static func rename(_ path: String, to target: String) throws(FileError) {
+        // Opened first: after the rename there is no way back, also without a descriptor left.
+        let directory = try directory(of: target)
         try renameForNow(path, to: target)
-        try synchronizeDirectory(of: target)
+        do throws(FileError) {
+            try directory.synchronize()
+        } catch { throw FileError(.syncDirectory, error.number) }
     }
 
     /// Renames; after a power cut the file may have either name.
@@ -124,9 +131,11 @@ package enum Files {
 
     /// fsync(2) of the directory that holds `path`: without it a new name may not survive.
     package static func synchronizeDirectory(of path: String) throws(FileError) {
-        let directory = try OpenFile(
-            parent(of: path) ?? ".", flags: O_RDONLY | O_DIRECTORY, followsLink: true)
-        try directory.synchronize()
+        try directory(of: path).synchronize()
+    }
+
+    private static func directory(of path: String) throws(FileError) -> OpenFile {
+        try OpenFile(parent(of: path) ?? ".", flags: O_RDONLY | O_DIRECTORY, followsLink: true)
     }
 
     /// The path of an existing file with every link resolved (realpath(3)).
@@ -134,13 +143,6 @@ package enum Files {
         guard let resolved = unsafe realpath(path, nil) else { throw FileError(.status) }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
-    }
-
-    /// Bytes that this user may still write to the file system of `path` (statvfs(3)).
-    package static func freeBytes(at path: String) throws(FileError) -> Int {
-        var status = statvfs()
-        guard unsafe statvfs(path, &status) == 0 else { throw FileError(.status) }
-        return Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
     }
 
     /// The directory part of a path; nil when it has none.

@@ -77,16 +77,6 @@ package final class OpenFile: Sendable {
         if let failure { throw failure }
     }
 
-    package func truncate(to count: Int) throws(FileError) {
-        guard ftruncate(descriptor, count) == 0 else { throw FileError(.truncate) }
-    }
-
-    /// Makes sure that writes to the first `count` bytes need no further room (posix_fallocate(3)).
-    package func allocate(_ count: Int) throws(FileError) {
-        let number = posix_fallocate(descriptor, 0, count)
-        guard number == 0 else { throw FileError(.write, number) }
-    }
-
     /// fsync(2). A failure is final: the kernel may have dropped the pages, never retry.
     package func synchronize() throws(FileError) {
         guard fsync(descriptor) == 0 else { throw FileError(.sync) }

@@ -3,6 +3,7 @@ import WakeCommand
 import WakeFeed
 import WakeModel
 import WakeServer
+import WakeSodium
 import WakeStore
 import WakeSystem
 
@@ -104,9 +105,11 @@ enum CheckCommand {
     }
 
     private static func keys(_ configuration: Configuration) -> String {
-        guard configuration.keysInMemory else { return configuration.keys }
+        _ = KeyMemory.random()
+        let swap = KeyMemory.isSwappable ? "; may be swapped out: raise ulimit -l" : ""
+        guard configuration.keysInMemory else { return configuration.keys + swap }
         return "in memory: every start begins with an empty store; "
-            + "clients come back within 2 days and 8 hours"
+            + "clients come back within 2 days and 8 hours" + swap
     }
 
     private static func rotation(_ configuration: Configuration) -> String {

@@ -20,6 +20,8 @@ enum InitCommand {
         }
         let configuration = Configuration(directory: directory)
         try make(directory)
+        let unfinished = directory + "/init-unfinished"
+        try begin(unfinished, configuration, vapidKey: directory + vapidKey)
         try make(Files.parent(of: configuration.keys) ?? directory)
         try mapError({ CommandFailure($0.message(configuration.store)) }) {
             () throws(StoreOpenError) in try Store.create(configuration.store)
@@ -31,7 +33,8 @@ enum InitCommand {
         let text = Configuration.template(hasVAPIDKey: publicKey != nil)
         try mapError({ CommandFailure(path, $0) }) { () throws(FileError) in
             // Last: a file that is there says that all the rest is.
-            try Files.create(path, with: Array(text.utf8).span, mode: 0o640)
+            try Files.replace(path, with: Array(text.utf8).span, mode: 0o640)
+            try Files.remove(unfinished)
         }
         Console().out(
             """
@@ -43,9 +46,36 @@ enum InitCommand {
         return .success
     }
 
+    private static let vapidKey = "/keys/vapid.key"
+
+    /// Refuses to touch what is there, unless an `init` that was cut short has left it: then it is
+    /// removed, as nothing of it was ever in use.
+    private static func begin(
+        _ unfinished: String, _ configuration: Configuration, vapidKey: String
+    ) throws(CommandFailure) {
+        let (store, head) = (configuration.store, configuration.feed + "/head")
+        let others = [head, configuration.feedKey, vapidKey]
+        guard Files.exists(unfinished) else {
+            for file in [store.databaseFile, configuration.keys] + others where Files.exists(file) {
+                throw CommandFailure("\(file) exists; nothing is overwritten: choose another place")
+            }
+            let nothing: [UInt8] = []
+            return try mapError(
+                { CommandFailure(unfinished, $0) }, try Files.create(unfinished, with: nothing.span)
+            )
+        }
+        Console().error("removing what an init that was cut short has left")
+        try mapError({ CommandFailure($0.message(store)) }) {
+            () throws(StoreOpenError) in try Store.removeUnused(store)
+        }
+        for file in others {
+            try mapError({ CommandFailure(file, $0) }, try Files.remove(file))
+        }
+    }
+
     /// - Returns: the public key; nil on a machine that cannot make one, which is said.
     private static func makeVAPIDKey(_ directory: String) throws(CommandFailure) -> String? {
-        let path = directory + "/keys/vapid.key"
+        let path = directory + vapidKey
         do throws(GatewayError) {
             return try GatewayKey.vapid.create(path)
         } catch {

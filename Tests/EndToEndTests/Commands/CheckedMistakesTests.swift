@@ -47,6 +47,23 @@ struct CheckedMistakesTests {
         }
     }
 
+    @Test("keys that may be swapped out are told by check")
+    func swappable() async throws {
+        let directory = try TemporaryDirectory()
+        let root = directory.path + "/service"
+        #expect(try await RunningProgram.run("reveille", ["init", root]).status == 0)
+        // Root may lock memory whatever the limit is (mlock(2)).
+        let drop = geteuid() == 0 ? "setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock" : ""
+        let program = RunningProgram.folder.appending(path: "reveille").path
+        let (status, output) = try await RunningProgram.run(
+            path: "/bin/sh",
+            [
+                "-c",
+                "ulimit -l 0; exec \(drop) '\(program)' check --config '\(root)/reveille.conf'",
+            ])
+        #expect(status == 0 && output.contains("may be swapped out"), "\(output)")
+    }
+
     @Test("the configuration is found by REVEILLE_CONFIG, and --config goes before it")
     func configurationFile() async throws {
         let directory = try TemporaryDirectory()
