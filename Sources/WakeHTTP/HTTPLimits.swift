@@ -41,7 +41,7 @@ package struct HTTPLimits: Sendable {
     package var retryAfterSeconds = 30
     /// After cancellation, for answers in flight.
     package var drainSeconds = 10
-    /// Life of one key of the prefix hashes.
+    /// Life of one key of the prefix hashes; longer while a connection has a hash under it.
     package var sourceKeySeconds = 600
     /// Requests of one connection handled in a row before others get their turn.
     package var pipelinedRequests = 64

@@ -108,18 +108,19 @@ package struct Service: Sendable {
         ) { [counters = store.counters] in
             transparency.update(ExactCounts(store: counters, broadcaster: $0))
         }
+        let new = NewRegistrations(configuration, store)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
                 http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
-                planner: planner, relay: relay?.service.counters),
+                planner: planner, new: new, relay: relay?.service.counters),
             health: health, transparency: transparency)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, health: StoreHealthLog(store.counters, log: log),
-                admission: Admission(gateways)),
+                admission: Admission(gateways), new: new),
             feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
             wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency)
         let server = try HTTPServer(

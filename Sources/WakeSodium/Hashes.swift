@@ -58,6 +58,18 @@ import WakeSystem
         }
         return hash
     }
+
+    /// The first 64 bits of the unkeyed hash of 32 bytes; millions of them make no memory.
+    package static func start(of bytes: Span<UInt8>) -> UInt64 {
+        var output = InlineArray<32, UInt8>(repeating: 0)
+        var hash = output.mutableSpan
+        hash.withMutablePointer { output in
+            bytes.withPointer { input in
+                _ = unsafe crypto_generichash(output, 32, input, UInt64(bytes.count), nil, 0)
+            }
+        }
+        return output.span.bigEndian(at: 0)
+    }
 }
 
 /// SHA-256 (FIPS 180-4), where a protocol asks for it; for our own formats there is ``Blake2b``.

@@ -48,7 +48,7 @@ package final class StoreCounters: Sendable {
             switch answer {
             case .full: refusals.add(1, ordering: .relaxed)
             case .unavailable: failures.add(1, ordering: .relaxed)
-            case .done, .stored, .overloaded: break
+            case .done, .stored, .notAdmitted, .overloaded: break
             }
         }
     }

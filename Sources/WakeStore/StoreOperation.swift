@@ -2,8 +2,9 @@ package import WakeModel
 import WakeSystem
 
 package enum StoreOperation: Sendable {
-    /// Create, move to another push token, or renew: one verb for all.
-    case register(InstanceToken, PushToken)
+    /// Create, move to another push token, or renew: one verb for all. `ifNew` is called on the
+    /// writer's thread where neither generation has the row, and says whether it may be created.
+    case register(InstanceToken, PushToken, ifNew: @Sendable () -> Bool = { true })
     case delete(InstanceToken)
     case read(InstanceToken)
 }
@@ -13,6 +14,8 @@ package enum StoreAnswer: Sendable, Equatable {
     /// Registered or forgotten; after a delete the bytes are in no file of the store.
     case done
     case stored(StoredRegistration?)
+    /// The row would be new, and `ifNew` did not allow it. Nothing was stored.
+    case notAdmitted
     /// No room for another registration. Nothing was stored.
     case full
     /// The files cannot be used now; the operation may have taken effect and may be repeated.

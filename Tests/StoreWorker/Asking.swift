@@ -39,6 +39,7 @@ extension StoreAnswer {
         case .stored(nil): "nothing"
         case .stored: "something"
         case .full: "full"
+        case .notAdmitted: "not-admitted"
         case .unavailable: "unavailable"
         case .overloaded: "overloaded"
         }

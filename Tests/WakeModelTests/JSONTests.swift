@@ -23,7 +23,7 @@ struct JSONTests {
 
     private func decode(_ text: String) -> Result<PushToken, RegistrationBodyError> {
         Result { () throws(RegistrationBodyError) in
-            try RegistrationBody.decode(Array(text.utf8))
+            try RegistrationBody(decoding: Array(text.utf8)).token
         }
     }
 
@@ -51,7 +51,7 @@ struct JSONTests {
             let secret = Base64URL.encode(keys.secret.copy().span)
             #expect(String(decoding: secret, as: UTF8.self) == Self.auth)
             let body = RegistrationBody.encode(token)
-            #expect(try body.count == 1024 && RegistrationBody.decode(body) == token)
+            #expect(try body.count == 1024 && RegistrationBody(decoding: body).token == token)
             #expect(try PushToken(service: .webPush, bytes: token.bytes.copy()) == token)
             #expect("\(token) \(keys)".utf8.count < 60)
         }
@@ -104,7 +104,7 @@ struct JSONTests {
         for bad: [UInt8] in [[0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] {
             let body = Array(#"{"service":"fcm","token":""#.utf8) + bad + Array(#""}"#.utf8)
             #expect(throws: RegistrationBodyError.json(.malformed)) {
-                try RegistrationBody.decode(body)
+                try RegistrationBody(decoding: body)
             }
         }
     }
@@ -114,7 +114,7 @@ struct JSONTests {
         let body = Array(#"{"service":"fcm","token":"\u0061\ud83d\ude00"}"#.utf8)
         for count in 0..<body.count {
             #expect(throws: RegistrationBodyError.self) {
-                try RegistrationBody.decode(Array(body[..<count]))
+                try RegistrationBody(decoding: Array(body[..<count]))
             }
         }
     }
@@ -132,7 +132,7 @@ struct JSONTests {
         for token in tokens {
             let body = RegistrationBody.encode(token)
             #expect(body.count == Limits.paddedBodyBytes)
-            #expect(try RegistrationBody.decode(body) == token)
+            #expect(try RegistrationBody(decoding: body).token == token)
         }
     }
 

@@ -25,6 +25,8 @@ public enum ClientEvent: Sendable, Equatable {
     case registered
     /// The service acknowledged the erasure and the instance token is wiped.
     case unregistered
+    /// The service wants a proof of work of so many bits; the client computes it.
+    case registrationProof(bits: Int)
     /// An attempt to register or unregister failed and is tried again after this many seconds.
     case registrationFailed(ClientError, retrySeconds: Int)
     /// The session bus is connected: a distributor can bring pushes.

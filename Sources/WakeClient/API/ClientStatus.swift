@@ -52,6 +52,9 @@ public enum RegistrationState: Sendable, Equatable {
     case registered
     /// The push token is on its way; the client keeps trying. `failure` is of the last attempt.
     case registering(failure: ClientError?)
+    /// Many register with the service now: it wants a proof of work, which the client computes for
+    /// some seconds before it sends the push token again.
+    case proving
     /// The erasure is on its way; the client keeps trying, across restarts.
     case unregistering(failure: ClientError?)
     /// The feed's publisher has switched registrations off for now; it stays desired.

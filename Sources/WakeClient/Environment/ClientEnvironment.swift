@@ -80,22 +80,30 @@ package protocol ClientTransport: Sendable {
 extension Fetcher: ClientTransport {}
 
 extension ClientTransport {
-    /// Fetches a body of `request.limit` bytes at most; `httpStatus` for every status but 200.
+    /// Fetches an answer of any status, with a body of `request.limit` bytes at most.
+    func answer(
+        to request: FetchRequest
+    ) async throws(FetchError) -> (bytes: [UInt8], response: FetchResponse) {
+        let body = BoundedBody(limit: request.limit)
+        let response = try await fetch(
+            request, onHead: { _ in .proceed }, sink: { body.append($0) })
+        return (body.bytes, response)
+    }
+
+    /// The same; `httpStatus` for every status but 200.
     func body(
         of request: FetchRequest
     ) async throws(ClientError) -> (bytes: [UInt8], response: FetchResponse) {
-        let body = BoundedBody(limit: request.limit)
-        let response: FetchResponse
+        let answer: (bytes: [UInt8], response: FetchResponse)
         do {
-            response = try await fetch(
-                request, onHead: { _ in .proceed }, sink: { body.append($0) })
+            answer = try await self.answer(to: request)
         } catch {
             throw ClientError(error)
         }
-        guard response.status == 200 else {
-            throw .httpStatus(response.status, retryAfter: response.retryAfter)
+        guard answer.response.status == 200 else {
+            throw .httpStatus(answer.response.status, retryAfter: answer.response.retryAfter)
         }
-        return (body.bytes, response)
+        return answer
     }
 }
 

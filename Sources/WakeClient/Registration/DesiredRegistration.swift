@@ -20,11 +20,21 @@ struct DesiredRegistration: Sendable, Equatable {
     var failures = 0
     /// No attempt before this time: back-off, or the time of renewal once acknowledged.
     var notBefore: Int64 = 0
-    /// Status of a refusal that no retry will change; 0 for none, or `askedToWait`.
+    /// Status of a refusal that no retry will change; 0 for none, `askedToWait` or `proving`.
     var refusedStatus = 0
 
     /// The service said when to come again: that holds across restarts.
     static let askedToWait = -1
+    /// The service asked for a proof of work, and it is computed.
+    private static let proving = -2
+    var isProved: Bool { refusedStatus == Self.proving }
+
+    /// The same while its proof is computed.
+    var proved: DesiredRegistration {
+        var proved = self
+        proved.refusedStatus = Self.proving
+        return proved
+    }
 
     var token: AppPushToken? {
         if case .registered(let token) = kind { AppPushToken(token) } else { nil }
@@ -97,7 +107,7 @@ enum Reconciler {
             desired.failures += 1
             if retryAfter ?? 0 > 0 {
                 desired.refusedStatus = DesiredRegistration.askedToWait
-            } else if desired.refusedStatus == DesiredRegistration.askedToWait {
+            } else if desired.refusedStatus < 0 {
                 desired.refusedStatus = 0
             }
             let delay = Backoff.registration.delay(

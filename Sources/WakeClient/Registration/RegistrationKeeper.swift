@@ -15,6 +15,8 @@ final class RegistrationKeeper {
     /// Another call came while one reconciled.
     private var wasRefused = false
     private var failure: ClientError?
+    /// The proof of work that is computed.
+    private var search: ProofSearch?
     /// The first attempt after the start is made at this time at the latest.
     private var restart: Int64?
 
@@ -64,6 +66,7 @@ final class RegistrationKeeper {
     func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
         try profile.database.replaceRegistration(kind, newToken: environment.newInstanceToken())
         failure = nil
+        search?.stop()
         event.signal()
     }
 
@@ -126,29 +129,63 @@ final class RegistrationKeeper {
     private func attempt(
         _ desired: DesiredRegistration, at url: FetchURL
     ) async throws(ClientError) {
+        var sent = try await send(desired, nil, at: url)
+        for _ in 0..<ProofSearch.rounds {
+            guard let challenge = sent.challenge,
+                let proof = try await prove(challenge, for: desired)
+            else { break }
+            sent = try await send(desired, proof, at: url)
+        }
+        try conclude(sent.answer, sent.failure, for: desired)
+    }
+
+    private struct Sent {
+        let answer: Reconciler.Answer
+        var failure: ClientError?
+        /// The work that the service wants before it registers.
+        var challenge: RegistrationChallenge?
+    }
+
+    private func send(
+        _ desired: DesiredRegistration, _ proof: RegistrationProof?, at url: FetchURL
+    ) async throws(ClientError) -> Sent {
         let request =
             switch desired.kind {
             case .registered(let token):
-                RegistrationRequest.put(token, by: desired.instanceToken, at: url)
+                RegistrationRequest.put(token, proof: proof, by: desired.instanceToken, at: url)
             case .absent: RegistrationRequest.delete(by: desired.instanceToken, at: url)
             }
-        let answer: Reconciler.Answer
-        var failure: ClientError?
         do throws(FetchError) {
-            let response = try await transport.fetch(
-                request, onHead: { _ in .proceed }, sink: { _ in .proceed })
+            let (bytes, response) = try await transport.answer(to: request)
             let (status, retryAfter) = (response.status, response.retryAfter)
-            answer = Reconciler.answer(status: status, retryAfter: retryAfter)
-            if answer != .acknowledged {
-                failure = ClientError(registrationStatus: status, retryAfter: retryAfter)
-            }
+            let answer = Reconciler.answer(status: status, retryAfter: retryAfter)
+            guard answer != .acknowledged else { return Sent(answer: answer) }
+            return Sent(
+                answer: answer,
+                failure: ClientError(registrationStatus: status, retryAfter: retryAfter),
+                challenge: status == 429 ? RegistrationChallenge(problem: bytes) : nil)
         } catch {
             // The service may have got it or not; the next attempt carries the same token.
             guard error != .cancelled else { throw .cancelled }
-            failure = ClientError(error)
-            answer = .failed(retryAfter: nil)
+            return Sent(answer: .failed(retryAfter: nil), failure: ClientError(error))
         }
-        try conclude(answer, failure, for: desired)
+    }
+
+    /// Works for a proof; nil when it was not found in time, or is not desired any more.
+    private func prove(
+        _ challenge: RegistrationChallenge, for desired: DesiredRegistration
+    ) async throws(ClientError) -> RegistrationProof? {
+        guard try profile.database.store(desired.proved, ifRevision: desired.revision)
+        else { return nil }
+        environment.log(.registrationProof(bits: challenge.bits))
+        let search = ProofSearch(challenge, desired.instanceToken)
+        self.search = search
+        defer { self.search = nil }
+        let uptime = environment.uptime
+        let end = uptime() + min(.seconds(challenge.seconds), ProofSearch.longest)
+        let proof = await search.run { uptime() >= end }
+        guard !Task.isCancelled else { throw .cancelled }
+        return try self.desired()?.revision == desired.revision ? proof : nil
     }
 
     private func conclude(
@@ -190,6 +227,7 @@ extension RegistrationState {
             switch desired.kind {
             case .absent: .unregistering(failure: failure)
             case .registered where desired.isAcknowledged: .registered
+            case .registered where desired.isProved: .proving
             case .registered: mayRegister ? .registering(failure: failure) : .suspended
             }
     }

@@ -5,12 +5,13 @@ import WakeModel
 /// one size: a `PUT` body is padded to one length, and a `Padding` field fills the others up.
 enum RegistrationRequest {
     static func put(
-        _ token: PushToken, by instance: InstanceToken, at url: FetchURL
+        _ token: PushToken, proof: RegistrationProof? = nil, by instance: InstanceToken,
+        at url: FetchURL
     ) -> FetchRequest {
         let type = FetchField("Content-Type", "application/json")
         return FetchRequest(
             url, method: .put, fields: [authorization(instance), type],
-            body: RegistrationBody.encode(token), limit: 4096, purpose: .registration)
+            body: RegistrationBody.encode(token, proof: proof), limit: 4096, purpose: .registration)
     }
 
     static func delete(by instance: InstanceToken, at url: FetchURL) -> FetchRequest {

@@ -304,7 +304,10 @@ final class ConnectionPool {
         }
         context.clearOutput()
         connection.close()
-        if let source { sources.remove(source) }
+        if let source {
+            sources.remove(source)
+            hasher.release(source, now: context.now)
+        }
         deadlines.clear(key.slot)
         connections.remove(key)
         counters.open.decrement()

@@ -7,7 +7,7 @@ package enum Problem: Sendable, CaseIterable {
     case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, notNeeded
     case pushHostNotAllowed, pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed
     case rangeNotSatisfiable
-    case storeFull, storeUnavailable, overloaded, feedUnavailable
+    case proofNeeded, storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, noBroadcastRunning
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
     case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
@@ -37,6 +37,7 @@ package enum Problem: Sendable, CaseIterable {
         case .notFound: (404, "not_found")
         case .methodNotAllowed: (405, "method_not_allowed")
         case .rangeNotSatisfiable: (416, "range_not_satisfiable")
+        case .proofNeeded: (429, "proof_needed")  // RFC 6585 §4
         case .storeFull: (507, "store_full")
         case .storeUnavailable: (503, "store_unavailable")
         case .overloaded: (503, "overloaded")
@@ -80,6 +81,7 @@ package enum Problem: Sendable, CaseIterable {
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"
         case .rangeNotSatisfiable: "the range begins after the end"
+        case .proofNeeded: "many register: solve the challenge and send the proof"
         case .storeFull: "the store is full; deleting still works"
         case .storeUnavailable: "the store cannot be used at the moment"
         case .overloaded: "too much is waiting; try again"

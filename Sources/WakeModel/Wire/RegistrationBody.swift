@@ -1,11 +1,15 @@
 import WakeSystem
 
 /// The body of `PUT /v1/registration`: exactly `service` and `token`, or for Web Push `endpoint`
-/// and perhaps `keys`.
-package enum RegistrationBody {
+/// and perhaps `keys`; `proof` where the service asked for one.
+package struct RegistrationBody {
+    package let token: PushToken
+    package let proof: RegistrationProof?
+
     /// - Throws: the rule of the protocol that the body breaks, never its content.
-    package static func decode(_ body: [UInt8]) throws(RegistrationBodyError) -> PushToken {
+    package init(decoding body: [UInt8]) throws(RegistrationBodyError) {
         var service: PushService?
+        var proof: RegistrationProof?
         var secret: (member: Member, text: SecretBytes)?
         var keys: Result<SubscriptionKeys, PushTokenError>?
         do {
@@ -16,7 +20,10 @@ package enum RegistrationBody {
                     case .service:
                         let word = try scanner.string()
                         service = PushService(name: word.span)
-                    case .keys: keys = try readKeys(&scanner)
+                    case .keys: keys = try Self.readKeys(&scanner)
+                    case .proof:
+                        proof = RegistrationProof(text: try scanner.string())
+                        guard proof != nil else { throw .malformed }
                     case let member? where secret == nil:
                         var text = try scanner.string()
                         secret = (member, SecretBytes(text))
@@ -29,8 +36,9 @@ package enum RegistrationBody {
         guard let service else { throw .unknownService }
         guard let secret, secret.member.matches(service) else { throw .json(.missingMember) }
         guard keys == nil || service == .webPush else { throw .json(.unknownMember) }
+        self.proof = proof
         do {
-            return try secret.text.withSpan { (text) throws(PushTokenError) in
+            token = try secret.text.withSpan { (text) throws(PushTokenError) in
                 guard let keys else { return try PushToken(service: service, text: text) }
                 return try PushToken(endpoint: text, keys: keys.get())
             }
@@ -60,13 +68,16 @@ package enum RegistrationBody {
         } catch { return .failure(error) }
     }
 
-    /// The body for a push token, padded with white space to one length for all tokens.
-    package static func encode(_ token: PushToken) -> [UInt8] {
+    /// The body for a push token, padded with white space to one length, whatever is in it.
+    package static func encode(
+        _ token: PushToken, proof: RegistrationProof? = nil
+    ) -> [UInt8] {
         var body = JSONText()
         body.beginObject()
         body.member("service", string: token.service.name)
         token.text().withSpan { body.member(token.service.member, string: $0) }
         token.keys?.addMember(to: &body)
+        if let proof { body.member("proof", string: proof.text.span) }
         body.endObject()
         body.pad(to: Limits.paddedBodyBytes)
         return body.bytes
@@ -77,6 +88,7 @@ package enum RegistrationBody {
         case token
         case endpoint
         case keys
+        case proof
 
         init?(_ name: Span<UInt8>) {
             if name.equals("service") {
@@ -87,6 +99,8 @@ package enum RegistrationBody {
                 self = .endpoint
             } else if name.equals("keys") {
                 self = .keys
+            } else if name.equals("proof") {
+                self = .proof
             } else {
                 return nil
             }

@@ -41,6 +41,12 @@ package struct Configuration: Sendable, Equatable {
     package var rotationDays = 7
     package var storeMegabytes = 4096
 
+    // [registration]
+    /// New registrations from one address prefix in ten minutes that cost their clients no work.
+    package var newPerPrefix = 16
+    /// The same from everybody in a day; 0: a quarter of the store in the life of a row.
+    package var newPerDay = 0
+
     // [feed]
     package var feed: String
     package var feedKey: String
@@ -113,6 +119,11 @@ extension Configuration {
             keys = keys/registration.key
             # keys = memory               in no file: a restart forgets everyone until they renew
             # rotation-days = 7           what is not renewed for 7 to 14 days expires
+            # megabytes = 4096            about 1,280 registrations in each; deletes always fit
+
+            # [registration]              with more new ones, clients have to compute for a moment
+            # new-per-prefix = 16         in ten minutes from a network (/24, /56), where it shows
+            # new-per-day = 0             in all; 0: by what the store holds
 
             [feed]
             directory = feed

@@ -30,6 +30,8 @@ extension ConfigurationParser {
         },
         "store.rotation-days": integer(\.rotationDays, RotationSchedule.days),
         "store.megabytes": integer(\.storeMegabytes, 1...1_048_576),
+        "registration.new-per-prefix": integer(\.newPerPrefix, 1...1_000_000),
+        "registration.new-per-day": integer(\.newPerDay, 0...1_000_000_000),
         "feed.directory": path(\.feed),
         "feed.key": path(\.feedKey),
         "feed.serve": switched(\.feedServed),

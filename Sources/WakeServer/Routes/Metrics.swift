@@ -12,6 +12,7 @@ struct Metrics: Sendable {
     let broadcaster: Broadcaster
     let rotator: Rotator
     let planner: BroadcastPlanner
+    let new: NewRegistrations
     let relay: RelayCounters?
     private var store: StoreCounters { planner.store.counters }
 
@@ -65,6 +66,9 @@ struct Metrics: Sendable {
             counter("broadcasts", "broadcasts started", broadcaster.broadcasts.now),
             counter("stream_wake_ups", "wake-ups on event streams", broadcaster.streamWakeUps.now),
             counter("registers", "registrations written or renewed", store.registers.now),
+            counter("registers_new", "registrations that were new", new.admitted.now),
+            counter("registers_challenged", "times work was asked for", new.challenged.now),
+            gauge("proof_bits", "of the work that would be asked for now", new.neededBits),
             counter("deletes", "registrations asked to be forgotten", store.deletes.now),
             counter("reads", "subject access requests", store.reads.now),
             counter("store_commits", "transactions made durable", store.commits.now),

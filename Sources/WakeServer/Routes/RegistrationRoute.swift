@@ -9,6 +9,7 @@ struct RegistrationRoute: Sendable {
     let store: Store
     let health: StoreHealthLog
     let admission: Admission
+    let new: NewRegistrations
 
     func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
@@ -18,8 +19,8 @@ struct RegistrationRoute: Sendable {
         guard let token = token(of: request, responder) else { return }
         switch request.method {
         case .put: register(token, request, responder)
-        case .get: submit(.read(token), responder)
-        default: submit(.delete(token), responder)
+        case .get: submit(.read(token), token, responder)
+        default: submit(.delete(token), token, responder)
         }
     }
 
@@ -27,23 +28,27 @@ struct RegistrationRoute: Sendable {
         var body = Array(request.body)
         defer { body.wipe() }
         do throws(RegistrationBodyError) {
-            let pushToken = try RegistrationBody.decode(body)
-            if let problem = admission.problem(with: pushToken) {
+            let wish = try RegistrationBody(decoding: body)
+            if let problem = admission.problem(with: wish.token) {
                 return responder.respond(.problem(problem))
             }
-            submit(.register(token, pushToken), responder)
+            let question = new.question(token, proof: wish.proof, from: responder.source)
+            submit(.register(token, wish.token, ifNew: question), token, responder)
         } catch { responder.respond(.problem(Problem(error))) }
     }
 
     /// Answers when the store has: on its thread, after the flush.
-    private func submit(_ operation: StoreOperation, _ responder: Responder) {
-        store.submit(operation) { [health] answer in
+    private func submit(
+        _ operation: StoreOperation, _ token: InstanceToken, _ responder: Responder
+    ) {
+        store.submit(operation) { [health, new] answer in
             health.check()
             switch answer {
             case .done: responder.respond(.done)
             case .stored(let stored):
                 let answer = RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash)
                 responder.respond(.json(answer.encode()))
+            case .notAdmitted: responder.respond(new.challenge(for: token))
             case .full: responder.respond(.problem(.storeFull))
             case .unavailable: responder.respond(.problem(.storeUnavailable))
             case .overloaded: responder.respond(.problem(.overloaded))

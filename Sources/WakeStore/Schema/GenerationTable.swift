@@ -42,12 +42,16 @@ final class GenerationTable {
         countAll = try database.prepare("SELECT count(*) FROM \(table)")
     }
 
-    /// Writes the row with the same two statements, new or not; returns whether one was there.
-    func put(_ id: [UInt8], _ sealed: [UInt8]) throws(SQLiteError) -> Bool {
+    /// Writes the row with the same two statements, new or not; returns whether one was there, nil
+    /// when there was none and `ifNew` allows none.
+    func put(
+        _ id: [UInt8], _ sealed: [UInt8], ifNew: () -> Bool
+    ) throws(SQLiteError) -> Bool? {
         try update.bind(1, blob: id.span)
         try update.bind(2, blob: sealed.span)
         try update.run()
         let overwritten = database.changes > 0
+        guard overwritten || ifNew() else { return nil }
         try insert.bind(1, blob: id.span)
         try insert.bind(2, blob: sealed.span)
         try insert.run()

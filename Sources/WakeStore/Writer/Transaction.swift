@@ -15,9 +15,9 @@ struct Transaction {
         let isRoomy = try database.roomyPages() >= needed
         for message in batch.operations {
             switch message {
-            case .operation(.register(let token, let address), _):
+            case .operation(.register(let token, let address, let ifNew), _):
                 batch.report.registers += 1
-                let answer = try register(token, address, isRoomy: isRoomy, &batch)
+                let answer = try register(token, address, isRoomy: isRoomy, ifNew, &batch)
                 batch.append(answer)
             case .operation(.delete(let token), _):
                 batch.report.deletes += 1
@@ -43,7 +43,8 @@ struct Transaction {
 
     /// The same statements for new, changed and repeated registrations, and for those moved over.
     private func register(
-        _ token: InstanceToken, _ address: PushToken, isRoomy: Bool, _ batch: inout Batch
+        _ token: InstanceToken, _ address: PushToken, isRoomy: Bool, _ ifNew: () -> Bool,
+        _ batch: inout Batch
     ) throws(SQLiteError) -> StoreAnswer {
         guard batch.mayGrow else { return .full }
         let id = current.keys.id(of: token)
@@ -53,7 +54,8 @@ struct Transaction {
         let sealed = current.keys.seal(address, id: id)
         let expiring = try previous.remove(previous.keys.id(of: token))
         batch.count(erased: expiring)
-        let overwritten = try current.put(id, sealed)
+        guard let overwritten = try current.put(id, sealed, ifNew: { expiring || ifNew() })
+        else { return .notAdmitted }
         batch.count(erased: overwritten)
         batch.report.statements += 1
         return .done

@@ -124,6 +124,7 @@ private func changeByRunningClient(
 func registrationStatus(_ state: RegistrationState) -> ExitStatus {
     switch state {
     case .none, .registered, .suspended: return .success
+    case .proving: return .transient
     case .registering(let failure), .unregistering(let failure):
         return failure.map { CommandFailure($0).status } ?? .transient
     }

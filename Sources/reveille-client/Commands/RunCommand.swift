@@ -111,6 +111,7 @@ extension ClientEvent {
             "\(count) damaged batches dropped, later secrets are not checked against them"
         case .registered: "registered"
         case .unregistered: "unregistered"
+        case .registrationProof(let bits): "registration: \(bits) bits of work to prove"
         case .registrationFailed(let error, let seconds):
             "registration failed: \(error.code), retry in \(seconds) s"
         case .busConnected: "on the session bus"

@@ -110,6 +110,7 @@ struct StateChecks {
         let subject = "registration"
         return switch state {
         case .none, .registered: .ok(subject, Report.name(state))
+        case .proving: .ok(subject, Report.sentence(state))
         case .suspended:
             .warning(
                 subject, "switched off by the publisher for now",

@@ -21,13 +21,14 @@ enum Report {
         case .registering: "registering"
         case .unregistering: "unregistering"
         case .suspended: "suspended"
+        case .proving: "proving"
         }
     }
 
     static func failure(_ state: RegistrationState) -> ClientError? {
         switch state {
         case .registering(let failure), .unregistering(let failure): failure
-        case .none, .registered, .suspended: nil
+        case .none, .registered, .suspended, .proving: nil
         }
     }
 
@@ -39,6 +40,8 @@ enum Report {
         case .registering(.notServed?):
             "not registered\(reason)\nhint: \(CommandFailure(.notServed).hint ?? "")"
         case .registering: "registering, run and sync keep trying\(reason)"
+        case .proving:
+            "registering: many do so now, so this computer works on a proof for some seconds"
         case .unregistering: "unregistering, run and sync keep trying\(reason)"
         case .suspended: "registered once the publisher allows it again"
         }

@@ -32,7 +32,8 @@ enum CheckCommand {
         row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
         row("store keys", keys(configuration), fault: fault(keys: configuration))
         row("rotation", rotation(configuration))
-        row("store limit", "\(configuration.storeMegabytes) MiB")
+        row("store limit", storeLimit(configuration))
+        row("new rows", registrations(configuration))
         row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
             fault: Files.exists(configuration.feed + "/head")
@@ -70,6 +71,21 @@ enum CheckCommand {
         let fetches = configuration.fetchesPerSecond
         return "\(heartbeat) \(configuration.intervalSeconds) s, "
             + (fetches > 0 ? "for \(fetches) fetches a second" : "as fast as pushes can go")
+    }
+
+    /// At the cap a broadcast may take longer than its interval, also to those who are no rubbish.
+    private static func storeLimit(_ configuration: Configuration) -> String {
+        let limit = "\(configuration.storeMegabytes) MiB, \(configuration.storeRows) registrations"
+        guard configuration.fetchesPerSecond > 0 else { return limit }
+        let seconds = configuration.storeRows / configuration.fetchesPerSecond
+        let isLate = seconds > configuration.intervalSeconds
+        return limit + ": waking so many takes \(seconds) s"
+            + (isLate ? ", longer than the interval" : "")
+    }
+
+    private static func registrations(_ configuration: Configuration) -> String {
+        "\(configuration.freeRegistrations) a day, \(configuration.newPerPrefix) in ten minutes "
+            + "from one network; beyond that clients prove some work"
     }
 
     private static func line(_ message: String) -> String {

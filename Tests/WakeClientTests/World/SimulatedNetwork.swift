@@ -103,7 +103,7 @@ final class SimulatedNetwork: ClientTransport {
         guard let answer = route(request) else {
             throw .network(code: 7)
         }
-        await time.sleep(answer.delay)
+        if answer.delay > .zero { await time.sleep(answer.delay) }
         guard !Task.isCancelled else { throw .cancelled }
         guard !answer.isLost else { throw .timeout }
         if request.purpose == .stream, answer.status == 200 {
@@ -146,7 +146,11 @@ final class SimulatedNetwork: ClientTransport {
             status: status, contentLength: UInt64(body.count), contentRangeStart: start,
             retryAfter: answer.retryAfter, contentType: answer.contentType)
         guard onHead(response) == .proceed else { throw .stopped }
-        guard response.isSuccess else { return response }
+        guard response.isSuccess else {
+            let part = Array(body.prefix(request.limit))
+            guard sink(part.span) == .proceed else { throw .stopped }
+            return response
+        }
         guard body.count <= request.limit || answer.isUnannounced else { throw .tooLarge }
         var received = 0
         let sent = body.prefix(answer.cutAfter ?? body.count)

@@ -55,7 +55,8 @@ final class SimulatedService: Sendable {
             switch request.method {
             case .put:
                 state.puts += 1
-                guard let body = request.body, let token = try? RegistrationBody.decode(body)
+                guard let body = request.body,
+                    let token = try? RegistrationBody(decoding: body).token
                 else { return .init(status: 400) }
                 state.rows[key] = token.text().copy()
                 state.mostRows = max(state.mostRows, state.rows.count)

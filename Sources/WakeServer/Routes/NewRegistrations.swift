@@ -1,0 +1,84 @@
+import Synchronization
+import WakeHTTP
+import WakeModel
+import WakeStore
+import WakeSystem
+
+/// Lets new registrations in, or asks for a proof of work. Only the store knows which are new: it
+/// asks in its transaction. What renews, moves, reads or deletes never comes here.
+final class NewRegistrations: Sendable {
+    private let budget: Mutex<RegistrationBudget>
+    private let key = ChallengeKey()
+    private let fill: @Sendable () -> Double
+    private let now: @Sendable () -> UInt64
+
+    let admitted = Atomic<Int>(0)
+    /// Times that a proof was asked for.
+    let challenged = Atomic<Int>(0)
+
+    init(
+        _ budget: RegistrationBudget, fill: @escaping @Sendable () -> Double,
+        now: @escaping @Sendable () -> UInt64 = { SystemClock.bootNanoseconds }
+    ) {
+        self.budget = Mutex(budget)
+        self.fill = fill
+        self.now = now
+    }
+
+    convenience init(_ configuration: Configuration, _ store: Store) {
+        let (counters, pages) = (store.counters, Double(store.configuration.maxPages))
+        let budget = RegistrationBudget(
+            configuration.room, perPrefix: configuration.newPerPrefix,
+            perDay: configuration.freeRegistrations)
+        self.init(budget, fill: { Double(counters.pages.load(ordering: .relaxed)) / pages })
+    }
+
+    /// The bits that are asked for now.
+    var neededBits: Int { budget.withLock { $0.neededBits(fill: fill(), now: now()) } }
+
+    /// The question that the store asks when a registration turns out to be new.
+    func question(
+        _ token: InstanceToken, proof: RegistrationProof?, from source: PrefixHash?
+    ) -> @Sendable () -> Bool {
+        let bits = proof.flatMap { key.bits(of: $0, for: token, now: now()) }
+        return { [self] in
+            let places = source?.slots(of: RegistrationBudget.places)
+            let (fill, now) = (fill(), now())
+            let admits = budget.withLock {
+                $0.admits(from: places, bits: bits, fill: fill, now: now)
+            }
+            if admits {
+                admitted.add(1, ordering: .relaxed)
+            } else {
+                challenged.add(1, ordering: .relaxed)
+            }
+            return admits
+        }
+    }
+
+    /// 429 with a challenge (RFC 6585 §4). `Retry-After` is for clients that know of none.
+    func challenge(for token: InstanceToken) -> Response {
+        let challenge = key.challenge(for: token, bits: neededBits, now: now())
+        return Response(
+            Problem.proofNeeded.status,
+            fields: [
+                ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
+                ("Retry-After", "60"),
+            ],
+            body: .bytes(challenge.problem()))
+    }
+}
+
+extension Configuration {
+    /// The store's cap in rows: about five a page.
+    package var storeRows: Int { store.maxPages * 5 }
+
+    fileprivate var room: RegistrationBudget.Room {
+        RegistrationBudget.Room(rows: storeRows, lifeSeconds: 2 * rotationSeconds)
+    }
+
+    /// New registrations a day that cost their clients nothing.
+    package var freeRegistrations: Int {
+        newPerDay > 0 ? newPerDay : RegistrationBudget.perDay(room)
+    }
+}

@@ -1,0 +1,92 @@
+/// The new registrations that are taken as they come, and the work that others cost. A value: the
+/// caller says what time it is. Its memory is the same whatever anybody sends.
+struct RegistrationBudget: Sendable {
+    /// Registrations that the store holds; it keeps each for `lifeSeconds` at most.
+    struct Room: Sendable {
+        let rows: Int
+        let lifeSeconds: Int
+    }
+
+    /// Counts that leak: what is left of each is told by the time at which it is empty.
+    private struct Leak: Sendable {
+        /// Nanoseconds in which one leaks.
+        let interval: UInt64
+        let most: Int
+
+        init(_ count: Int, inSeconds seconds: Int, most: Int? = nil) {
+            interval = max(1, UInt64(seconds) * 1_000_000_000 / UInt64(count))
+            self.most = most ?? count
+        }
+
+        func level(_ end: UInt64, _ now: UInt64) -> Int {
+            end > now ? Int((end - now + interval - 1) / interval) : 0
+        }
+
+        func adding(to end: UInt64, _ now: UInt64) -> UInt64 {
+            min(max(end, now) + interval, now + UInt64(most) * interval)
+        }
+    }
+
+    private let everybody: Leak
+    private let prefix: Leak
+    private let work: Leak
+    private var everybodyEnd: UInt64 = 0
+    private var workEnd: UInt64 = 0
+    /// By the hash of the prefix; those of one place share a count.
+    private var prefixEnds = [UInt64](repeating: 0, count: places)
+    /// Rows with a proof that make the next one harder by a bit.
+    private let step: Int
+
+    static let places = 65_536
+    /// Seconds in which a prefix's count has leaked: the life of a key of prefix hashes, which then
+    /// may be forgotten. See `HTTPLimits.sourceKeySeconds`.
+    static let prefixSeconds = 600
+    /// Some hundredths of a second of one core, and some seconds.
+    static let bits = 16...23
+    /// A proof for so much less than is asked now is taken: more is asked while a client works.
+    static let slack = 2
+
+    /// What is taken without work, a quarter of the room in the life of a row.
+    static func perDay(_ room: Room) -> Int { max(1, room.rows * 86_400 / (4 * room.lifeSeconds)) }
+
+    init(_ room: Room, perPrefix: Int, perDay: Int) {
+        step = max(1, room.rows / 256)
+        prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
+        everybody = Leak(perDay, inSeconds: 86_400)
+        work = Leak(Self.perDay(room), inSeconds: 86_400, most: 8 * step)
+    }
+
+    /// Whether a new row is stored, which is then counted.
+    /// - Parameters:
+    ///   - places: of the client's prefix in a table of `places`; nil where none is known.
+    ///   - bits: of its proof; nil for none.
+    ///   - fill: the part of the store that is in use.
+    mutating func admits(
+        from places: (Int, Int)?, bits: Int?, fill: Double, now: UInt64
+    ) -> Bool {
+        if let bits, bits >= neededBits(fill: fill, now: now) - Self.slack {
+            workEnd = work.adding(to: workEnd, now)
+            return true
+        }
+        guard fill < 0.75, everybody.level(everybodyEnd, now) < everybody.most else { return false }
+        if let (place, former) = places {
+            let level = max(
+                prefix.level(prefixEnds[place], now), prefix.level(prefixEnds[former], now))
+            guard level < prefix.most else { return false }
+            prefixEnds[place] = prefix.adding(to: prefixEnds[place], now)
+            if former != place {
+                prefixEnds[former] = prefix.adding(to: prefixEnds[former], now)
+            }
+        }
+        everybodyEnd = everybody.adding(to: everybodyEnd, now)
+        return true
+    }
+
+    /// The work that is asked now: a bit more for every 256th of the store that came with a proof
+    /// and has not leaked, which happens as slowly as rows expire, and towards the cap.
+    func neededBits(fill: Double, now: UInt64) -> Int {
+        let pressed = work.level(workEnd, now) / step
+        let full = max(0, Int(min(fill, 1) * 8) - 4)
+        return min(Self.bits.lowerBound + pressed + full, Self.bits.upperBound)
+    }
+}
