@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
@@ -195,6 +196,11 @@ ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count) 
 int linux_shutdown_send(int descriptor) { return checked(shutdown(descriptor, SHUT_WR)); }
 
 // MARK: memory
+
+ssize_t linux_list_attributes(const char *path, char *names, size_t count) {
+    ssize_t got = llistxattr(path, names, count);
+    return got < 0 ? -errno : got;
+}
 
 void linux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 

@@ -40,6 +40,7 @@ enum UnsafeFiles {
         "Sources/WakeSystem/Errors.swift",
         "Sources/WakeSystem/Events/Poller.swift",
         "Sources/WakeSystem/Files/FileStatus.swift",
+        "Sources/WakeSystem/Files/FileSurroundings.swift",
         "Sources/WakeSystem/Files/Files.swift",
         "Sources/WakeSystem/Files/OpenFile.swift",
         "Sources/WakeSystem/Threads/Semaphore.swift",

@@ -57,6 +57,9 @@ ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count);
 /// Ends our side of the conversation; the far end reads an end of file.
 int linux_shutdown_send(int descriptor);
 
+/// Names of the extended attributes of a file itself, each with a zero behind it (listxattr(2)).
+ssize_t linux_list_attributes(const char *path, char *names, size_t count);
+
 /// Overwrites with zeros in a way no optimiser removes.
 void linux_wipe(void *bytes, size_t count);
 /// Fills with bytes of the kernel's random generator; 0, or minus the error number.

@@ -20,6 +20,9 @@ enum InitCommand {
         }
         let configuration = Configuration(directory: directory)
         try make(directory)
+        if let fault = CheckCommand.fault(above: directory) {
+            throw CommandFailure("\(directory): \(fault)")
+        }
         try make(Files.parent(of: configuration.keys) ?? directory)
         try mapError({ CommandFailure($0.message(configuration.store)) }) {
             () throws(StoreOpenError) in try Store.create(configuration.store)
