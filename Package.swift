@@ -48,6 +48,8 @@ let package = Package(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "CLinux"),
         .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
+        // Overwrites freed memory: for a whole process, so never part of a library.
+        .target(name: "CMemory"),
 
         // Ground: words, and thin Swift faces of the C libraries.
         library("WakeSystem", ["CLinux"]),
@@ -91,6 +93,7 @@ let package = Package(
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
                 "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+                "CMemory",
             ],
             swiftSettings: strict),
         .executableTarget(

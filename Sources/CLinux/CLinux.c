@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
@@ -202,6 +203,11 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count) {
 }
 
 // MARK: memory
+
+ssize_t linux_list_attributes(const char *path, char *names, size_t count) {
+    ssize_t got = llistxattr(path, names, count);
+    return got < 0 ? -errno : got;
+}
 
 void linux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 

@@ -36,8 +36,12 @@ package struct Audit {
         let place = try DirectoryCheck(path, policy)
         let file = try mapError(AuditFailure.file, OpenFile(place.file, flags: O_RDONLY))
         let before = try mapError(AuditFailure.file, file.status())
-        // The log of a running service holds rows that no check would see.
-        if place.logSize > 0, file.isHeldExclusively { return nil }
+        // A log holds rows that no check would see.
+        let isHeld = file.isHeldExclusively
+        if place.isBusy(isHeld: isHeld) {
+            if isHeld { return nil }
+            throw .unfinished
+        }
         var findings = AuditFindings()
         try place.run(&findings)
         let pages = PageFile(file: file, size: before.size, pageSize: policy.pageSize)
@@ -57,7 +61,7 @@ package struct Audit {
         }
         if let log { LogCheck(policy).run(log, &findings) }
         let after = try mapError(AuditFailure.file, file.status())
-        guard after.identity == before.identity, place.logSize == 0 || !file.isHeldExclusively
+        guard after.identity == before.identity, !place.isBusy(isHeld: file.isHeldExclusively)
         else { return nil }
         return report(facts, findings, hasHeader: header != nil)
     }
@@ -77,8 +81,7 @@ package struct Audit {
         var schema = SchemaRows(policy)
         try walk.walk(root: 1, .schema, &schema)
         schema.finish(&findings)
-        var ids: [UInt64] = []
-        var nonces: [UInt64] = []
+        var samples = RowSamples()
         for tree in schema.trees {
             guard let table = tree.table,
                 let form = RecordLayout(lengths: table.lengths, pageSize: policy.pageSize)
@@ -91,11 +94,9 @@ package struct Audit {
             try walk.walk(root: tree.root, .rows(form), &rows)
             rows.finish(&findings)
             facts.rows.append((table.name, rows.count))
-            ids += rows.ids
-            nonces += rows.nonces
+            samples.merge(rows.samples)
         }
-        findings.note(.repeatedID, count: Repetition.count(ids))
-        findings.note(.repeatedNonce, count: Repetition.count(nonces))
+        samples.finish(&findings)
         let free = try walk.walkFreelist(first: header.firstTrunk)
         walk.findings.note(.freelistCount, if: free != header.freePages)
         try walk.finish()
@@ -137,6 +138,8 @@ package enum AuditFailure: Error, Equatable {
     case policy
     /// The file was written to during every attempt, or a service holds it and its log is in use.
     case changing
+    /// The log of a service that was killed, or of a copy made while one ran, holds rows.
+    case unfinished
 
     /// The message, with a hint on a second line.
     package var message: String {
@@ -149,6 +152,9 @@ package enum AuditFailure: Error, Equatable {
             "the service that holds the file wrote to it while it was read\n"
                 + "hint: try again in a calm moment, stop the service, or audit a copy of the "
                 + "data directory"
+        case .unfinished:
+            "what a service was writing is not yet in the file: it was killed, or this is a copy "
+                + "of one at work\nhint: start the service and audit beside it, or stop it first"
         }
     }
 }

@@ -5,12 +5,20 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case fileOwner = "file-owner"
     case fileIsLink = "file-is-link"
     case openDirectory = "directory-writable-by-others"
+    case directoryMode = "directory-mode"
+    case openParent = "parent-writable-by-others"
+    case hardLink = "hard-link"
+    case attribute = "extended-attribute"
     case strayFile = "stray-file"
     case siblingMode = "sibling-mode"
     case siblingOwner = "sibling-owner"
     case siblingKind = "sibling-kind"
     case logNotEmpty = "log-not-empty"
     case journal = "journal-present"
+    case stateForm = "state-file-form"
+    case stateText = "text-in-state-file"
+    case stateToken = "token-in-state-file"
+    case keysBesideData = "keys-in-state-file"
 
     // 2 header
     case magic = "no-sqlite-file"
@@ -29,6 +37,7 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case userVersion = "user-version"
     case reservedBytes = "reserved-bytes"
     case libraryVersion = "library-version"
+    case schemaCookie = "schema-cookie"
 
     // 3 schema
     case extraTable = "extra-table"
@@ -38,6 +47,8 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case extraEntry = "extra-entry"
     case missingTable = "missing-table"
     case definition = "definition-differs"
+    case rootPage = "root-page"
+    case schemaRowid = "schema-rowid"
 
     // 4 integrity
     case integrity = "integrity-check"
@@ -73,6 +84,7 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case unevenPosition = "uneven-position"
     case repeatedNonce = "repeated-nonce"
     case repeatedID = "repeated-id"
+    case repeatedValue = "repeated-value"
 
     // 8 keys
     case keyFileMode = "key-file-mode"
@@ -139,7 +151,7 @@ package struct AuditFindings: Sendable, Equatable {
 
 /// The checks, in the order of the report. Numbers and names are part of the JSON and stay.
 package enum AuditCheck: Int, Sendable, CaseIterable {
-    /// Mode, owner and kind of the file, what lies beside it, and that the log is empty.
+    /// Mode, owner, kind and links of the file, what lies beside it, and the directories above.
     case place = 1
     /// The first 100 bytes of the file.
     case header

@@ -38,6 +38,13 @@ package struct AuditPolicy: Sendable, Equatable {
     package var fileMode: UInt32
     /// Names of files that may lie beside the database.
     package var siblings: [String]
+    /// The form of each.
+    let forms: [String: StateForm]
+    package var directoryMode: UInt32
+    /// `PRAGMA schema_version` of every file.
+    package var schemaCookie: UInt32
+    /// Endings of the names of files that are there while the database is written anew.
+    package var rewriteFiles: [String]
     package var levels: [String]
     package var events: [Event]
     /// BLAKE2b-256 of the document, hexadecimal: what `b2sum -l 256` prints.
@@ -64,6 +71,9 @@ extension AuditPolicy {
             let pageSize = Int(store["meta"]["page_size"].text),
             (512...32_768).contains(pageSize), pageSize & (pageSize - 1) == 0,
             let mode = UInt32(store["meta"]["file_mode"].text, radix: 8),
+            let directoryMode = UInt32(state["meta"]["directory_mode"].text, radix: 8),
+            let cookie = UInt32(store["meta"]["schema_cookie"].text),
+            let forms = forms(state),
             case .string = log["meta"]["levels"], !store["collections"].elements.isEmpty
         else { return nil }
         var tables: [Table] = []
@@ -89,8 +99,21 @@ extension AuditPolicy {
         return AuditPolicy(
             tables: tables, applicationID: application, userVersion: version, pageSize: pageSize,
             fileMode: mode, siblings: state["collections"].elements.map { $0["name"].text },
+            forms: forms, directoryMode: directoryMode, schemaCookie: cookie,
+            rewriteFiles: words(store["meta"]["rewrite_files"]),
             levels: words(log["meta"]["levels"]), events: events,
             hash: String(decoding: Hex.encode(hash.span), as: UTF8.self))
+    }
+
+    /// - Returns: nil when a declared file has none.
+    private static func forms(_ state: JSONValue) -> [String: StateForm]? {
+        var forms: [String: StateForm] = [:]
+        for collection in state["collections"].elements {
+            let name = collection["name"].text
+            guard let form = StateForm(state["meta"]["form_" + name].text) else { return nil }
+            forms[name] = form
+        }
+        return forms
     }
 
     private static func field(_ field: JSONValue, _ meta: JSONValue) -> Field? {

@@ -9,6 +9,14 @@ package struct AuditFacts: Sendable {
     package var freePages = 0
     package var rows: [(table: String, count: Int)] = []
     var isWalked = false
+
+    /// In a table with fewer rows a bit or a byte that is not drawn by chance may not show.
+    package static let tellingRows = ChiSquareBounds.chiSquareCount
+
+    /// Tables that hold something, but too little to be judged as a whole.
+    package var fewRows: [String] {
+        rows.filter { (1..<Self.tellingRows).contains($0.count) }.map(\.table)
+    }
 }
 
 package struct AuditReport: Sendable {
@@ -65,6 +73,9 @@ package struct AuditReport: Sendable {
         switch (check, verdict(of: check)) {
         case (.pages, .ok): "\(facts.pages) pages, \(facts.freePages) of them free"
         case (.rows, .ok): facts.rows.map { "\($0.count) in \($0.table)" }.joined(separator: ", ")
+        case (.chance, .ok):
+            facts.fewRows.isEmpty
+                ? "" : "too few rows to judge columns: " + facts.fewRows.joined(separator: ", ")
         case (.keys, .notAsked): "needs --keys"
         case (.logs, .notAsked): "needs --logs"
         default: ""
@@ -88,6 +99,8 @@ package struct AuditReport: Sendable {
         text.member("pages", number: facts.pages)
         text.member("free_pages", number: facts.freePages)
         text.member("rows", raw: Self.object(facts.rows.map { ($0.table, $0.count) }))
+        let few = facts.fewRows.map { "\"\($0)\"" }.joined(separator: ",")
+        text.member("few_rows", raw: "[" + few + "]")
         let checks = AuditCheck.allCases.map { check in
             var text = JSONText()
             text.beginObject()

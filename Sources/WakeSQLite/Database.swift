@@ -17,6 +17,7 @@ private import WakeSystem
 
     /// - Parameter path: a file path; `:memory:` is allowed in tests only.
     package init(path: String, access: Access) throws(SQLiteError) {
+        _ = Self.memory
         var handle: OpaquePointer?
         let mode =
             switch access {
@@ -37,6 +38,9 @@ private import WakeSystem
     }
 
     deinit { unsafe sqlite3_close_v2(handle) }
+
+    /// Set once for the process: a program that overwrites what is freed then overwrites rows.
+    private static let memory: Void = sqlite_without_pools()
 
     /// sqlite.org/uri.html §3.1: everything that is not plain is escaped.
     private static func immutable(_ path: String) -> String {

@@ -121,6 +121,15 @@ struct BroadcastPrivacyTests {
                     "data/registrations.db-wal", "data/reserve", "data/rotation",
                 ]), "\(names)")
         }
+        #expect(await place.service.stop() == 0)
+        try await Self.audit(place.service)
+    }
+
+    /// Every file beside the database has the form that the policy declares.
+    private static func audit(_ service: ServiceUnderTest) async throws {
+        let audit = try await RunningProgram.run(
+            "reveille", ["audit", service.data + "/registrations.db"])
+        #expect(audit.status == 0, "\(audit.output)")
     }
 
     @Test("no file of the service holds a time of day, but those that PRIVACY.md names")
@@ -134,6 +143,8 @@ struct BroadcastPrivacyTests {
         var files = try place.service.files()
         #expect(files["data/checkpoint"] != nil)
         #expect(try await place.stop(releasing: held) == 0)
+        // With the checkpoint of the broadcast that goes on after the next start.
+        try await Self.audit(place.service)
         for (name, bytes) in try place.service.files() { files[name, default: Data()] += bytes }
         let times = start...Int(Date().timeIntervalSince1970)
         let found = files.keys.filter { name in

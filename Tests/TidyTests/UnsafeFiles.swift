@@ -41,6 +41,7 @@ enum UnsafeFiles {
         "Sources/WakeSystem/Events/Poller.swift",
         "Sources/WakeSystem/Files/FileRoom.swift",
         "Sources/WakeSystem/Files/FileStatus.swift",
+        "Sources/WakeSystem/Files/FileSurroundings.swift",
         "Sources/WakeSystem/Files/Files.swift",
         "Sources/WakeSystem/Files/OpenFile.swift",
         "Sources/WakeSystem/Threads/Semaphore.swift",

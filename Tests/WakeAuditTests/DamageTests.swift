@@ -33,10 +33,10 @@ struct DamageTests {
         }
     }
 
-    /// Places where another number may stand: the schema cookie, the writing library's version,
-    /// and in free space what the rule for it allows.
+    /// Places where another number may stand: the writing library's version, and in free space
+    /// what the rule for it allows.
     private func isBookkeeping(_ offset: Int, _ original: [UInt8]) -> Bool {
-        if (40..<44).contains(offset) || (96..<100).contains(offset) { return true }
+        if (96..<100).contains(offset) { return true }
         let start = offset / 4096 * 4096
         let trunk = (Int(original.span.number32(at: 32)) - 1) * 4096
         if start == trunk { return offset >= start + 8 }

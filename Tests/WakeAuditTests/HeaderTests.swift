@@ -1,6 +1,7 @@
 import Testing
-import WakeAudit
 import WakeSystem
+
+@testable import WakeAudit
 
 @Suite("The header and the schema", .timeLimit(.minutes(5)))
 struct HeaderTests {
@@ -21,6 +22,17 @@ struct HeaderTests {
         .bytes("the mark of another program", .applicationID, at: 68, [0, 0, 0, 0]),
         .bytes("a note in reserved bytes", .reservedBytes, at: 80, Array("hello".utf8)),
         .bytes("written by no SQLite we know", .libraryVersion, at: 96, [0x66, 0x11, 0, 0]),
+        // 3,040,999 and 3,008,011
+        .bytes("a version that never was", .libraryVersion, at: 96, [0, 0x2E, 0x66, 0xE7]),
+        .bytes("a version without strict tables", .libraryVersion, at: 96, [0, 0x2D, 0xE6, 0x0B]),
+        .bytes("another schema cookie", .schemaCookie, at: 40, [0, 0, 0, 3]),
+        Plant("a date in both change counters", .changeCounter) { site in
+            for place in [24, 92] {
+                try site.change { bytes in
+                    bytes.replaceSubrange(place..<place + 4, with: [0x6B, 0x49, 0xD2, 0])
+                }
+            }
+        },
         Plant("cut short by a byte", .size) { try $0.change { $0.removeLast() } },
         Plant("cut short by a page", .pageCount) { try $0.change { $0.removeLast(4096) } },
         Plant("nothing but a mark", .magic) { try $0.change { $0.removeLast($0.count - 16) } },
@@ -28,6 +40,21 @@ struct HeaderTests {
     ]
 
     private static let schema = [
+        Plant("the number of the last entry", .schemaRowid) { site in
+            try site.change { bytes in
+                let page = try require(BTreePage(bytes.span.extracting(0..<4096), from: 100))
+                let cell = try require(page.cells.last)
+                // Behind one or two bytes of length.
+                let length = bytes[cell.bytes.lowerBound] < 0x80 ? 1 : 2
+                bytes[cell.bytes.lowerBound + length] = 0x61
+            }
+        },
+        Plant("tables that begin at each other's pages", .rootPage) { site in
+            try site.execute(
+                "PRAGMA writable_schema=ON",
+                "UPDATE sqlite_schema SET rootpage=5-rootpage", "PRAGMA writable_schema=RESET",
+                "PRAGMA schema_version=2")
+        },
         Plant.sql("CREATE TABLE visits(at INTEGER)", .extraTable),
         .sql("CREATE TABLE seen(id BLOB PRIMARY KEY) WITHOUT ROWID", .extraTable),
         .sql("ANALYZE", .extraTable),

@@ -52,6 +52,25 @@ struct PageTests {
         page("four letters in a gap", .gapContent, where: hasGap) { bytes, start, _ in
             bytes.replaceSubrange(start + 402..<start + 406, with: Array("anna".utf8))
         },
+        page("a number of a page in the middle of a gap", .gapContent, where: hasGap) {
+            bytes, start, _ in
+            bytes[start + 403] = 5
+        },
+        page("numbers of pages with a hole between", .gapContent, where: hasGap) {
+            bytes, start, page in
+            for place in [24, 28, 36] { bytes[start + place + 3] = 5 }
+        },
+        Plant("numbers of pages in more gaps than a history leaves", .gapContent) { site in
+            // Rows first: the store of the other plants has too few pages.
+            try site.insert((0..<90).map { _ in (Sodium.random(32), Sodium.random(552)) })
+            try site.change { bytes in
+                let pages = AuditSite.pages(of: bytes) {
+                    $0.kind == .indexLeaf && $0.gap.contains(24) && $0.gap.contains(40)
+                }
+                guard pages.count > PageSlack.mostTrunks else { throw NoSuchPlace() }
+                for page in pages { for word in [27, 31, 35] { bytes[page.start + word] = 5 } }
+            }
+        },
         page("an id right behind the pointers", .gapContent, where: hasGap) { bytes, start, page in
             let place = start + page.gap.lowerBound
             bytes.replaceSubrange(place..<place + 32, with: Sodium.random(32))

@@ -36,6 +36,20 @@ struct PlaceTests {
         Plant("a log with something in it", .logNotEmpty) { site in
             try site.write([UInt8](repeating: 7, count: 4152), to: "registrations.db-wal")
         },
+        Plant("readable by others", .directoryMode) { unsafe chmod($0.place.data, 0o755) },
+        Plant("a directory above that others write to", .openParent) { site in
+            unsafe chmod(site.place.path, 0o777)
+        },
+        Plant("a second name of the database", .hardLink) { site in
+            guard unsafe link(site.database, site.place.path + "/copy") == 0 else {
+                throw NoSuchPlace()
+            }
+        },
+        Plant("a second name of a state file", .hardLink) { site in
+            try site.write([], to: "reserve")
+            guard unsafe link(site.place.data + "/reserve", site.place.path + "/copy") == 0
+            else { throw NoSuchPlace() }
+        },
         Plant("a rollback journal", .journal) { site in
             try site.write([1], to: "registrations.db-journal")
         },
@@ -48,13 +62,23 @@ struct PlaceTests {
         try await plant.check()
     }
 
-    @Test("declared files and an empty log are no violation, nor what a crash left of one")
+    @Test("an empty log is no violation")
     func declared() async throws {
         let site = try AuditSite(copying: try await StoreHistory.mixed())
-        for name in AuditSite.policy.siblings { try site.write([1], to: name) }
         try site.write([], to: "registrations.db-wal")
-        try site.write([1], to: "broadcast.tmp")
         #expect(try site.audit().isClean)
+    }
+
+    @Test("an extended attribute is found, where the file system has any")
+    func attributes() async throws {
+        for name in ["", "/registrations.db", "/reserve"] {
+            let site = try AuditSite(copying: try await StoreHistory.mixed())
+            try site.write([], to: "reserve")
+            let set = "import os, sys; os.setxattr(sys.argv[1], 'user.note', b'anna')"
+            // A tmpfs has had them since Linux 6.6.
+            guard try PythonScript.run(set, [site.place.data + name]) == 0 else { return }
+            #expect(try site.audit().findings.count(.attribute) == 1)
+        }
     }
 
     @Test("what is missing, or is no file, cannot be looked at")

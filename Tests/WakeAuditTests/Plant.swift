@@ -1,6 +1,6 @@
 import Testing
-
 import WakeSystem
+
 @testable import WakeAudit
 
 /// One violation, where it is planted, and what must be found.

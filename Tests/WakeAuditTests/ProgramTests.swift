@@ -92,8 +92,51 @@ struct ProgramTests {
         let audit = try await RunningProgram.run("reveille", ["audit", site.database])
         #expect(audit.status == 4)
         #expect(audit.output.contains("hint: try again in a calm moment"))
-        // Left by one that was killed they are.
+        // Left by one that was killed they are: no log begins so.
         _ = worker.kill()
         #expect(try site.audit().findings.count(.logNotEmpty) == 1)
+    }
+
+    @Test("what a rotation or a kill leaves is no violation, and nothing is called clean")
+    func unfinished() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        let names = AuditSite.policy.rewriteFiles.map { "registrations.db" + $0 }
+        #expect(names.count == 4)
+        let worker = StoreWorkerProcess("hold", data: site.place.data, keys: site.place.keys)
+        #expect(worker.line() == "open")
+        for name in names {
+            try site.write([1], to: name)
+            #expect(throws: AuditFailure.changing) { try site.audit() }
+            try Files.remove(site.place.data + "/" + name)
+        }
+        #expect(try site.audit().isClean)
+        _ = worker.kill()
+        for name in names {
+            try site.write([1], to: name)
+            #expect(throws: AuditFailure.unfinished) { try site.audit() }
+            try Files.remove(site.place.data + "/" + name)
+        }
+        #expect(try site.audit().isClean)
+    }
+
+    @Test("a log that was in use when its service was killed cannot be looked behind")
+    func killed() async throws {
+        let place = StorePlace()
+        try StoreHistory.create(place)
+        let log = place.data + "/registrations.db-wal"
+        let worker = StoreWorkerProcess("churn", data: place.data, keys: place.keys, [7, 40])
+        while let line = worker.line(), line != "failed" {
+            // Rows of several at once, and the log in use.
+            if line.hasPrefix("ok"), StorePlace.bytes(of: log).count > 4096 { break }
+        }
+        _ = worker.kill()
+        let audit = try await RunningProgram.run(
+            "reveille", ["audit", place.data + "/registrations.db"])
+        if StorePlace.bytes(of: log).isEmpty {
+            #expect(audit.status == 0, "\(audit.output)")
+        } else {
+            #expect(audit.status == 4, "\(audit.output)")
+            #expect(audit.output.contains("hint: start the service"))
+        }
     }
 }

@@ -21,6 +21,22 @@ struct RowTests {
         Plant(description, finding) { try $0.insert((0..<count).map(make)) }
     }
 
+    /// A byte in the nonces of 500 rows, the fewest that tell, in a table without others.
+    private static func few(
+        _ description: String, _ finding: AuditFinding,
+        _ byte: @escaping @Sendable (Int) -> UInt8
+    ) -> Plant {
+        Plant(description + " in 500 rows", finding) { site in
+            try site.execute("DELETE FROM registration_a")
+            try site.insert(
+                (0..<AuditFacts.tellingRows).map { number in
+                    var sealed = Sodium.random(552)
+                    sealed[11] = byte(number)
+                    return (Sodium.random(32), sealed)
+                })
+        }
+    }
+
     private static let hex = Array("0123456789abcdef".utf8)
 
     /// A push token in clear, as text, and nothing behind it.
@@ -95,6 +111,30 @@ struct RowTests {
                 (Sodium.random(32), Array(sealed[..<24]) + Sodium.random(528)),
             ])
         },
+        Plant("two ids with one ending", .repeatedID) { site in
+            let end = Sodium.random(8)
+            try site.insert((0..<2).map { _ in (Sodium.random(24) + end, Sodium.random(552)) })
+        },
+        Plant("two values with one ending", .repeatedValue) { site in
+            let end = Sodium.random(8)
+            try site.insert((0..<2).map { _ in (Sodium.random(32), Sodium.random(544) + end) })
+        },
+        Plant("the same 276 bytes twice", .repeatedValue) { site in
+            let half = Sodium.random(276)
+            try site.insert([(Sodium.random(32), half + half)])
+        },
+        rows("a date mixed with the id in nonces", .unevenPosition, count: 60) { number in
+            let id = Sodium.random(32)
+            let time = 1_800_000_000 + number * 977
+            let bytes = (0..<4).map { UInt8(truncatingIfNeeded: time >> (24 - 8 * $0)) ^ id[$0] }
+            return (id, bytes + Sodium.random(548))
+        },
+        few("a constant bit", .unevenPosition) { number in Sodium.random(1)[0] | 0x20 },
+        few("a bit nine times of ten", .unevenPosition) { number in
+            number % 10 == 0 ? Sodium.random(1)[0] & 0x7F : Sodium.random(1)[0] | 0x80
+        },
+        few("a byte of 40 values", .unevenPosition) { _ in 100 + Sodium.random(1)[0] % 40 },
+        few("a counter", .unevenPosition) { number in UInt8(truncatingIfNeeded: number) },
         Plant("one id in both tables", .repeatedID) { site in
             let id = Sodium.random(32)
             try site.insert([(id, Sodium.random(552))], into: "a")
@@ -113,6 +153,22 @@ struct RowTests {
         try site.insert((0..<5120).map { _ in (Sodium.random(32), Sodium.random(552)) })
         let report = try site.audit()
         #expect(report.isClean, "\(report.text)")
+    }
+
+    @Test("500 rows of chance are clean, and with fewer the report says that it cannot judge")
+    func fewRows() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        try site.execute("DELETE FROM registration_a", "DELETE FROM registration_b")
+        #expect(try site.audit().facts.fewRows == [])
+        for seed in 0..<4 {
+            try site.execute("DELETE FROM registration_a")
+            let count = AuditFacts.tellingRows - seed % 2
+            try site.insert((0..<count).map { _ in (Sodium.random(32), Sodium.random(552)) })
+            let report = try site.audit()
+            #expect(report.isClean, "\(report.text)")
+            #expect(report.facts.fewRows == (seed % 2 == 0 ? [] : ["registration_a"]))
+            #expect(report.text.contains("too few rows") == (seed % 2 == 1))
+        }
     }
 
     @Test("the bounds on equal bytes are the least that chance passes once in 10^10 times")

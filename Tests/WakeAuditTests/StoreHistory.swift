@@ -89,6 +89,8 @@ enum StoreHistory {
         let database = try Database(
             path: configuration(place).databaseFile, access: .readWrite)
         try database.execute("VACUUM")
+        // As a compaction does.
+        try database.execute("PRAGMA schema_version=2")
         try database.checkpointTruncate()
     }
 

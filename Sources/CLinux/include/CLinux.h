@@ -60,6 +60,9 @@ int linux_shutdown_send(int descriptor);
 /// Allocates blocks without a change of the size (FALLOC_FL_KEEP_SIZE); 0, or minus the error.
 int linux_allocate_behind(int descriptor, int64_t offset, int64_t count);
 
+/// Names of the extended attributes of a file itself, each with a zero behind it (listxattr(2)).
+ssize_t linux_list_attributes(const char *path, char *names, size_t count);
+
 /// Overwrites with zeros in a way no optimiser removes.
 void linux_wipe(void *bytes, size_t count);
 /// Fills with bytes of the kernel's random generator; 0, or minus the error number.

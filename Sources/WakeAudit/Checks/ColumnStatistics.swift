@@ -57,12 +57,25 @@ struct ColumnStatistics {
         guard rows > 0 else { return }
         var whole = [UInt32](repeating: 0, count: 256)
         let bound = Bound(total: rows)
+        let mostSet = ChiSquareBounds.mostSet(among: rows)
         for start in stride(from: 0, to: counts.count, by: 256) {
-            findings.note(.unevenPosition, if: bound.isExceeded(counts, from: start))
+            let isUneven =
+                bound.isExceeded(counts, from: start) || isBitUneven(start, mostSet)
+            findings.note(.unevenPosition, if: isUneven)
             for value in 0..<256 { whole[value] &+= counts[start + value] }
         }
         // A single value was looked at as such; a position of it says nothing.
         findings.note(.unevenColumn, if: Bound(total: rows * length).isExceeded(whole, from: 0))
+    }
+
+    /// Whether a bit of a position is set, or not set, more often than `most` times.
+    private func isBitUneven(_ start: Int, _ most: Int) -> Bool {
+        for bit in 0..<8 {
+            var set = 0
+            for value in 0..<256 where value & 1 << bit != 0 { set += Int(counts[start + value]) }
+            if max(set, rows - set) > most { return true }
+        }
+        return false
     }
 
     /// The bound of the counts of 256 byte values.
@@ -73,15 +86,16 @@ struct ColumnStatistics {
 
         init(total: Int) {
             self.total = total
-            let isFew = total < ChiSquareBounds.chiSquareCount
+            let isFew = total < ChiSquareBounds.tailCount
             most = isFew ? UInt32(ChiSquareBounds.mostEqual(among: total)) : .max
         }
 
         func isExceeded(_ counts: [UInt32], from start: Int) -> Bool {
             if total >= ChiSquareBounds.chiSquareCount {
                 let statistic = ChiSquareBounds.statistic(counts, from: start, total: total)
-                return !ChiSquareBounds.chiSquare.contains(statistic)
+                if !ChiSquareBounds.chiSquare.contains(statistic) { return true }
             }
+            if most == .max { return false }
             for index in start..<start + 256 where counts[index] > most { return true }
             return false
         }
@@ -90,17 +104,20 @@ struct ColumnStatistics {
 
 /// Bounds that random bytes pass less than once in a million audits, all tests together.
 enum ChiSquareBounds {
-    /// Of one test over a whole column or position; an audit makes about 1,200 of them a table.
+    /// Of one test over a whole column or position; an audit makes about 2,500 of them a table.
     private static let perTest = 1e-10
     /// Of one test over one value; a store has up to some 10 million of them.
     private static let perValue = 1e-17
-    /// From here on every byte value is expected five times or more.
-    static let chiSquareCount = 5 * 256
+    /// With fewer bytes Pearson's statistic is not asked for.
+    static let chiSquareCount = 500
+    /// From here on its tail is thin enough without a bound on the largest count.
+    static let tailCount = 5 * 256
 
-    /// Pearson's statistic, 255 degrees of freedom. With only five expected the tail is heavier
-    /// than that of chi-square: Chernoff's bound for 1,280 bytes is 1e-10 above, and 1e-13 below;
-    /// it falls with more. Too even is as much a sign of structure as too uneven: a counter is.
-    static let chiSquare = 115.0...490.0
+    /// Pearson's statistic, 255 degrees of freedom. With few expected the tail is heavier than that
+    /// of chi-square: what 1e-10 gives is 126 and 492 for 500 bytes, 124 and 476 for 1,280
+    /// (Chernoff bounds of Poisson counts, given their sum, cut off at ``mostEqual(among:)``); it
+    /// narrows with more. Too even is as much a sign of structure as too uneven: a counter is.
+    static let chiSquare = 115.0...495.0
 
     /// The same over one value, to find text and padding: Chernoff's bound for 552 bytes is 1e-19.
     static let chiSquareOfValue = 650.0
@@ -119,6 +136,12 @@ enum ChiSquareBounds {
             sum += difference * difference
         }
         return sum / expected
+    }
+
+    /// How often a bit may be set among `total` values, or not (Hoeffding's bound), 1e-11 each.
+    static func mostSet(among total: Int) -> Int {
+        let n = Double(total)
+        return Int(n / 2 + (n / 2 * log(2e11)).squareRoot())
     }
 
     /// How often one byte value, whichever, may occur among `total` over a column or position.

@@ -7,6 +7,8 @@ struct FileHeader {
     let firstTrunk: UInt32
     let freePages: Int
     private let bytes: [UInt8]
+    /// Commits between two rotations: 138 a second for 90 days. No text, no date in seconds.
+    private static let mostChanges: UInt32 = 1 << 30
 
     /// - Returns: nil unless there are 100 bytes and SQLite's mark.
     init?(_ bytes: [UInt8]) {
@@ -32,7 +34,11 @@ struct FileHeader {
         // §1.3.5
         findings.note(.fractions, if: bytes[21] != 64 || bytes[22] != 32 || bytes[23] != 32)
         // §1.3.7: otherwise the page count beside it would not be valid.
-        findings.note(.changeCounter, if: span.number32(at: 24) != span.number32(at: 92))
+        let changes = span.number32(at: 24)
+        findings.note(
+            .changeCounter, if: changes != span.number32(at: 92) || changes > Self.mostChanges)
+        // §1.3.9
+        findings.note(.schemaCookie, if: span.number32(at: 40) != policy.schemaCookie)
         findings.note(.schemaFormat, if: span.number32(at: 44) != 4)
         // §1.3.11 and §1.3.12: a suggested cache size; the largest root page
         findings.note(.unusedSetting, if: span.number32(at: 48) != 0)
@@ -42,7 +48,10 @@ struct FileHeader {
         findings.note(.applicationID, if: span.number32(at: 68) != policy.applicationID)
         findings.note(.reservedBytes, if: !span.extracting(72..<92).isZero)
         let library = span.number32(at: 96)
-        findings.note(.libraryVersion, if: !(3_000_000..<4_000_000).contains(library))
+        // 3.37 was the first with STRICT tables; none had a patch above 20.
+        findings.note(
+            .libraryVersion,
+            if: !(3_037_000..<3_100_000).contains(library) || library % 1000 > 20)
     }
 }
 

@@ -71,6 +71,13 @@ enum LeakSearch {
             }
     }
 
+    /// The forms that push services issue: 64 and more hexadecimal digits (APNs), 100 and more
+    /// characters of base64 (FCM), an endpoint (Web Push).
+    static func holdsPushToken(_ line: ArraySlice<UInt8>) -> Bool {
+        holds(line, "https://") || line.split { Hex.value($0) == nil }.contains { $0.count >= 64 }
+            || line.split { !isBase64($0) }.contains { $0.count >= 100 }
+    }
+
     private static func isQuad(_ run: ArraySlice<UInt8>) -> Bool {
         let parts = run.split(separator: UInt8(ascii: "."))
         return parts.count >= 4 && parts.allSatisfy { $0.count <= 3 }

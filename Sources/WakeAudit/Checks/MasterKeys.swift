@@ -7,9 +7,12 @@ struct MasterKeys {
     /// Masters by place: that of the first table of the policy, and that of the second.
     let masters: [KeyMemory]
 
+    /// The first bytes of a key file.
+    static let mark = "RVLLKEYS".utf8
+
     /// - Returns: nil when the bytes are no key file.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count == 120, bytes.starts(with: "RVLLKEYS".utf8), bytes[8] == 1,
+        guard bytes.count == 120, bytes.starts(with: Self.mark), bytes[8] == 1,
             bytes[9] <= 1, bytes.span.extracting(10..<16).isZero,
             Blake2b.hash(bytes.span.extracting(0..<88)) == Array(bytes[88...])
         else { return nil }
@@ -26,6 +29,7 @@ struct MasterKeys {
         do throws(FileError) {
             let status = try FileStatus(of: path)
             findings.note(.keyFileKind, if: !status.isRegular)
+            DirectoryCheck.check(path, status, &findings)
             let directory = Files.parent(of: path) ?? "."
             if !status.isLink {
                 findings.note(.keyFileMode, if: status.mode & 0o077 != 0)

@@ -31,6 +31,9 @@ struct SchemaRows: RecordReader {
             return
         }
         trees.append(Tree(root: root, table: table))
+        // Made in this order in an empty file, and by every rotation again.
+        let place = policy.tables.firstIndex(of: table) ?? 0
+        findings.note(.rootPage, if: Int(root) != place + 2)
         guard isWhole, record.isWhole, Self.string(payload, tableName) == table.name,
             case .text(let sql) = record.values[4],
             Self.string(payload, sql).utf8.elementsEqual(table.definition.utf8)

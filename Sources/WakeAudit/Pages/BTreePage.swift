@@ -22,6 +22,8 @@ package struct BTreePage {
         let child: UInt32
         /// Where the payload goes on; 0 when it lies in the page as a whole.
         let overflow: UInt32
+        /// 0 but in a table with rowids.
+        let rowid: UInt64
     }
 
     package let kind: Kind
@@ -81,13 +83,17 @@ package struct BTreePage {
         }
         if kind == .tableInterior {
             guard let key = Varint.read(page, at: position, before: end) else { return nil }
-            return Cell(bytes: place..<key.end, payload: 0..<0, child: child, overflow: 0)
+            return Cell(
+                bytes: place..<key.end, payload: 0..<0, child: child, overflow: 0,
+                rowid: key.value)
         }
         guard let length = Varint.read(page, at: position, before: end) else { return nil }
         position = length.end
+        var rowid: UInt64 = 0
         if kind == .tableLeaf {
             guard let key = Varint.read(page, at: position, before: end) else { return nil }
             position = key.end
+            rowid = key.value
         }
         let longest = kind.isIndex ? longestLocalPayload(inIndexOf: end) : end - 35
         if length.value <= UInt64(longest) {
@@ -95,7 +101,9 @@ package struct BTreePage {
             // §1.6: a cell takes up at least 4 bytes.
             let cellEnd = max(payload.upperBound, place + 4)
             guard cellEnd <= end else { return nil }
-            return Cell(bytes: place..<cellEnd, payload: payload, child: child, overflow: 0)
+            return Cell(
+                bytes: place..<cellEnd, payload: payload, child: child, overflow: 0,
+                rowid: rowid)
         }
         guard length.value <= UInt64(Int32.max) else { return nil }
         let least = (end - 12) * 32 / 255 - 23
@@ -104,7 +112,7 @@ package struct BTreePage {
         guard payload.upperBound + 4 <= end else { return nil }
         return Cell(
             bytes: place..<payload.upperBound + 4, payload: payload, child: child,
-            overflow: page.number32(at: payload.upperBound))
+            overflow: page.number32(at: payload.upperBound), rowid: rowid)
     }
 
     /// The chain goes forwards through the page (§1.6, "freeblocks").

@@ -12,6 +12,8 @@ struct TreeWalk {
     var map: PageMap
     var findings = AuditFindings()
     private(set) var visited = 0
+    /// Pages whose free space holds numbers of pages.
+    private var formerTrunks = 0
     private let progress: (Int) -> Void
 
     /// What may lie in the free space of a tree's pages.
@@ -82,8 +84,10 @@ struct TreeWalk {
     private mutating func check(_ page: BTreePage, _ bytes: [UInt8], isRoot: Bool, _ rule: Rule) {
         switch rule {
         case .rows(let form) where page.kind.isIndex:
-            PageSlack(form: form, pageCount: file.pageCount)
+            let isFormerTrunk = PageSlack(form: form, pageCount: file.pageCount)
                 .check(page, bytes.span, isRoot: isRoot, &findings)
+            if isFormerTrunk { formerTrunks += 1 }
+            findings.note(.gapContent, if: isFormerTrunk && formerTrunks > PageSlack.mostTrunks)
         case .rows: findings.note(.pageMalformed)
         case .schema: PageSlack.checkFirst(page, bytes.span, &findings)
         case .foreign: break

@@ -4,6 +4,7 @@ import WakeModel
 package import WakePush
 package import WakeRelay
 package import WakeStore
+import WakeSystem
 
 /// The settings of an operator, with the defaults of an embedded installation. Paths are absolute.
 package struct Configuration: Sendable, Equatable {
@@ -172,7 +173,9 @@ extension Configuration {
     }
 
     package var store: StoreConfiguration {
-        var store = StoreConfiguration(dataDirectory: data, keyFile: keysInMemory ? nil : keys)
+        // SQLite refuses a path with a link anywhere in it; above the directory one is harmless.
+        var store = StoreConfiguration(
+            dataDirectory: Files.resolvingParents(of: data), keyFile: keysInMemory ? nil : keys)
         store.maxPages = storeMegabytes * 256  // pages of 4 KiB
         return store
     }

@@ -8,6 +8,8 @@ package struct FileStatus: Sendable {
     package let owner: uid_t
     /// Permission bits only.
     package let mode: mode_t
+    /// Names that the file has; more than one are hard links.
+    package let links: Int
     package let isDirectory: Bool
     package let isRegular: Bool
     package let isLink: Bool
@@ -30,6 +32,7 @@ package struct FileStatus: Sendable {
         allocated = Int(status.st_blocks) * 512
         owner = status.st_uid
         mode = status.st_mode & 0o7777
+        links = Int(clamping: status.st_nlink)
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
         isRegular = status.st_mode & S_IFMT == S_IFREG
         isLink = status.st_mode & S_IFMT == S_IFLNK

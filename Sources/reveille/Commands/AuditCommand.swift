@@ -25,7 +25,7 @@ enum AuditCommand {
         notes: """
             No locks are taken, so it works beside a running service; if that writes meanwhile, the
             audit starts over, and gives up after three times. A copy should lie alone in a
-            directory of its own: any other file there is reported. It needs no keys.
+            directory of its own, mode 0700: any other file there is reported. It needs no keys.
 
             --tell hands the verdict and the SHA-256 of the file, no date, to the service that runs
             here (its admin socket is found by --config); GET / shows them until it is restarted.

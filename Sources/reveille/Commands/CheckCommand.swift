@@ -102,7 +102,14 @@ enum CheckCommand {
     private static func fault(privateDirectory path: String) -> String? {
         guard let status = try? FileStatus(of: path) else { return "missing: `reveille init`" }
         guard status.isDirectory else { return "not a directory" }
-        return status.isPrivate ? nil : "must be this user's own with mode 0700"
+        guard status.isPrivate else { return "must be this user's own with mode 0700" }
+        return fault(above: path)
+    }
+
+    /// A directory in which others could put another file or directory in place of a private one.
+    static func fault(above path: String) -> String? {
+        let open = (try? Files.openParent(of: path)) ?? nil
+        return open.map { "other users can replace it: `chmod go-w \($0)`" }
     }
 
     private static func fault(keys configuration: Configuration) -> String? {
@@ -117,7 +124,7 @@ enum CheckCommand {
     private static func fault(privateFile path: String) -> String? {
         guard let status = try? FileStatus(of: path) else { return "missing" }
         guard status.isRegular else { return "not a plain file" }
-        return status.isPrivate ? nil : "must be this user's own with mode 0600"
+        return status.isPrivate ? fault(above: path) : "must be this user's own with mode 0600"
     }
 
     private static func keys(_ configuration: Configuration) -> String {

@@ -15,6 +15,9 @@ enum ServeCommand {
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
+        if let fault = CheckCommand.fault(above: configuration.data) {
+            throw CommandFailure("\(configuration.data): \(fault)", status: .configuration)
+        }
         let service: Service
         do {
             service = try await Service(configuration, log: Log(level: configuration.logLevel))

@@ -1,0 +1,40 @@
+private import CLinux
+private import Glibc
+
+/// What is above a file, and attached to it.
+extension Files {
+    /// Names of a file's extended attributes, links not followed (xattr(7)); none where the file
+    /// system has none.
+    package static func attributes(of path: String) throws(FileError) -> [String] {
+        // The most that there can be (limits.h, XATTR_LIST_MAX).
+        var names = [CChar](repeating: 0, count: 65_536)
+        let count = unsafe linux_list_attributes(path, &names, names.count)
+        if count == -Int(EOPNOTSUPP) { return [] }
+        guard count >= 0 else { throw FileError(.status, Int32(clamping: -count)) }
+        return names[..<count].split(separator: 0).map { name in
+            String(decoding: name.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        }
+    }
+
+    /// The nearest directory above a path that users other than its owner can rename things in:
+    /// they could put another file in this one's place. Not one with the sticky bit, such as /tmp
+    /// (path_resolution(7), unlink(2)).
+    ///
+    /// - Parameter path: of something that exists; links are followed.
+    package static func openParent(of path: String) throws(FileError) -> String? {
+        var path = try resolve(path)
+        while let above = parent(of: path), above != path {
+            let mode = try FileStatus(of: above).mode
+            if mode & 0o022 != 0, mode & 0o1000 == 0 { return above }
+            path = above
+        }
+        return nil
+    }
+
+    /// The path with every link above its last part resolved; as it is where nothing is above.
+    package static func resolvingParents(of path: String) -> String {
+        guard let above = parent(of: path), let resolved = try? resolve(above) else { return path }
+        let name = path.split(separator: "/").last ?? ""
+        return resolved == "/" ? "/" + name : resolved + "/" + name
+    }
+}
