@@ -37,6 +37,8 @@ package struct FileError: Error, Hashable, Sendable {
     package var exists: Bool { number == EEXIST }
     /// The disk or the quota is full.
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }
+    /// Not the file's fault: the process or the machine has no descriptor or memory left.
+    package var isExhaustion: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
     package var reason: String { SystemError(number).reason }
 }
