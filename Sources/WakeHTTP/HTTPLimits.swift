@@ -25,8 +25,12 @@ package struct HTTPLimits: Sendable {
     package var writeFloorBytes = 16_384
     /// For the client to read a rejection before the connection is cut (RFC 9112 §9.6).
     package var lingerSeconds = 2
-    /// Open connections, event streams included; beyond it 503 with `Retry-After`.
+    /// Open connections of a listener, event streams included. Beyond it those that have waited
+    /// longest without a complete request, or for a slow reader, make room; without any, 503.
     package var connections = 20_000
+    /// Descriptor numbers that a listener without a reserve may use: the kernel gives the lowest
+    /// free one (open(2)), so a number tells how many there are. The rest is for everything else.
+    package var descriptors = Int.max
     /// Open connections from one address prefix, where it is known; beyond it 503.
     package var connectionsPerSource = 1_000
     /// Open event streams; beyond it 503.
@@ -45,6 +49,9 @@ package struct HTTPLimits: Sendable {
     package var sourceKeySeconds = 600
     /// Requests of one connection handled in a row before others get their turn.
     package var pipelinedRequests = 64
+
+    /// Rejected connections that may linger beyond a cap; more are cut without a response.
+    package static let lingeringRejections = 128
 
     package init() {}
 }

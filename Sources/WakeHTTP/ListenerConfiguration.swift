@@ -20,16 +20,21 @@ package struct ListenerConfiguration: Sendable {
     package var bodyBytes: Int?
     /// A path with a bound of its own.
     package var largeBodies: BodyMemoryBudget?
+    /// Connections that this listener has for itself, and the last descriptors with them: nobody
+    /// at another listener can take its places. nil: `HTTPLimits.connections`.
+    package var reserved: Int?
     package var handler: RequestHandler
 
     package init(
         _ address: Address, proxyProtocol: Bool = false, bodyBytes: Int? = nil,
-        largeBodies: BodyMemoryBudget? = nil, handler: @escaping RequestHandler
+        largeBodies: BodyMemoryBudget? = nil, reserved: Int? = nil,
+        handler: @escaping RequestHandler
     ) {
         self.address = address
         self.proxyProtocol = proxyProtocol
         self.bodyBytes = bodyBytes
         self.largeBodies = largeBodies
+        self.reserved = reserved
         self.handler = handler
     }
 

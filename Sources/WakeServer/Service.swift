@@ -21,6 +21,13 @@ package struct Service: Sendable {
         self.configuration = configuration
         self.log = log
         Hardening.apply()
+        let budget = try mapError(ServiceError.descriptors) {
+            () throws(DescriptorShortage) in try DescriptorBudget(configuration)
+        }
+        budget.raiseLimit()
+        let access = try mapError(ServiceError.adminToken) { () throws(AdminTokenError) in
+            AdminAccess(token: try configuration.adminToken.map(AdminToken.init(file:)))
+        }
         let gateways = try mapError(ServiceError.gateway) { () throws(GatewayError) in
             try Gateways.make(configuration) { service, _ in
                 log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
@@ -42,8 +49,8 @@ package struct Service: Sendable {
         }
         do throws(HTTPServerError) {
             (server, broadcaster) = try Self.bind(
-                configuration, store: store, gateways: gateways, relay: relay, log: log,
-                remote: remote)
+                configuration, budget, access, store: store, gateways: gateways, relay: relay,
+                log: log, remote: remote)
         } catch {
             await store.close()
             throw .http(error)
@@ -80,8 +87,9 @@ package struct Service: Sendable {
     }
 
     private static func bind(
-        _ configuration: Configuration, store: Store, gateways: [any Gateway],
-        relay: RelayRoute?, log: Log, remote: RemoteFeedHead?
+        _ configuration: Configuration, _ budget: DescriptorBudget, _ access: AdminAccess,
+        store: Store, gateways: [any Gateway], relay: RelayRoute?, log: Log,
+        remote: RemoteFeedHead?
     ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
@@ -116,7 +124,7 @@ package struct Service: Sendable {
             metrics: Metrics(
                 http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
                 planner: planner, new: new, relay: relay?.service.counters),
-            health: health, transparency: transparency)
+            health: health, transparency: transparency, access: access)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, health: StoreHealthLog(store.counters, log: log),
@@ -130,11 +138,12 @@ package struct Service: Sendable {
                     proxyProtocol: configuration.proxyProtocol,
                     bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
                 ) { open.handle($0, $1) },
-                ListenerConfiguration(configuration.admin.listening(mode: 0o600)) {
-                    admin.handle($0, $1)
-                },
+                ListenerConfiguration(
+                    configuration.admin.listening(mode: 0o600),
+                    reserved: DescriptorBudget.adminConnections
+                ) { admin.handle($0, $1) },
             ],
-            limits: configuration.httpLimits, loop: loop)
+            limits: configuration.httpLimits(budget), loop: loop)
         counters.set(server.counters)
         return (server, broadcaster)
     }
@@ -155,6 +164,8 @@ extension LogEvent {
 }
 
 package enum ServiceError: Error {
+    case descriptors(DescriptorShortage)
+    case adminToken(AdminTokenError)
     case gateway(GatewayError)
     case watch(WatchError)
     case store(StoreOpenError)

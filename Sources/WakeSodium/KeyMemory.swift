@@ -53,6 +53,16 @@ package final class KeyMemory: Sendable {
         return try body(unsafe Span(_unsafeElements: buffer))
     }
 
+    /// Compares in a time that depends on the number of bytes alone (`sodium_memcmp`).
+    package func isEqual(to other: Span<UInt8>) -> Bool {
+        guard other.count == count else { return false }
+        return withSpan { own in
+            own.withPointer { own in
+                other.withPointer { unsafe sodium_memcmp(own, $0, count) == 0 }
+            }
+        }
+    }
+
     /// A subkey of 32 bytes (`crypto_kdf`, BLAKE2b); the context is exactly 8 ASCII characters.
     package func derive(_ number: UInt64, context: StaticString) -> KeyMemory {
         precondition(count == 32 && context.utf8CodeUnitCount == 8)

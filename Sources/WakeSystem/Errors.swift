@@ -37,6 +37,8 @@ package struct FileError: Error, Hashable, Sendable {
     package var isMissing: Bool { number == ENOENT }
     package var isNotPermitted: Bool { number == EPERM || number == EACCES }
     package var exists: Bool { number == EEXIST }
+    /// Not the file's fault: the process or the machine has no descriptor or memory left.
+    package var isExhaustion: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
     package var isLocked: Bool { call == .lock && (number == EWOULDBLOCK || number == EAGAIN) }
     package var reason: String { SystemError(number).reason }
 }

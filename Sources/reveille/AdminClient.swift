@@ -1,16 +1,31 @@
 import CLinux
 import WakeCommand
+import WakeModel
 import WakeServer
 import WakeSystem
 
-/// A client of the running service's admin socket: one request and one answer per connection.
+/// A client of the running service's admin listener: one request and one answer per connection.
 struct AdminClient {
-    let address: Configuration.Address
+    private let address: Configuration.Address
+    private let tokenFile: String?
+
+    init(_ configuration: Configuration) {
+        address = configuration.admin
+        tokenFile = configuration.adminToken
+    }
 
     struct Answer {
         let status: Int
         let body: [UInt8]
         var text: String { String(decoding: body, as: UTF8.self) }
+
+        /// The stable name of a refusal (RFC 9457); empty without one.
+        var code: String {
+            guard case .object(let members) = try? JSONValue(parsing: body),
+                case .string(let code) = members["code"]
+            else { return "" }
+            return String(decoding: code, as: UTF8.self)
+        }
     }
 
     private static let answerLimit = 1 << 20
@@ -23,22 +38,45 @@ struct AdminClient {
     }
 
     static func refused(_ answer: Answer) -> CommandFailure {
-        CommandFailure("the service refused with status \(answer.status)")
+        switch answer.code {
+        case "admin_token_wrong":
+            CommandFailure(
+                "the service knows another token than the file of [admin] token holds",
+                hint: "a new file is in force after a restart", status: .configuration)
+        case "overloaded":
+            CommandFailure(
+                "the service has too much to do: nothing was done", hint: "try again",
+                status: .transient)
+        case let code:
+            CommandFailure("the service refused with status \(answer.status) \(code)")
+        }
     }
 
     func send(
         _ method: String, _ path: String, body: String = ""
     ) throws(CommandFailure) -> Answer {
         let socket = try connect()
-        let request =
-            "\(method) \(path) HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n"
+        var bytes = Array("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n".utf8)
+        defer { bytes.wipe() }
+        if var authorization = try token()?.authorization {
+            bytes += Array("Authorization: ".utf8) + authorization + [0x0D, 0x0A]
+            authorization.wipe()
+        }
+        let rest =
+            "Connection: close\r\nContent-Type: application/json\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        bytes += Array(rest.utf8)
         // A new socket's buffer holds the whole of it.
-        let bytes = Array(request.utf8)
         guard unsafe linux_send(socket.number, bytes, bytes.count, false) == bytes.count,
             let answer = Console.readAll(from: socket.number, limit: Self.answerLimit)
         else { throw Self.incomplete }
         return try parse(answer)
+    }
+
+    private func token() throws(CommandFailure) -> AdminToken? {
+        try mapError({ CommandFailure(lines: $0.message, status: .configuration) }) {
+            () throws(AdminTokenError) in try tokenFile.map(AdminToken.init(file:))
+        }
     }
 
     /// Milliseconds that the service may take to accept, to read or to write.

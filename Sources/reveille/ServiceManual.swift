@@ -44,6 +44,7 @@ enum ServiceManual {
             "Keys are never printed, and the log is a closed vocabulary: no token, address or "
                 + "URL can be in it. After an erasure is answered its bytes are in no file of "
                 + "the service. The administration socket lies in the state directory and is "
-                + "for its owner alone.")
+                + "for its owner alone; on TCP its listener wants the token of a file "
+                + "(`keygen --kind admin`), which the commands send.")
     ]
 }

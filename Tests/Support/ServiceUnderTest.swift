@@ -154,9 +154,11 @@ extension LoopbackClient {
     package func exchange(
         _ method: String, _ path: String, token: String? = nil, body: [UInt8] = []
     ) throws -> WireResponse {
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: reveille.test\r\n"
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
-        if !body.isEmpty { head += "Content-Length: \(body.count)\r\n" }
+        if !body.isEmpty {
+            head += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n"
+        }
         try send(Array((head + "\r\n").utf8) + body)
         return try receiveResponse(toHead: method == "HEAD")
     }

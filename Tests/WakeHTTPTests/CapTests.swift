@@ -20,27 +20,28 @@ struct CapTests {
         }
     }
 
-    @Test("a connection beyond the cap is told 503 and when to come back; a free place is taken")
+    @Test("beyond a cap of connections in use one is told 503 and when to come back")
     func global() async throws {
         var limits = HTTPLimits()
         limits.connections = 3
-        try await LiveServer.run(limits: limits, handler: Handlers.echo) { live in
+        let held = HeldResponders()
+        try await LiveServer.run(limits: limits, handler: { held.hold($1) }) { live in
             do {
-                let held = try (0..<3).map { _ in try LoopbackClient(port: live.port) }
-                for client in held {
-                    try client.send(Self.get)
-                    #expect(try client.receiveResponse().status == 200)
-                }
+                let used = try (0..<3).map { _ in try LoopbackClient(port: live.port) }
+                for client in used { try client.send(Self.get) }
+                try await live.until { held.count == 3 }
                 let extra = try LoopbackClient(port: live.port)
                 let response = try extra.receiveResponse()
                 #expect(response.status == 503)
                 #expect(response["Retry-After"] == "30")
-                try held[0].send(Self.get)
-                #expect(try held[0].receiveResponse().status == 200)
+                while held.answer(Response(200)) {}
+                for client in used { #expect(try client.receiveResponse().status == 200) }
             }
             try await live.until { live.open == 0 }
             let next = try LoopbackClient(port: live.port)
             try next.send(Self.get)
+            try await live.until { held.count == 1 }
+            held.answer(Response(200))
             #expect(try next.receiveResponse().status == 200)
             #expect(live.refusedByServerError == 1)
         }

@@ -69,6 +69,7 @@ struct RequestParserTests {
         Vector("Host with a path", "Host: a/b\r\n"),
         Vector("Host with user information", "Host: a@b\r\n"),
         Vector("Host list", "Host: a.example, b.example\r\n"),
+        Vector("two hosts in one field", "Host: a.example,b.example\r\n"),
         Vector("Host with a bad port", "Host: a.example:8x\r\n"),
         Vector("Host with a port out of range", "Host: a.example:65536\r\n"),
         Vector("Host with an open bracket", "Host: [::1\r\n"),
@@ -101,6 +102,12 @@ struct RequestParserTests {
         Vector("both lengths", host + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
         Vector("both lengths, other way", host + "Transfer-Encoding: x\r\nContent-Length: 1\r\n"),
         Vector("Content-Length too large", host + "Content-Length: 4097\r\n", .contentTooLarge),
+        Vector(
+            "a content coding", host + "Content-Length: 1\r\nContent-Encoding: gzip\r\n",
+            .contentEncoding),
+        Vector(
+            "an empty content coding", host + "content-encoding:\r\nContent-Length: 1\r\n",
+            .contentEncoding),
         Vector("a transfer coding", host + "Transfer-Encoding: chunked\r\n", .transferEncoding),
         Vector("identity", host + "Transfer-Encoding: identity\r\n", .transferEncoding),
         Vector("no coding", host + "Transfer-Encoding:\r\n", .transferEncoding),

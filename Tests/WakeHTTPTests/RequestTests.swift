@@ -48,6 +48,23 @@ struct RequestTests {
         #expect(try make("").body.isEmpty)
     }
 
+    @Test(
+        "has a body of JSON by its type, with or without the charset, or without any type",
+        arguments: [
+            ("", true), ("application/json", true), ("Application/JSON", true),
+            ("application/json; charset=utf-8", true), ("application/json;charset=\"UTF-8\"", true),
+            ("application/json; charset=utf-16", false), ("application/json; a=b", false),
+            ("application/jsonl", false), ("application/json,text/plain", false),
+            ("text/plain", false), ("text/json", false), (" ", false),
+            ("application/x-www-form-urlencoded", false),
+            ("application/json\r\nContent-Type: x", false),
+        ])
+    func types(_ type: String, _ isJSON: Bool) throws {
+        let field = type.isEmpty ? "" : "Content-Type: \(type)\r\n"
+        #expect(try make(field, body: "{}").hasJSONBody == isJSON)
+        #expect(try make(field).hasJSONBody)
+    }
+
     @Test("shows nothing of its bytes in any text made of it")
     func redacted() throws {
         let request = try make("Authorization: Bearer s3cret\r\n", body: "t0ken")

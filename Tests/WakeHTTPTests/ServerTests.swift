@@ -121,6 +121,10 @@ struct ServerTests {
                 ("GET /secret HTTP/3.0\r\n\r\n", 505),
                 ("PUT /secret HTTP/1.1\r\nHost: x\r\n\r\n", 411),
                 ("PUT /secret HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n", 413),
+                (
+                    "PUT /secret HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+                        + "Content-Encoding: secret\r\n\r\n1", 415
+                ),
                 ("GET / HTTP/1.1\r\nHost: x\r\nExpect: secret\r\n\r\n", 417),
                 ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501),
                 ("GET /" + String(repeating: "s", count: 9_000) + " HTTP/1.1\r\n", 414),
@@ -142,7 +146,7 @@ struct ServerTests {
                 #expect(!response.text.contains("secret") && !response.head.contains("secret"))
                 #expect(try client.isAtEnd())
             }
-            #expect(live.refusedByClientError == 7)
+            #expect(live.refusedByClientError == 8)
             #expect(live.refusedByServerError == 3)
             #expect(live.requests == 0)
         }

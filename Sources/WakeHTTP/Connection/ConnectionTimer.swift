@@ -7,6 +7,8 @@ struct ConnectionTimer {
     private(set) var purpose = Purpose.none
     /// Nanoseconds, as the context's time.
     private(set) var deadline = DeadlineTable.never
+    /// When it was started.
+    private(set) var since: UInt64 = 0
     /// Bytes taken by the client since the timer for writing started.
     private var writtenBytes = 0
 
@@ -16,6 +18,7 @@ struct ConnectionTimer {
     ) {
         guard self.purpose != purpose else { return }
         self.purpose = purpose
+        since = context.now
         writtenBytes = 0
         let seconds: Int
         switch purpose {

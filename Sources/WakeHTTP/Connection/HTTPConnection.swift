@@ -102,6 +102,15 @@ struct HTTPConnection {
             canReceive: canReceive, canAdvance: canAdvance, deadline: timer.deadline)
     }
 
+    /// Since when this connection waits for its client; nil while the server works for it, and for
+    /// streams and responses in chunks, which have bounds of their own.
+    var waitsSince: UInt64? {
+        switch timer.purpose {
+        case .idle, .head, .body, .write, .linger: timer.since
+        case .none, .answer, .pause, .stream: nil
+        }
+    }
+
     // MARK: Input
 
     /// Takes bytes that the client sent; only when `readiness` says so.

@@ -16,6 +16,8 @@ final class ConnectionPool {
     private var ready: [ConnectionSocket.Key] = []
     /// Publications on their way to subscribers, in parts so that requests continue meanwhile.
     private var publications = Deque<(bytes: [UInt8], receivers: [ConnectionSocket.Key])>()
+    /// Until then nobody is looked for who could make room: there was nobody.
+    private var nextSearch: UInt64 = 0
     /// The actor that responders and hubs name; nil before and after serving.
     private var reactor: Reactor?
     /// The connection whose handler is being called.
@@ -24,8 +26,10 @@ final class ConnectionPool {
     private var input: [UInt8]
 
     private static let inputBytes = 16_384
-    /// Rejected connections that may linger beyond the cap; more are cut without a response.
-    private static let lingeringRejections = 128
+    /// Connections that make room at once, so that a search serves several new ones; nanoseconds
+    /// between two searches in vain.
+    private static let roomAtOnce = 32
+    private static let searchPause: UInt64 = 50_000_000
     /// Subscribers in a part of a publication, and waiting parts; beyond it the oldest are sent.
     private static let receiversPerPart = 512
     private static let waitingParts = 2_048
@@ -60,14 +64,16 @@ final class ConnectionPool {
         _ poller: Poller
     ) {
         counters.accepted.increment()
-        guard connections.count < limits.connections + ConnectionPool.lingeringRejections else {
+        let isFull = listener.open >= listener.places && !makeRoom(at: listener)
+        let lingering = min(HTTPLimits.lingeringRejections, listener.places)
+        guard listener.open < listener.places + lingering else {
             counters.refusedByServerError.increment()
             return
         }
-        let isFull = connections.count >= limits.connections
         let key = connections.nextKey
         let connection = ConnectionSocket(key: key, descriptor: descriptor, listener: listener)
         _ = connections.insert { _ in connection }
+        listener.opened()
         counters.open.increment()
         guard connection.watch(by: poller) else {
             return perform(connection.http.close(), on: connection)
@@ -78,6 +84,29 @@ final class ConnectionPool {
             identify(connection, as: address)
         }
         finish(connection)
+    }
+
+    /// Closes connections of a listener that have waited longest for their clients: whoever holds
+    /// connections without using them keeps nobody else out.
+    /// - Returns: false when every connection is in use.
+    func makeRoom(at listener: Listener) -> Bool {
+        guard context.now >= nextSearch else { return false }
+        let share = max(1, min(ConnectionPool.roomAtOnce, listener.places / 8))
+        var oldest: [(since: UInt64, connection: ConnectionSocket)] = []
+        for connection in connections.keys.lazy.compactMap({ self.connections[$0] }) {
+            guard connection.listener === listener, let since = connection.http.waitsSince,
+                !(connection.isReadable && connection.http.readiness.canReceive),
+                oldest.count < share || since < oldest[share - 1].since
+            else { continue }
+            let place = oldest.firstIndex { since < $0.since } ?? oldest.endIndex
+            oldest.insert((since, connection), at: place)
+            if oldest.count > share { oldest.removeLast() }
+        }
+        if oldest.isEmpty { nextSearch = context.now + ConnectionPool.searchPause }
+        for (_, connection) in oldest {
+            perform(connection.http.close(isDropped: true), on: connection)
+        }
+        return !oldest.isEmpty
     }
 
     func handle(_ events: PollEvents, of key: ConnectionSocket.Key) {
@@ -106,6 +135,14 @@ final class ConnectionPool {
         continuePublication()
         for slot in deadlines.expired(at: context.now) {
             guard let key = connections.key(inSlot: slot), let connection = connections[key] else {
+                continue
+            }
+            // While the process stood still (SIGSTOP, a frozen machine) its clients went on: what
+            // they sent, or took, since then counts first.
+            if connection.http.isBlocked { resumeSending(on: connection) }
+            if connection.http.readiness.canReceive { connection.markReadable() }
+            advance(connection)
+            guard connection.isOpen, connection.http.readiness.deadline <= context.now else {
                 continue
             }
             perform(connection.http.expire(context), on: connection)
@@ -310,6 +347,7 @@ final class ConnectionPool {
         }
         deadlines.clear(key.slot)
         connections.remove(key)
+        connection.listener.closed()
         counters.open.decrement()
     }
 

@@ -11,6 +11,10 @@ final class Listener {
     private var descriptor: Descriptor?
     /// Not watched yet, or out of descriptors for a moment.
     private(set) var isPaused = true
+    /// Connections that it accepted and that are open.
+    private(set) var open = 0
+    /// Open connections at most.
+    let places: Int
 
     /// Waiting connections that the kernel keeps; it cuts this to `net.core.somaxconn`.
     private static let backlog: Int32 = 4_096
@@ -20,6 +24,7 @@ final class Listener {
     ) throws(HTTPServerError) {
         self.configuration = configuration
         parserLimits = configuration.parserLimits(limits)
+        places = configuration.reserved ?? limits.connections
         permits = configuration.largeBodies.map { BodyMemoryPermits($0.atOnce) }
         let number: Int32
         switch configuration.address {
@@ -65,6 +70,10 @@ final class Listener {
         poller.remove(number)
         isPaused = true
     }
+
+    func opened() { open += 1 }
+
+    func closed() { open -= 1 }
 
     func acquirePermit(holding held: (any AnyObject & Sendable)?) -> BodyMemoryPermits.Permit? {
         permits?.acquire(holding: held)

@@ -125,21 +125,43 @@ actor Reactor {
     @discardableResult
     private func accept(from index: Int) -> Bool {
         guard index < listeners.count else { return false }
-        for _ in 0..<Reactor.acceptsPerTurn {
-            switch listeners[index].accept() {
+        let listener = listeners[index]
+        for attempt in 0..<Reactor.acceptsPerTurn {
+            switch listener.accept() {
             case .connection(let descriptor, let address):
-                connections.add(
-                    descriptor, from: address, by: listeners[index], loop.poller)
+                guard mayUse(descriptor, at: listener) || makeRoom() else {
+                    counters.dropped.increment()
+                    return pause(listener)
+                }
+                connections.add(descriptor, from: address, by: listener, loop.poller)
             case .skip: continue
             case .none: return false
             case .exhausted:
-                counters.dropped.increment()
-                listeners[index].pause(loop.poller)
-                pauseAccepting()
-                return false
+                // The kernel says so before it looks whether anybody waits. Somebody did at the
+                // first call; of others epoll tells again.
+                guard attempt == 0 else { return false }
+                guard makeRoom() else {
+                    counters.dropped.increment()
+                    return pause(listener)
+                }
             }
         }
         return true
+    }
+
+    private func mayUse(_ descriptor: borrowing Descriptor, at listener: Listener) -> Bool {
+        listener.configuration.reserved != nil || Int(descriptor.number) < limits.descriptors
+    }
+
+    /// Frees descriptors of listeners that have none in reserve.
+    private func makeRoom() -> Bool {
+        listeners.contains { $0.configuration.reserved == nil && connections.makeRoom(at: $0) }
+    }
+
+    private func pause(_ listener: Listener) -> Bool {
+        listener.pause(loop.poller)
+        pauseAccepting()
+        return false
     }
 
     // MARK: The end

@@ -52,6 +52,24 @@ package struct Request: Sendable {
         return shared[found]
     }
 
+    /// Whether the body, if there is one, may be JSON: by its `Content-Type`, or without any.
+    package var hasJSONBody: Bool {
+        guard !body.isEmpty else { return true }
+        let types = values(of: "content-type")
+        guard let type = types.first else { return true }
+        return types.count == 1 && Self.isJSON(type)
+    }
+
+    /// `application/json`, also with `charset=utf-8`, which says nothing new (RFC 8259 §8.1, §11).
+    private static func isJSON(_ type: ArraySlice<UInt8>) -> Bool {
+        let name: StaticString = "application/json"
+        let start = type.prefix(name.count)
+        guard start.span.equalsIgnoringCase(name) else { return false }
+        let rest = type.dropFirst(name.count).filter { $0 != 0x20 && $0 != 0x09 }
+        return rest.isEmpty || rest.span.equalsIgnoringCase(";charset=utf-8")
+            || rest.span.equalsIgnoringCase(";charset=\"utf-8\"")
+    }
+
     package func isPath(_ path: StaticString) -> Bool {
         let shared = storage.bytes
         return shared.span.extracting(head.line.path).equals(path)

@@ -4,6 +4,7 @@ package enum RequestError: Error, Sendable, Equatable, CaseIterable {
     case timeout
     case lengthRequired
     case contentTooLarge
+    case contentEncoding
     case targetTooLong
     case expectationUnknown
     case headTooLarge
@@ -29,6 +30,8 @@ package enum RequestError: Error, Sendable, Equatable, CaseIterable {
             (413, "content_too_large", "The body is too large")
         case .targetTooLong:
             (414, "target_too_long", "The request target is too long")
+        case .contentEncoding:
+            (415, "content_encoding", "Content codings are not implemented")
         case .expectationUnknown:
             (417, "expectation_failed", "This expectation cannot be met")
         case .headTooLarge:
@@ -54,6 +57,8 @@ package enum RequestError: Error, Sendable, Equatable, CaseIterable {
         case .methodNotAllowed:
             // RFC 9110 §10.2.1: all methods of this server; the route is not asked.
             fields.append(("Allow", "GET, HEAD, PUT, POST, DELETE, OPTIONS"))
+        case .contentEncoding:
+            fields.append(("Accept-Encoding", "identity"))  // RFC 9110 §12.5.3
         case .overloaded, .answerOverdue:
             fields.append(("Retry-After", String(retryAfterSeconds)))  // RFC 9110 §10.2.3
         default:

@@ -4,6 +4,7 @@ import WakeSystem
 struct Framing: Sendable, Equatable {
     private var contentLength: Int?
     private var hasTransferEncoding = false
+    private var hasContentEncoding = false
     private var hostCount: UInt32 = 0
     private(set) var closes = false
     private(set) var expectsContinue = false
@@ -40,6 +41,8 @@ struct Framing: Sendable, Equatable {
                 return .malformed
             }
             contentLength = length
+        case 16 where name.equalsIgnoringCase("content-encoding"):
+            hasContentEncoding = true
         case 17 where name.equalsIgnoringCase("transfer-encoding"):
             hasTransferEncoding = true
         default:
@@ -83,7 +86,10 @@ struct Framing: Sendable, Equatable {
             return needsBody ? .failure(.lengthRequired) : .success(0)
         }
         // RFC 9110 §15.5.14
-        return contentLength <= limit ? .success(contentLength) : .failure(.contentTooLarge)
+        guard contentLength <= limit else { return .failure(.contentTooLarge) }
+        // RFC 9110 §15.5.16: no content coding is decoded here.
+        return contentLength > 0 && hasContentEncoding
+            ? .failure(.contentEncoding) : .success(contentLength)
     }
 
     /// RFC 9112 §6.2, §6.3: digits only, no sign, list or white space; nil also on overflow.

@@ -32,8 +32,9 @@ struct ByteClass: Sendable {
     static let path = ByteClass("-._~!$&'()*+,;=:@/")
     /// RFC 3986 §3.4: query, likewise.
     static let query = ByteClass("-._~!$&'()*+,;=:@/?")
-    /// RFC 3986 §3.2.2: reg-name, likewise.
-    static let registeredName = ByteClass("-._~!$&'()*+,;=")
+    /// RFC 3986 §3.2.2: reg-name, likewise, and without ",": where several lines of one field are
+    /// joined it stands between two hosts (RFC 9110 §5.3), and Host has one (RFC 9110 §7.2).
+    static let registeredName = ByteClass("-._~!$&'()*+;=")
     /// RFC 3986 §3.2.2: the inside of an IP literal.
     static let addressLiteral = ByteClass("-._~!$&'()*+,;=:")
 }

@@ -6,6 +6,7 @@ package enum Problem: Sendable, CaseIterable {
     case bodyMalformed, bodyTooDeep, memberDuplicate, memberUnknown, memberMissing
     case serviceUnknown, pushTokenMalformed, pushTokenTooLong, serviceOff, notNeeded
     case pushHostNotAllowed, pushSubjectMissing, queryNotAllowed, notFound, methodNotAllowed
+    case contentTypeUnsupported, adminTokenWrong, browserRefused
     case rangeNotSatisfiable
     case proofNeeded, storeFull, storeUnavailable, overloaded, feedUnavailable
     case broadcastNotNewer, noBroadcastRunning
@@ -36,6 +37,9 @@ package enum Problem: Sendable, CaseIterable {
         case .queryNotAllowed: (400, "query_not_allowed")
         case .notFound: (404, "not_found")
         case .methodNotAllowed: (405, "method_not_allowed")
+        case .contentTypeUnsupported: (415, "content_type_unsupported")
+        case .adminTokenWrong: (401, "admin_token_wrong")
+        case .browserRefused: (403, "browser_refused")
         case .rangeNotSatisfiable: (416, "range_not_satisfiable")
         case .proofNeeded: (429, "proof_needed")  // RFC 6585 §4
         case .storeFull: (507, "store_full")
@@ -80,6 +84,9 @@ package enum Problem: Sendable, CaseIterable {
         case .queryNotAllowed: "no path of this service takes a query"
         case .notFound: "nothing is served under this path"
         case .methodNotAllowed: "this path does not know this method"
+        case .contentTypeUnsupported: "the body must be application/json"
+        case .adminTokenWrong: "the token of the admin listener is missing or wrong"
+        case .browserRefused: "the admin listener serves programs of its own machine, no web pages"
         case .rangeNotSatisfiable: "the range begins after the end"
         case .proofNeeded: "many register: solve the challenge and send the proof"
         case .storeFull: "the store is full; deleting still works"

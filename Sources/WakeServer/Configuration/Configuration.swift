@@ -12,11 +12,12 @@ package struct Configuration: Sendable, Equatable {
         case tcp(host: String, port: UInt16)
         case unix(path: String)
 
-        /// Whether only this machine can reach it: the admin listener lets everybody broadcast.
+        /// Whether only this machine can reach it.
         var isLocal: Bool {
             switch self {
             case .unix: true
-            case .tcp(let host, _): ["127.0.0.1", "::1", "localhost"].contains(host)
+            case .tcp(let host, _):
+                host.hasPrefix("127.") || host == "::1" || host == "localhost"
             }
         }
     }
@@ -24,7 +25,8 @@ package struct Configuration: Sendable, Equatable {
     // [http]
     package var listen = Address.tcp(host: "127.0.0.1", port: 8080)
     package var proxyProtocol = false
-    package var connections = 20_000
+    /// nil: 20,000, or as many as there are descriptors for.
+    package var connections: Int?
     package var streams = 10_000
     package var streamsPerAddress = 32
     package var connectionsPerAddress = 256
@@ -32,6 +34,8 @@ package struct Configuration: Sendable, Equatable {
 
     // [admin]
     package var admin: Address
+    /// The file of the token that programs have to show; a listener on TCP needs one.
+    package var adminToken: String?
 
     // [store]
     package var data: String
@@ -114,6 +118,8 @@ extension Configuration {
 
             [admin]
             listen = unix:admin.sock
+            # listen = 127.0.0.1:8081     instead; every user of this machine can connect, hence:
+            # token = keys/admin.token    made by `reveille keygen --kind admin`, mode 0600
 
             [store]
             data = data
@@ -202,11 +208,15 @@ extension Configuration {
         } catch { return error }
     }
 
+    /// Whether clients can be told apart by where they come from, which the caps for each address
+    /// need: over a Unix socket and from this machine itself by a PROXY header alone.
+    package var knowsAddresses: Bool { proxyProtocol || !listen.isLocal }
+
     var rotationSeconds: Int { rotationDays * 86_400 }
     /// Seconds between two heartbeats; nil: none.
     package var heartbeatSeconds: Int? { heartbeat ? intervalSeconds : nil }
 
-    var httpLimits: HTTPLimits {
+    func httpLimits(_ budget: DescriptorBudget) -> HTTPLimits {
         var limits = HTTPLimits()
         limits.headBytes = Limits.requestHeadBytes
         limits.fieldCount = Limits.requestFields
@@ -216,9 +226,10 @@ extension Configuration {
         limits.bodySeconds = Limits.bodySeconds
         limits.idleSeconds = Limits.idleSeconds
         limits.streamKeepAliveSeconds = Limits.keepAliveSeconds
-        limits.connections = connections
+        limits.connections = budget.connections
+        limits.descriptors = budget.publicNumbers
         limits.connectionsPerSource = connectionsPerAddress
-        limits.streams = streams
+        limits.streams = budget.streams
         limits.streamsPerSource = streamsPerAddress
         limits.drainSeconds = drainSeconds
         return limits

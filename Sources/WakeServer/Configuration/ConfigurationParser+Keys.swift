@@ -14,7 +14,9 @@ extension ConfigurationParser {
     private static let general: [String: Key] = [
         "http.listen": key("HOST:PORT or unix:PATH", \.listen, address),
         "http.proxy-protocol": switched(\.proxyProtocol),
-        "http.connections": integer(\.connections, 16...1_000_000),
+        "http.connections": key("a whole number from 16 to 1000000", \.connections) { value, _ in
+            Int(value).flatMap { (16...1_000_000).contains($0) ? .some($0) : nil }
+        },
         "http.connections-per-address": integer(\.connectionsPerAddress, 1...1_000_000),
         "http.streams": integer(\.streams, 0...1_000_000),
         "http.streams-per-address": integer(\.streamsPerAddress, 1...1_000_000),
@@ -22,6 +24,7 @@ extension ConfigurationParser {
         "admin.listen": key(
             "unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost", \.admin
         ) { value, directory in address(value, directory).flatMap { $0.isLocal ? $0 : nil } },
+        "admin.token": key("a path", \.adminToken) { absolute($0, $1) },
         "store.data": path(\.data),
         "store.keys": Key(expected: "a path, or memory") { configuration, value, directory in
             configuration.keysInMemory = value == "memory"

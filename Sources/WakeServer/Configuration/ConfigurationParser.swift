@@ -16,6 +16,10 @@ package struct ConfigurationParser {
         _ text: String, directory: String
     ) throws(ConfigurationError) -> Configuration {
         var parser = ConfigurationParser(directory: directory)
+        // A path would end there for the kernel, and be another file than the one in the text.
+        guard !text.utf8.contains(0) else {
+            throw ConfigurationError(line: 0, text: "a NUL byte is in the file")
+        }
         // A carriage return with its line feed is one `Character`.
         let isEnd = { (character: Character) in character == "\n" || character == "\r\n" }
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: isEnd) {
@@ -27,6 +31,12 @@ package struct ConfigurationParser {
     }
 
     private mutating func finish() throws(ConfigurationError) {
+        if case .tcp = configuration.admin, configuration.adminToken == nil {
+            throw ConfigurationError(
+                line: keyLines["admin.listen"] ?? 0,
+                text: "listen on TCP needs a token in [admin], as every user of this machine can "
+                    + "connect: token = FILE, made by `reveille keygen --kind admin FILE`")
+        }
         for section in GatewaySection.all {
             do throws(GatewaySectionFault) {
                 try section.read(configuration.sections[section.name] ?? [:], &configuration)
@@ -94,7 +104,15 @@ package struct ConfigurationParser {
         ConfigurationError(line: line, text: text)
     }
 
-    private static func withoutComment(_ line: Substring) -> Substring { line.prefix { $0 != "#" } }
+    /// A comment begins with `#` at the start of the line or after white space: within a word it
+    /// is part of a value, such as a path.
+    private static func withoutComment(_ line: Substring) -> Substring {
+        var previous: Character = " "
+        return line.prefix { character in
+            defer { previous = character }
+            return character != "#" || ![" ", "\t"].contains(previous)
+        }
+    }
 
     private static func trim(_ text: Substring) -> Substring {
         let blanks: Set<Character> = [" ", "\t", "\r"]

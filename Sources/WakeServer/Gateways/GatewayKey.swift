@@ -9,8 +9,11 @@ package enum GatewayKey: String, Sendable, CaseIterable {
     case vapid
     /// The key for an owner's relay: the seed of an Ed25519 key, base64url.
     case relay
+    /// The token of the admin listener: 32 random bytes, base64url.
+    case admin
 
-    /// Makes a new key in a new file, mode 0600, and returns its public half, base64url.
+    /// Makes a new key in a new file, mode 0600, and returns its public half, base64url; of a
+    /// token, which has none, the line for the configuration.
     /// - Throws: optional when only a library of the system is missing.
     package func create(_ path: String) throws(GatewayError) -> String {
         switch self {
@@ -18,7 +21,8 @@ package enum GatewayKey: String, Sendable, CaseIterable {
             try mapError({
                 GatewayError(message: Self.message($0), isOptional: $0.isLibraryMissing)
             }) { () throws(VAPIDKeyError) in try VAPIDKey.create(path).publicText }
-        case .relay: try Self.createSeed(path)
+        case .relay: try Self.create(path) { SigningKey(seed: $0).verifyingKey.text }
+        case .admin: try Self.create(path) { _ in "token = \(path)" }
         }
     }
 
@@ -35,7 +39,10 @@ package enum GatewayKey: String, Sendable, CaseIterable {
                 + "hint: name a file in a directory of this user's"
     }
 
-    private static func createSeed(_ path: String) throws(GatewayError) -> String {
+    /// Writes 32 random bytes and lends them.
+    private static func create<Result>(
+        _ path: String, _ body: (Span<UInt8>) -> Result
+    ) throws(GatewayError) -> Result {
         var seed = Sodium.random(SigningKey.seedBytes)
         defer { seed.wipe() }
         var line = Base64URL.encode(seed.span) + [UInt8(ascii: "\n")]
@@ -44,6 +51,6 @@ package enum GatewayKey: String, Sendable, CaseIterable {
         try mapError({ GatewayError(message: message($0)) }) { () throws(FileError) in
             try Files.create(path, with: text.span, mode: 0o600)
         }
-        return SigningKey(seed: seed.span).verifyingKey.text
+        return body(seed.span)
     }
 }

@@ -11,8 +11,12 @@ struct AdminRoutes: Sendable {
     let metrics: Metrics
     let health: Health
     let transparency: TransparencyRoute
+    let access: AdminAccess
 
     func handle(_ request: Request, _ responder: Responder) {
+        if let problem = access.problem(with: request) {
+            return responder.respond(.problem(problem))
+        }
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
         switch String(decoding: request.path, as: UTF8.self) {
         case "/metrics": responder.respond(.read(request) { metrics.response() })

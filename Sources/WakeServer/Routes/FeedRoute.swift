@@ -20,7 +20,12 @@ struct FeedRoute: Sendable {
     }
 
     private func batch(_ name: ArraySlice<UInt8>, range: ArraySlice<UInt8>?) -> Response {
-        guard let (file, size) = files.batch(named: name) else { return .problem(.notFound) }
+        let file: OpenFile
+        let size: Int
+        do throws(FileError) {
+            guard let batch = try files.batch(named: name) else { return .problem(.notFound) }
+            (file, size) = batch
+        } catch { return .problem(.overloaded) }
         // A name holds its content's hash: it never changes.
         var fields: [(StaticString, String)] = [
             ("Content-Type", "application/octet-stream"),

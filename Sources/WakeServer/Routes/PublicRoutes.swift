@@ -32,6 +32,10 @@ struct PublicRoutes: Sendable {
     func handle(_ request: Request, _ responder: Responder) {
         // A query could tell clients apart; none of the paths takes one.
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
+        // What is signed for the relay has a type of its own, which its signature covers.
+        guard request.hasJSONBody || request.isPath(RelayRequest.path) else {
+            return responder.respond(.problem(.contentTypeUnsupported))
+        }
         if request.isPath("/v1/registration") {
             registration.handle(request, responder)
         } else if request.isPath("/v1/wakes") {

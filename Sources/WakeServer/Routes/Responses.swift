@@ -40,7 +40,7 @@ extension Response {
     private static func render(_ problem: Problem) -> Response {
         var fields: [(StaticString, String)] = []
         switch problem {
-        case .instanceTokenMissing, .instanceTokenMalformed:
+        case .instanceTokenMissing, .instanceTokenMalformed, .adminTokenWrong:
             fields.append(("WWW-Authenticate", "Bearer"))  // RFC 9110 §15.5.2: a must
         case .storeFull, .storeUnavailable, .overloaded, .feedUnavailable:
             fields.append(("Retry-After", "60"))

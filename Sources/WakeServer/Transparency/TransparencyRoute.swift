@@ -8,6 +8,8 @@ final class TransparencyRoute: Sendable {
     private struct State {
         var counters = PublicCounters()
         var audit: AuditVerdict?
+        /// Rendered when it is asked for, and again after a change only.
+        var page: Response?
     }
 
     private let privacyPage: PrivacyPage
@@ -17,18 +19,29 @@ final class TransparencyRoute: Sendable {
     init(retentionDays: Int) { privacyPage = PrivacyPage(retentionDays: retentionDays) }
 
     func page() -> Response {
-        let state = state.withLock { $0 }
-        return privacyPage.response(state.counters, audit: state.audit)
+        state.withLock { state in
+            let page = state.page ?? privacyPage.response(state.counters, audit: state.audit)
+            state.page = page
+            return page
+        }
     }
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 
     func update(_ counts: ExactCounts) {
         var random = SystemRandomNumberGenerator()
-        state.withLock { $0.counters.update(counts, using: &random) }
+        state.withLock { state in
+            state.counters.update(counts, using: &random)
+            state.page = nil
+        }
     }
 
-    func setAudit(_ verdict: AuditVerdict) { state.withLock { $0.audit = verdict } }
+    func setAudit(_ verdict: AuditVerdict) {
+        state.withLock { state in
+            state.audit = verdict
+            state.page = nil
+        }
+    }
 }
 
 /// The result of the operator's last audit, for the privacy page: without a date.

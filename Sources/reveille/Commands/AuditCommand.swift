@@ -75,7 +75,7 @@ enum AuditCommand {
                 "--tell and --policy exclude each other",
                 hint: "the page shows verdicts against the policy it shows")
         }
-        return AdminClient(address: try ConfigurationFile.load(invocation).admin)
+        return AdminClient(try ConfigurationFile.load(invocation))
     }
 
     private static func send(

@@ -32,7 +32,7 @@ enum BroadcastCommand {
         if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
             return try SimulationReport.show(rows, configuration)
         }
-        let admin = AdminClient(address: configuration.admin)
+        let admin = AdminClient(configuration)
         if invocation.flag("--dry-run") { return try plan(admin) }
         if invocation.flag("--stop") {
             guard let run = try stop(admin) else { return .success }
@@ -63,7 +63,7 @@ enum BroadcastCommand {
             }
             return counts["run"].flatMap { $0 > 0 ? $0 : nil }
         case 409: throw notNewer
-        case 503:
+        case 503 where answer.code == "store_unavailable":
             throw CommandFailure(
                 "the service cannot write down the broadcast: nothing was sent",
                 hint: "see that its data directory is writable and not full")

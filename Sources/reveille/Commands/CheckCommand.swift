@@ -17,53 +17,44 @@ enum CheckCommand {
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        let console = Console()
-        var faults = 0
-        func row(_ name: String, _ value: String, fault: String? = nil) {
-            let padding = String(repeating: " ", count: max(1, 16 - name.count))
-            console.out(name + padding + value)
-            if let fault {
-                faults += 1
-                console.out("                problem: \(fault)")
-            }
-        }
-        row("http", text(configuration.listen) + (configuration.proxyProtocol ? ", PROXY v2" : ""))
-        row("admin", text(configuration.admin))
-        row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
-        row("store keys", keys(configuration), fault: fault(keys: configuration))
-        row("rotation", rotation(configuration))
-        row("store limit", storeLimit(configuration))
-        row("new rows", registrations(configuration))
-        row(
+        var table = CheckTable()
+        table.addListeners(configuration)
+        table.row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
+        table.row("store keys", keys(configuration), fault: fault(keys: configuration))
+        table.row("rotation", rotation(configuration))
+        table.row("store limit", storeLimit(configuration), warning: room(configuration))
+        table.row("new rows", registrations(configuration))
+        table.row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
             fault: Files.exists(configuration.feed + "/head")
                 ? nil : "no head: `reveille feed init`")
-        row("feed key", configuration.feedKey, fault: fault(privateFile: configuration.feedKey))
-        row(
+        table.row(
+            "feed key", configuration.feedKey, fault: fault(privateFile: configuration.feedKey))
+        table.row(
             "feed timing",
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
-        row(
+        table.row(
             "watch",
             configuration.watch ? configuration.watchedFeed ?? "the feed's directory" : "off",
-            fault: configuration.watchProblem.map { line($0.message) })
-        row("wakes", "event streams, at most \(configuration.streams)")
-        row("broadcasts", broadcasts(configuration))
+            fault: configuration.watchProblem?.message)
+        table.row("broadcasts", broadcasts(configuration))
         let gatewayFaults = Gateways.faults(configuration)
         for state in Gateways.states(configuration) {
             let fault = gatewayFaults.first { $0.service == state.service }?.error
             let name = "\(state.service.name)"
             if let fault, fault.isOptional {
-                row(name, "off: \(line(fault.message)); its push tokens are refused")
+                table.row(
+                    name, "off: \(CheckTable.line(fault.message)); its push tokens are refused")
             } else {
-                row(name, state.summary, fault: fault.map { line($0.message) })
+                table.row(name, state.summary, fault: fault?.message)
             }
         }
         let relay = configuration.relaySummary
-        row("relay", relay.line, fault: relay.problem.map(line))
-        row("log", configuration.logLevel.rawValue)
-        row("policy", PrivacyPolicy.hash)
-        return faults == 0 ? .success : .configuration
+        table.row("relay", relay.line, fault: relay.problem)
+        table.row("log", configuration.logLevel.rawValue)
+        table.row("policy", PrivacyPolicy.hash)
+        return table.faults == 0 ? .success : .configuration
     }
 
     private static func broadcasts(_ configuration: Configuration) -> String {
@@ -86,17 +77,6 @@ enum CheckCommand {
     private static func registrations(_ configuration: Configuration) -> String {
         "\(configuration.freeRegistrations) a day, \(configuration.newPerPrefix) in ten minutes "
             + "from one network; beyond that clients prove some work"
-    }
-
-    private static func line(_ message: String) -> String {
-        message.split(separator: "\n").joined(separator: "; ")
-    }
-
-    private static func text(_ address: Configuration.Address) -> String {
-        switch address {
-        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        case .unix(let path): "unix:\(path)"
-        }
     }
 
     private static func fault(privateDirectory path: String) -> String? {
@@ -139,5 +119,91 @@ enum CheckCommand {
         let days = configuration.rotationDays
         return "every \(days) days of uptime: what is not renewed expires after \(days) to "
             + "\(2 * days) days"
+    }
+
+    /// A remark when the disk is full before the limit is reached.
+    private static func room(_ configuration: Configuration) -> String? {
+        guard let free = try? Files.freeBytes(at: configuration.data) else { return nil }
+        let used = (try? FileStatus(of: configuration.data + "/registrations.db").size) ?? 0
+        let most = (free + used) >> 20
+        guard most < configuration.storeMegabytes else { return nil }
+        return "the disk has room for \(most) MiB: it is full before this limit is reached"
+    }
+}
+
+/// What `check` prints: a line for each part, and below it what is wrong.
+private struct CheckTable {
+    private let console = Console()
+    private(set) var faults = 0
+
+    mutating func row(
+        _ name: String, _ value: String, fault: String? = nil, warning: String? = nil
+    ) {
+        let padding = String(repeating: " ", count: 16)
+        console.out(name + padding.dropFirst(min(15, name.count)) + value)
+        if let fault {
+            faults += 1
+            console.out(padding + "problem: \(Self.line(fault))")
+        }
+        if let warning { console.out(padding + "warning: \(Self.line(warning))") }
+    }
+
+    static func line(_ message: String) -> String {
+        message.split(separator: "\n").joined(separator: "; ")
+    }
+
+    /// The two listeners, and how many connections there may be.
+    mutating func addListeners(_ configuration: Configuration) {
+        let proxied = configuration.proxyProtocol ? ", PROXY v2" : ""
+        row("http", text(configuration.listen) + proxied)
+        do throws(DescriptorShortage) {
+            let budget = try DescriptorBudget(configuration)
+            let cut =
+                "this process may open \(budget.limit) sockets and files; LimitNOFILE= in "
+                + "the unit (elsewhere: ulimit -Hn) gives it more"
+            row(
+                "connections", "at most \(budget.connections)", warning: budget.isCut ? cut : nil)
+            let kept =
+                "fewer than the \(configuration.streams) of streams: a quarter of the "
+                + "connections is kept for registering and deleting"
+            row(
+                "wakes", "event streams, at most \(budget.streams)",
+                warning: budget.streams < configuration.streams ? kept : nil)
+        } catch { row("connections", "too many", fault: error.message) }
+        if configuration.knowsAddresses {
+            row(
+                "address caps",
+                "of each /24 or /56 \(configuration.connectionsPerAddress) connections, "
+                    + "\(configuration.streamsPerAddress) event streams")
+        } else {
+            row(
+                "address caps", "off",
+                warning: """
+                    clients come through a front that does not say whose they are, so one of them \
+                    could take all event streams: let the front speak PROXY protocol v2 \
+                    (proxy-protocol = on), or limit addresses itself (Deploy/nginx.conf)
+                    """)
+        }
+        let token = configuration.adminToken.map { ", token \($0)" } ?? ""
+        row("admin", text(configuration.admin) + token, fault: tokenFault(configuration))
+    }
+
+    private func tokenFault(_ configuration: Configuration) -> String? {
+        do throws(AdminTokenError) {
+            _ = try configuration.adminToken.map { path throws(AdminTokenError) in
+                try AdminToken(file: path)
+            }
+            return nil
+        } catch { return error.message }
+    }
+
+    private func text(_ address: Configuration.Address) -> String {
+        switch address {
+        case .tcp(let host, let port):
+            let name = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            return ["*", "0.0.0.0", "::"].contains(host)
+                ? name + ", at every address of this machine" : name
+        case .unix(let path): return "unix:\(path)"
+        }
     }
 }

@@ -153,7 +153,7 @@ struct FeedSelection {
         guard let configuration else { return nil }
         var settings = configuration.feedSettings(over: (try? presentSettings()) ?? FeedSettings())
         // A running service knows how many fetches its broadcasts bring.
-        if let answer = try? AdminClient(address: configuration.admin).send("GET", "/v1/status"),
+        if let answer = try? AdminClient(configuration).send("GET", "/v1/status"),
             let spread = try? ServiceNumbers(answer.body)["publish_spread_seconds"]
         {
             settings.spreadSeconds = UInt32(clamping: spread)

@@ -88,7 +88,7 @@ enum FeedPublishCommand {
             Console().endProgress()
         }
         do throws(CommandFailure) {
-            _ = try BroadcastCommand.send(AdminClient(address: configuration.admin), force: false)
+            _ = try BroadcastCommand.send(AdminClient(configuration), force: false)
         } catch {
             // A retry after the broadcast was sent.
             guard error == BroadcastCommand.notNewer else { throw error }

@@ -11,7 +11,8 @@ enum KeygenCommand {
         operands: [.init("FILE", "where the key goes, mode 0600; nothing is overwritten")],
         options: [
             .init(
-                "--kind", value: "KIND", "\(kinds): for Web Push, or for a relay",
+                "--kind", value: "KIND",
+                "\(kinds): for Web Push, for a relay, or a token for an admin listener on TCP",
                 completion: .choice(GatewayKey.allCases.map(\.rawValue)))
         ],
         examples: [

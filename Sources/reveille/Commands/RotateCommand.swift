@@ -17,7 +17,7 @@ enum RotateCommand {
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        let service = RunningService(admin: AdminClient(address: configuration.admin))
+        let service = RunningService(admin: AdminClient(configuration))
         let status: RotationStatus
         do throws(CommandFailure) {
             status = try service.status()

@@ -11,7 +11,7 @@ enum StatusCommand {
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        let admin = AdminClient(address: configuration.admin)
+        let admin = AdminClient(configuration)
         let answer = try admin.get("/v1/status")
         let console = Console()
         if invocation.flag("--json") {

@@ -39,15 +39,41 @@ struct FrontTests {
         let service = try await ServiceUnderTest(listen: "unix:http.sock")
         let front = try await FrontUnderTest(
             before: service.directory.path + "/service/http.sock"
-        ) { site in
-            site.replacing("access_log off;", with: "")
-                .replacing("error_log /dev/null crit;", with: "")
+        ) { text in
+            text.replacing("access_log off;", with: "access_log access.log;")
+                .replacing("error_log /dev/null crit;", with: "error_log error.log info;")
         }
         let device = TestDevice()
         #expect(await service.stop() == 0)
         #expect(try await curl(front, "GET", device).hasSuffix("502"))
         #expect(await front.stop() == 0)
         #expect(try traces(of: device, in: front) == ["access.log", "error.log"])
+    }
+
+    @Test("whoever asks for every event stream there keeps nobody else from registering")
+    func crowd() async throws {
+        let service = try await ServiceUnderTest(listen: "unix:http.sock")
+        let front = try await FrontUnderTest(
+            before: service.directory.path + "/service/http.sock"
+        ) { $0.replacing(" ssl backlog", with: " backlog") }
+        var streams: [LoopbackClient] = []
+        var refused = 0
+        for _ in 0..<800 {
+            let client = try LoopbackClient(port: front.port)
+            try client.send("GET /v1/wakes HTTP/1.1\r\nHost: x\r\n\r\n")
+            let head = try client.receive(through: "\r\n\r\n")
+            if head.hasPrefix("HTTP/1.1 503") { refused += 1 }
+            streams.append(client)
+        }
+        #expect(refused == 800 - 32)
+        for _ in 0..<10 {
+            let device = TestDevice()
+            for method in ["PUT", "DELETE"] {
+                let body = method == "PUT" ? device.body : []
+                #expect(try await curl(front, method, device, body: body, "http") == "204")
+            }
+        }
+        #expect(await front.stop() == 0)
     }
 
     @Test("wakes pass through it as they are sent, and the feed byte by byte")
@@ -77,18 +103,23 @@ struct FrontTests {
         }.map(\.key).sorted()
     }
 
-    private func arguments(_ front: FrontUnderTest, _ path: String) -> [String] {
+    private func arguments(
+        _ front: FrontUnderTest, _ path: String, _ scheme: String = "https"
+    ) -> [String] {
         [
             "--silent", "--show-error", "--noproxy", "*", "--cacert", front.certificate,
-            "--interface", Self.address, "--connect-to", "::127.0.0.1:", front.url + path,
+            "--interface", Self.address, "--connect-to", "::127.0.0.1:",
+            scheme + front.url.dropFirst("https".count) + path,
         ]
     }
 
     /// - Returns: the body and after it the status.
     private func curl(
-        _ front: FrontUnderTest, _ method: String, _ device: TestDevice, body: [UInt8] = []
+        _ front: FrontUnderTest, _ method: String, _ device: TestDevice, body: [UInt8] = [],
+        _ scheme: String = "https"
     ) async throws -> String {
-        var words = arguments(front, "/v1/registration")
+        var words = arguments(front, "/v1/registration", scheme)
+        words += ["-H", "Content-Type: application/json"]
         words += ["-X", method, "-H", "Authorization: Bearer \(device.token)"]
         words += ["--write-out", "%{http_code}"]
         if !body.isEmpty { words += ["--data-binary", "@-"] }

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// A real nginx with the site of `Deploy/nginx.conf` before a service on a Unix socket.
+/// A real nginx with `Deploy/nginx.conf` before a service on a Unix socket.
 final class FrontUnderTest {
     /// Where Debian and Ubuntu put it; nil when it is not installed.
     static let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].first {
@@ -18,7 +18,7 @@ final class FrontUnderTest {
 
     /// - Parameters:
     ///   - socket: of the service.
-    ///   - change: what a test changes in the site.
+    ///   - change: what a test changes in the configuration.
     init(before socket: String, change: (String) -> String = { $0 }) async throws {
         directory = try TemporaryDirectory()
         // nginx sets SO_REUSEADDR on what it listens on.
@@ -32,10 +32,8 @@ final class FrontUnderTest {
                 "-out", directory.path + "/front.pem",
             ])
         guard made.status == 0 else { throw TestFailure(made.output) }
-        let site = try Self.site(directory.path, socket, port: reserved.port)
-        try change(site).write(
-            toFile: directory.path + "/site.conf", atomically: true, encoding: .utf8)
-        try Self.main(directory.path).write(
+        let text = try Self.configuration(directory.path, socket, port: reserved.port)
+        try change(text).write(
             toFile: directory.path + "/nginx.conf", atomically: true, encoding: .utf8)
         nginx = try RunningProgram(
             path: Self.program ?? "nginx",
@@ -58,45 +56,31 @@ final class FrontUnderTest {
         return traces
     }
 
-    /// The shipped site with places, port and certificate of this test.
-    private static func site(
+    /// The shipped file with places, port and certificate of this test. One process, so that
+    /// nothing is left behind when a test fails.
+    private static func configuration(
         _ directory: String, _ socket: String, port: UInt16
     ) throws -> String {
-        let root = Repository.root
-        var site = try String(
-            contentsOf: root.appending(path: "Deploy/nginx.conf"), encoding: .utf8)
+        var text = try String(
+            contentsOf: Repository.root.appending(path: "Deploy/nginx.conf"), encoding: .utf8)
+        let places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
+            "    \($0)_temp_path \(directory)/\($0);\n"
+        }
         for (shipped, here) in [
-            ("listen 443 ssl;", "listen 127.0.0.1:\(port) ssl;"),
-            ("    listen [::]:443 ssl;\n", ""),
+            ("user www-data;\n", "daemon off;\nmaster_process off;\nerror_log stderr notice;\n"),
+            ("worker_rlimit_nofile 65536;\n", ""),
+            ("pid /run/nginx.pid;", "pid \(directory)/nginx.pid;"),
+            ("worker_connections 48000;", "worker_connections 2048;"),
+            ("http {\n", "http {\n" + places.joined()),
+            ("listen 443 ssl backlog=4096;", "listen 127.0.0.1:\(port) ssl backlog=4096;"),
+            ("        listen [::]:443 ssl backlog=4096;\n", ""),
             ("/etc/ssl/certs/wake.example.org.pem", directory + "/front.pem"),
             ("/etc/ssl/private/wake.example.org.key", directory + "/front.key"),
             ("/run/reveille/http.sock", socket),
         ] {
-            guard site.contains(shipped) else { throw TestFailure("no \(shipped)") }
-            site = site.replacing(shipped, with: here)
+            guard text.contains(shipped) else { throw TestFailure("no \(shipped)") }
+            text = text.replacing(shipped, with: here)
         }
-        return site
-    }
-
-    /// Logs by default, as the nginx.conf of distributions does. One process, so that nothing is
-    /// left behind when a test fails.
-    private static func main(_ directory: String) -> String {
-        """
-        daemon off;
-        master_process off;
-        pid \(directory)/nginx.pid;
-        error_log stderr notice;
-        events { worker_connections 64; }
-        http {
-            access_log \(directory)/access.log;
-            error_log \(directory)/error.log info;
-            client_body_temp_path \(directory)/body;
-            proxy_temp_path \(directory)/proxy;
-            fastcgi_temp_path \(directory)/fastcgi;
-            uwsgi_temp_path \(directory)/uwsgi;
-            scgi_temp_path \(directory)/scgi;
-            include \(directory)/site.conf;
-        }
-        """
+        return text
     }
 }

@@ -44,6 +44,23 @@ struct ConfigurationTests {
         #expect(configuration.logLevel == .debug)
     }
 
+    @Test("a comment starts at white space, so that a path may have a number sign in it")
+    func comments() throws {
+        let configuration = try parse(
+            "# all\n[store]  # so\ndata = a#b # c#d\nkeys = k\t# tab\n  # indented")
+        #expect(configuration.data == "/base/a#b" && configuration.keys == "/base/k")
+    }
+
+    @Test("an admin listener on TCP has a token, and its path is relative to the file")
+    func adminToken() throws {
+        let configuration = try parse("[admin]\nlisten = localhost:81\ntoken = keys/t")
+        #expect(configuration.admin == .tcp(host: "localhost", port: 81))
+        #expect(configuration.adminToken == "/base/keys/t")
+        #expect(configuration.knowsAddresses == false)
+        #expect(try parse("[http]\nlisten = *:80").knowsAddresses)
+        #expect(try parse("[http]\nproxy-protocol = on").knowsAddresses)
+    }
+
     @Test(
         "every mistake is named with its line",
         arguments: [
@@ -62,6 +79,16 @@ struct ConfigurationTests {
             (
                 "[admin]\nlisten = 0.0.0.0:9000",
                 "line 2: listen takes unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
+            ),
+            (
+                "[admin]\nlisten = [::1]:9000",
+                "line 2: listen on TCP needs a token in [admin], as every user of this machine can "
+                    + "connect: token = FILE, made by `reveille keygen --kind admin FILE`"
+            ),
+            ("[store]\ndata = a\0b", "line 0: a NUL byte is in the file"),
+            (
+                "[http]\nconnections = 15",
+                "line 2: connections takes a whole number from 16 to 1000000"
             ),
             ("[feed]\nserve = yes", "line 2: serve takes on or off"),
             (

@@ -1,8 +1,9 @@
 import Foundation
 import TestSupport
 import Testing
-
+import WakeHTTP
 import WakeSystem
+
 @testable import WakeServer
 
 @Suite("The privacy page")
@@ -16,6 +17,29 @@ struct PrivacyPageTests {
         counters.update(counts, using: &random)
         return counters
     }()
+
+    @Test("it is rendered when something has changed, and not for each reader")
+    func rendering() throws {
+        let route = TransparencyRoute(retentionDays: 14)
+        func page() throws -> [UInt8] {
+            guard case .bytes(let bytes) = route.page().body else { throw TestFailure("no page") }
+            return bytes
+        }
+        func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+            unsafe left.withUnsafeBufferPointer { left in
+                unsafe right.withUnsafeBufferPointer { unsafe left.baseAddress == $0.baseAddress }
+            }
+        }
+        let first = try page()
+        #expect(isSame(first, try page()))
+        route.setAudit(AuditVerdict(violations: 0, fileHash: Array(repeating: 0xAB, count: 32)))
+        let second = try page()
+        #expect(!isSame(first, second))
+        #expect(isSame(second, try page()))
+        #expect(String(decoding: second, as: UTF8.self).contains("abababab"))
+        route.update(ExactCounts())
+        #expect(!isSame(second, try page()))
+    }
 
     @Test("it shows every column of the policy, with its size")
     func columns() {

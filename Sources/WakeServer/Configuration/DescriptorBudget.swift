@@ -1,0 +1,75 @@
+import WakeHTTP
+import WakeModel
+import WakePush
+
+/// The descriptors (sockets and files) that the process may have, shared out: strangers cannot take
+/// those of the operator, of the store and of pushes.
+package struct DescriptorBudget: Sendable, Equatable {
+    /// Of public connections, and of event streams among them: a quarter is left to requests.
+    package let connections: Int
+    package let streams: Int
+    /// All of them, and what the process may have (RLIMIT_NOFILE, the hard limit).
+    package let needed: Int
+    package let limit: Int
+    /// Those that public connections cannot take.
+    let reserve: Int
+    /// Whether `connections` was not set and is less than usual.
+    package let isCut: Bool
+
+    /// Connections of the admin listener.
+    static let adminConnections = 32
+    /// Of a service without a setting: twice the event streams it has by default.
+    private static let usualConnections = 20_000
+    private static let fewestConnections = 16
+    /// The store's files, keys, libraries, listeners, name resolution, what the shell left open.
+    private static let files = 96
+    /// Of a gateway: both environments of APNs, each connection with its successor.
+    private static let perPushConnection = 4
+
+    package init(_ configuration: Configuration) throws(DescriptorShortage) {
+        try self.init(configuration, limit: Hardening.descriptorLimit)
+    }
+
+    init(_ configuration: Configuration, limit: Int) throws(DescriptorShortage) {
+        let pushes = Gateways.limits(configuration).map {
+            $0.service == .webPush ? $0.connections : Self.perPushConnection * $0.connections
+        }
+        let reserve = Self.files + 2 * Self.adminConnections + pushes.reduce(0, +)
+        let batches = configuration.feedServed ? FeedFileServer.batchesAtOnce : 0
+        let others = reserve + batches + HTTPLimits.lingeringRejections
+        let most = max(limit - others, 0)
+        connections = configuration.connections ?? min(Self.usualConnections, most)
+        streams = min(configuration.streams, connections - connections / 4)
+        isCut = configuration.connections == nil && connections < Self.usualConnections
+        needed = connections + others
+        self.limit = limit
+        self.reserve = reserve
+        guard connections >= Self.fewestConnections, needed <= limit else {
+            throw DescriptorShortage(
+                connections: max(connections, Self.fewestConnections), others: others,
+                limit: limit)
+        }
+    }
+
+    func raiseLimit() { Hardening.raiseDescriptorLimit(to: needed + reserve) }
+
+    /// The numbers that public connections may have: the last ones are in reserve.
+    var publicNumbers: Int { min(limit, needed + reserve) - reserve }
+}
+
+/// More descriptors are needed than the process may have.
+package struct DescriptorShortage: Error, Equatable {
+    let connections: Int
+    let others: Int
+    let limit: Int
+
+    /// Two lines: the problem and a hint.
+    package var message: String {
+        """
+        \(connections) connections and \(others) other sockets and files are more than the \
+        \(limit) that this process may open
+        hint: raise LimitNOFILE= in the unit (elsewhere: ulimit -Hn), or set fewer connections in \
+        [http]
+        """
+    }
+}

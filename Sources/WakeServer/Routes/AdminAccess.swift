@@ -1,0 +1,92 @@
+import WakeHTTP
+import WakeModel
+import WakeSodium
+package import WakeSystem
+
+/// The rule of the admin listener: programs of the operator may ask, web pages may not.
+struct AdminAccess: Sendable {
+    /// nil: the mode of the Unix socket alone decides.
+    let token: AdminToken?
+
+    /// The reason to refuse a request; nil when it is served.
+    func problem(with request: Request) -> Problem? {
+        // A browser names the page's origin (Fetch Standard, "Origin header") and, where a name of
+        // somebody else's leads here (DNS rebinding), that name.
+        guard request.values(of: "origin").isEmpty, Self.isOwnHost(of: request) else {
+            return .browserRefused
+        }
+        if let token {
+            guard let value = request.onlyValue(of: "authorization"), token.authorizes(value)
+            else { return .adminTokenWrong }
+        }
+        // A page may send a body without a type, or as text, to any listener unasked.
+        let isTyped = request.body.isEmpty || request.onlyValue(of: "content-type") != nil
+        return isTyped && request.hasJSONBody ? nil : .contentTypeUnsupported
+    }
+
+    /// `localhost` or a literal of the loopback net, with any port: forwarded ones differ.
+    private static func isOwnHost(of request: Request) -> Bool {
+        guard let value = request.onlyValue(of: "host") else { return false }
+        let names: [StaticString] = ["localhost", "127.0.0.1", "[::1]"]
+        return names.contains { name in
+            let host = value.prefix(name.count)
+            return host.span.equalsIgnoringCase(name)
+                && (value.count == name.count || value.dropFirst(name.count).first == 0x3A)
+        }
+    }
+}
+
+/// The token of an admin listener on TCP, which every user of the machine can reach: 32 random
+/// bytes as base64url in a private file.
+package struct AdminToken: Sendable, Redacted {
+    /// 43 characters.
+    private let text: KeyMemory
+
+    package init(file path: String) throws(AdminTokenError) {
+        guard var text = try mapError(AdminTokenError.file, Files.readPrivate(path, limit: 64))
+        else { throw .notPrivate }
+        defer { text.wipe() }
+        if text.last == 0x0A { text.removeLast() }
+        guard var bytes = Base64URL.decode(text.span), bytes.count == 32 else { throw .malformed }
+        bytes.wipe()
+        self.text = KeyMemory(text.span)
+    }
+
+    /// Whether the value of an `Authorization` field is this token's (RFC 6750 §2.1).
+    func authorizes(_ value: ArraySlice<UInt8>) -> Bool {
+        let scheme: StaticString = "Bearer "
+        let (start, rest) = (value.prefix(scheme.count), value.dropFirst(scheme.count))
+        return start.span.equalsIgnoringCase(scheme) && text.isEqual(to: rest.span)
+    }
+
+    /// The value of the `Authorization` field that it needs; to be wiped.
+    package var authorization: [UInt8] {
+        text.withSpan { text in
+            var value = Array("Bearer ".utf8)
+            value.append(span: text)
+            return value
+        }
+    }
+}
+
+/// The reason why `[admin] token` cannot be used.
+package enum AdminTokenError: Error, Equatable, Sendable {
+    case file(FileError)
+    case notPrivate
+    case malformed
+
+    /// Two lines: the problem and a hint.
+    package var message: String {
+        switch self {
+        case .file(let error):
+            "[admin] token: cannot read the file: \(error.reason)\n"
+                + "hint: make one with reveille keygen --kind admin"
+        case .notPrivate:
+            "[admin] token: the file can be read by others, or is not this user's\n"
+                + "hint: chown it to the user of this service and chmod 600 it"
+        case .malformed:
+            "[admin] token: the file holds no token\n"
+                + "hint: make one with reveille keygen --kind admin"
+        }
+    }
+}
