@@ -105,9 +105,10 @@ final class Broadcaster: Sendable {
 
     func run() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [event] in
+            group.addTask { [event, rotator] in
                 while !Task.isCancelled {
                     try? await Task.sleep(for: .seconds(1))
+                    await rotator.tick()
                     event.signal()
                 }
             }

@@ -34,7 +34,7 @@ struct RotationRoute: Sendable {
 /// The numbers that an operator sees before and after a rotation.
 package struct RotationStatus {
     package private(set) var generation = 0
-    /// Seconds of uptime until the next rotation.
+    /// Seconds of running time until the next rotation.
     package private(set) var secondsLeft = 0
     /// Registrations that it would drop and keep, estimated.
     package private(set) var dropped = 0

@@ -99,7 +99,7 @@ struct Metrics: Sendable {
         let previous: StaticString = "registrations that the next rotation drops, about"
         return [
             gauge("generation", "number of the current generation", record.generation),
-            gauge("next_rotation_seconds", "of uptime until the next rotation", left),
+            gauge("next_rotation_seconds", "of running time until the next rotation", left),
             gauge("rotating", "whether a rotation is going on", state.isRotating ? 1 : 0),
             gauge("compaction_owed", "whether there was no room to rewrite the database", owed),
             gauge("registrations_current", current, store.currentRows.now),

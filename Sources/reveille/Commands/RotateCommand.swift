@@ -83,7 +83,7 @@ enum RotateCommand {
 
     private static func notDue(_ status: RotationStatus) -> ExitStatus {
         Console().out(
-            "not due: the next rotation is in \(duration(status.secondsLeft)) of uptime; "
+            "not due: the next rotation is in \(duration(status.secondsLeft)) of running time; "
                 + "--now does it at once")
         return .success
     }
@@ -113,7 +113,7 @@ enum RotateCommand {
         let due =
             status.isDue
             ? "due" + (status.isRunGoingOn ? ", once the broadcast has ended" : "")
-            : "in \(duration(status.secondsLeft)) of uptime"
+            : "in \(duration(status.secondsLeft)) of running time"
         let free = status.free < 0 ? "" : ", \(megabytes(status.free)) MiB are free"
         console.out(
             """
