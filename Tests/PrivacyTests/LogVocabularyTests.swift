@@ -31,7 +31,7 @@ struct LogVocabularyTests {
             .rotated(generation: 3, dropped: 5, kept: 7, milliseconds: 11),
             .rotationFailed(.keysUnwritable(28)), .compactionPutOff(needed: 9, free: 8),
             .compactionFailed, .compacted(bytes: 4096, milliseconds: 2), .rotationFileDamaged,
-            .rotationUnwritable, .keysInMemory(forgotten: 4),
+            .rotationUnwritable, .keysInMemory(forgotten: 4), .logDropped(lines: 7),
         ]
     }()
 

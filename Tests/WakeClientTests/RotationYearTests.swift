@@ -31,6 +31,12 @@ struct RotationYearTests {
         #expect(year.lost > 100)
     }
 
+    @Test("what the service takes for the longest time to a renewal is the library's")
+    func longestRenewal() {
+        #expect(
+            Reconciler.renewal.upperBound == Double(RotationSchedule.longestRenewal))
+    }
+
     @Test("who is away for longer is dropped, and back with the first renewal after")
     func away() {
         var year = Year(days: 7, seed: 4)

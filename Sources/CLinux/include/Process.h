@@ -3,7 +3,7 @@
 
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's
-/// documentation), and no other process of the same user may attach or read /proc/PID/mem (prctl(2)).
+/// documentation), and no other process of the same user may attach or read its memory (prctl(2)).
 void linux_keep_memory_private(void);
 
 /// Makes SIGTERM, SIGINT and SIGHUP end `linux_wait_for_termination` instead of the process, and

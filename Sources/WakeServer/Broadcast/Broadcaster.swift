@@ -233,6 +233,11 @@ final class Broadcaster: Sendable {
             schedule.learn(last.measurements, hasShares: hasShares)
         }
         if isComplete { await checkpoints.remove() }
+        // A run reads every row once; one that a restart cut in two has not counted all of them.
+        if isComplete, last.previousRows != nil {
+            await rotator.tell(rows: Int(clamping: last.counters.rows))
+        }
+        didEnd(self)
         state.withLock { state in
             state.running = nil
             if isComplete {
@@ -243,7 +248,6 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(last))
-        didEnd(self)
     }
 
     /// Whether anything is due that a run must not keep waiting.

@@ -11,6 +11,8 @@ package import WakeModel
 package struct RotationSchedule: Sendable, Equatable {
     /// Days of an interval; clients renew 1 to 2⅓ days after their last renewal, whatever it is.
     package static let days = 7...90
+    /// Seconds to the latest renewal of a client, see `Reconciler.renewal`.
+    package static let longestRenewal = 201_600
     /// Seconds that count between two readings, which are one second apart: a process that was
     /// stopped and goes on has not run in between.
     static let longestStep = 60
@@ -29,8 +31,9 @@ package struct RotationSchedule: Sendable, Equatable {
         if self.record.generation != generation {
             // A crash came between the change of keys and the record; or the store is another.
             let (next, isOver) = self.record.generation.addingReportingOverflow(1)
-            self.record = RotationRecord(generation: generation)
-            self.record.owesCompaction = next == generation && !isOver
+            let isNext = next == generation && !isOver
+            self.record = RotationRecord(generation: generation, after: isNext ? record : nil)
+            self.record.owesCompaction = isNext
         }
     }
 
@@ -47,11 +50,19 @@ package struct RotationSchedule: Sendable, Equatable {
     package mutating func ask() { record.isAsked = true }
 
     package mutating func rotated(to generation: UInt64, isCompact: Bool) {
-        record = RotationRecord(generation: generation)
+        record = RotationRecord(generation: generation, after: record)
         record.owesCompaction = !isCompact
     }
 
     package mutating func compacted() { record.owesCompaction = false }
+
+    /// A broadcast has counted the rows: draws what everybody is told of that, once a generation,
+    /// for an average over many draws would give the count away.
+    mutating func tell(rows: Int, using random: inout some RandomNumberGenerator) {
+        guard record.toldIn != record.generation else { return }
+        record.told = max(0, min(rows, 1 << 52) + CountNoise.draw(using: &random))
+        record.toldIn = record.generation
+    }
 }
 
 /// The age of a generation across restarts: `data/rotation`. Nothing in it is about people, and no
@@ -71,13 +82,24 @@ package struct RotationRecord: StateRecord, Equatable {
     /// Whether the last rotation had no room to rewrite the database.
     package fileprivate(set) var owesCompaction = false
 
-    package init(generation: UInt64) { self.generation = generation }
+    /// The number of registrations that everybody is told, and the generation it was drawn in; nil
+    /// before the first. The next generation's broadcast draws anew.
+    fileprivate(set) var told: Int?
+    fileprivate(set) var toldIn: UInt64 = 0
+
+    package init(generation: UInt64, after last: RotationRecord? = nil) {
+        self.generation = generation
+        (told, toldIn) = (last?.told, last?.toldIn ?? 0)
+    }
 
     package func encode(to state: inout JSONText) {
         state.member("generation", number: generation)
         state.member("elapsed", number: elapsed)
         state.member("asked", bool: isAsked)
         state.member("compaction", bool: owesCompaction)
+        guard let told else { return }
+        state.member("told", number: told)
+        state.member("told_in", number: toldIn)
     }
 
     package init(decoding state: inout StateObject) throws(StateDamage) {
@@ -85,6 +107,10 @@ package struct RotationRecord: StateRecord, Equatable {
         elapsed = try state.integer("elapsed", in: 0...1 << 53)
         isAsked = try state.bool("asked")
         owesCompaction = try state.bool("compaction")
+        if state.contains("told") {
+            told = try state.integer("told", in: 0...1 << 53)
+            toldIn = try state.unsigned("told_in")
+        }
         guard generation > 0 else { throw StateDamage() }
     }
 }

@@ -14,6 +14,8 @@ final class Rotator: Sendable {
         var rotations = 0
         var failures = 0
         var isRotating = false
+        /// The number of registrations for everybody, once it is written down.
+        fileprivate(set) var told: Int?
         fileprivate var saved = SavedAge()
         fileprivate var nextSurvey = ContinuousClock.now
         fileprivate var notBefore = ContinuousClock.now
@@ -35,7 +37,7 @@ final class Rotator: Sendable {
         self.log = log
         let schedule = file.schedule(
             interval: interval, generation: store.generationNumber, log: log)
-        state = Mutex(State(schedule: schedule))
+        state = Mutex(State(schedule: schedule, told: schedule.record.told))
     }
 
     private static var seconds: Int { Int(SystemClock.monotonicMilliseconds / 1000) }
@@ -78,6 +80,13 @@ final class Rotator: Sendable {
     func tick() async {
         _ = now
         if state.withLock({ $0.saved.isDue(at: Self.seconds) }) { await write() }
+    }
+
+    /// A broadcast has read every row, so many of them.
+    func tell(rows: Int) async {
+        var random = SystemRandomNumberGenerator()
+        state.withLock { $0.schedule.tell(rows: rows, using: &random) }
+        await write()
     }
 
     func stop() async { await write() }
@@ -150,7 +159,10 @@ final class Rotator: Sendable {
                 state.saved.write(at: Self.seconds)
                 return state.schedule.record
             }
-            return (try? file.write(record)) != nil
+            guard (try? file.write(record)) != nil else { return false }
+            // Not before: after a crash it must not be drawn again.
+            state.withLock { $0.told = record.told }
+            return true
         }
         if !isWritten { log(.rotationUnwritable) }
     }

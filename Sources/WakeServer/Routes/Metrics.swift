@@ -65,7 +65,7 @@ struct Metrics: Sendable {
             counter("broadcasts", "broadcasts started", broadcaster.broadcasts.now),
             counter("stream_wake_ups", "wake-ups on event streams", broadcaster.streamWakeUps.now),
             counter("registers", "registrations written or renewed", store.registers.now),
-            counter("deletes", "registrations asked to be forgotten", store.deletes.now),
+            counter("deletes", "registrations deleted", store.deletes.now),
             counter("reads", "subject access requests", store.reads.now),
             counter("store_commits", "transactions made durable", store.commits.now),
             counter("store_truncations", "times the log was emptied", store.truncations.now),

@@ -3,7 +3,7 @@ import WakeHTTP
 package import WakeModel
 import WakeSystem
 
-/// The public privacy page, and the rounded counters behind it.
+/// The public privacy page, and the counters behind it.
 final class TransparencyRoute: Sendable {
     private struct State {
         var counters = PublicCounters()
@@ -23,10 +23,7 @@ final class TransparencyRoute: Sendable {
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 
-    func update(_ counts: ExactCounts) {
-        var random = SystemRandomNumberGenerator()
-        state.withLock { $0.counters.update(counts, using: &random) }
-    }
+    func update(_ counters: PublicCounters) { state.withLock { $0.counters = counters } }
 
     func setAudit(_ verdict: AuditVerdict) { state.withLock { $0.audit = verdict } }
 }
