@@ -7,10 +7,17 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-void linux_set_undumpable(void) {
+void linux_keep_memory_private(void) {
+    const struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    // Swift has put handlers here before main when SWIFT_BACKTRACE says so.
+    const int crashes[] = {SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT};
+    for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++)
+        signal(crashes[index], SIG_DFL);
 }
 
 static int termination = -1;

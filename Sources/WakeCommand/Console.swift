@@ -96,6 +96,25 @@ package struct Console: Sendable {
     }
 }
 
+/// What takes something from people is done on purpose only.
+package enum Confirmation {
+    package static let option = Command.Option("--yes", "do it without asking")
+
+    /// Asks on a terminal; elsewhere the option must have been given.
+    /// - Parameters:
+    ///   - loss: what will be lost, as a sentence.
+    package static func require(
+        _ invocation: Invocation, _ loss: String
+    ) throws(CommandFailure) {
+        if invocation.flag(option.name) { return }
+        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+            throw CommandFailure("\(loss); nothing was done", hint: "add \(option.name) to do it")
+        }
+        Console().error("\(loss)\nType yes to do it: ", terminator: "")
+        guard readLine() == "yes" else { throw CommandFailure("nothing was done") }
+    }
+}
+
 /// The environment and the working directory of this process.
 package enum Environment {
     /// The value of a variable; nil when it is not set, or empty.

@@ -1,16 +1,7 @@
-import CLinux
 import Glibc
 
-/// The daemon's restrictions on itself, applied before it reads a key.
+/// The daemon's own limits, set before it opens anything.
 enum Hardening {
-    static func apply() {
-        // No core file, and no other process of this user may read our memory (prctl(2),
-        // PR_SET_DUMPABLE): tokens and keys live in it.
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-        linux_set_undumpable()
-    }
-
     /// The descriptors that this process may have at most: nobody here raises the hard limit.
     static var descriptorLimit: Int {
         var limit = rlimit()

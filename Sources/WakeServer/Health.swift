@@ -22,27 +22,54 @@ struct Health: Sendable {
     }
 }
 
-/// Logs once when the store stops taking registrations, and once when it takes them again.
+/// Says once that the store stopped taking registrations, and once that it takes them again.
 final class StoreHealthLog: Sendable {
     private let counters: StoreCounters
     private let log: Log
-    private let logged = Atomic<UInt8>(StoreCondition.ready.rawValue)
+    private let isTroubled = Atomic<Bool>(false)
+    private let watch = Mutex(StoreWatch())
 
     init(_ counters: StoreCounters, log: Log) {
         self.counters = counters
         self.log = log
     }
 
-    /// Called with every answer of the store: one comparison as long as nothing changes.
+    /// Called with every answer of the store: two comparisons as long as all is well.
     func check() {
         let condition = counters.condition
-        let before = logged.exchange(condition.rawValue, ordering: .relaxed)
-        guard before != condition.rawValue else { return }
-        switch condition {
+        guard condition != .ready || isTroubled.load(ordering: .relaxed) else { return }
+        let said = watch.withLock { watch in
+            let said = watch.note(condition, now: SystemClock.monotonicMilliseconds)
+            isTroubled.store(watch.said != .ready, ordering: .relaxed)
+            return said
+        }
+        switch said {
         case .ready: log(.storeRecovered)
         case .full: log(.storeFull)
         case .failing: log(.storeFailing)
-        case .failed, .closed: break
+        case .failed, .closed, nil: break
         }
+    }
+}
+
+/// What is worth saying of the store's condition: what is worse at once, what is better once it has
+/// lasted. Near a full disk every other request may find room.
+struct StoreWatch {
+    /// Milliseconds that something better must last.
+    static let quietTime: UInt64 = 60_000
+
+    private(set) var said = StoreCondition.ready
+    private var betterSince: UInt64?
+
+    /// - Parameter now: milliseconds of a steady clock.
+    /// - Returns: what to say now.
+    mutating func note(_ condition: StoreCondition, now: UInt64) -> StoreCondition? {
+        let isBetter = condition.rawValue < said.rawValue
+        let since = betterSince ?? now
+        betterSince = isBetter ? since : nil
+        guard condition != said, !isBetter || now - since >= Self.quietTime else { return nil }
+        betterSince = nil
+        said = condition
+        return condition
     }
 }

@@ -60,6 +60,8 @@ package enum LogEvent: Sendable, Equatable {
     case relayInstallationsUnusable
     case relayBatch(accepted: Int, gone: Int, retried: Int, stopped: Int)
     case relayRefused(Problem)
+    /// Nobody read the log for a while: so many lines had no room.
+    case logDropped(lines: Int)
 
     package var line: String { entry.line }
 
@@ -114,6 +116,7 @@ package enum LogEvent: Sendable, Equatable {
                 "relay-batch accepted=\(accepted) gone=\(gone) retried=\(retried) stopped=\(end)"
             )
         case .relayRefused(let problem): (.debug, "relay-refused code=\(problem.code)")
+        case .logDropped(let lines): (.error, "log-dropped lines=\(lines)")
         }
     }
 }
@@ -126,18 +129,30 @@ extension BroadcastReport {
     }
 }
 
-/// Writes events to standard error, one line each; the journal adds the time.
+/// Writes events to standard error, one line each; the journal adds the time. Never blocks: neither
+/// the event loop nor the store's writer waits for whoever reads the log.
 package struct Log: Sendable {
     private let level: LogLevel
+    /// About 5,000 lines.
+    private static let writer = LineWriter(STDERR_FILENO, capacity: 262_144) { dropped in
+        Log.bytes(LogEvent.logDropped(lines: dropped).entry)
+    }
 
     package init(level: LogLevel) { self.level = level }
 
     package func callAsFunction(_ event: LogEvent) {
-        let (given, text) = event.entry
-        guard given == level || LogLevel.allCases.prefix(while: { $0 != level }).contains(given)
+        let entry = event.entry
+        guard
+            entry.level == level
+                || LogLevel.allCases.prefix(while: { $0 != level }).contains(entry.level)
         else { return }
-        let line = Array("reveille \(given.rawValue) \(text)\n".utf8)
-        // One write per line, so that lines of several threads never mix (write(2), pipes).
-        _ = unsafe line.withUnsafeBytes { unsafe write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        Self.writer.write(Self.bytes(entry))
+    }
+
+    /// Before the process ends: waits a second at most until what was logged is written.
+    package static func flush() { writer.flush(within: .seconds(1)) }
+
+    private static func bytes(_ entry: (level: LogLevel, line: String)) -> [UInt8] {
+        Array("reveille \(entry.level.rawValue) \(entry.line)\n".utf8)
     }
 }

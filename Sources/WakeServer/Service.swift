@@ -20,7 +20,6 @@ package struct Service: Sendable {
     package init(_ configuration: Configuration, log: Log) async throws(ServiceError) {
         self.configuration = configuration
         self.log = log
-        Hardening.apply()
         let budget = try mapError(ServiceError.descriptors) {
             () throws(DescriptorShortage) in try DescriptorBudget(configuration)
         }
@@ -58,6 +57,17 @@ package struct Service: Sendable {
     }
 
     package var port: UInt16 { server.ports.first ?? 0 }
+
+    /// Returns once both threads that every request needs have answered: the event loop and the
+    /// store's writer. Does not return while one of them hangs.
+    package func proveLife() async {
+        while !Task.isCancelled {
+            let isServing = await server.isServing
+            let isAnswering = await store.isAnswering()
+            if isServing, isAnswering { return }
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
 
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
     package func run() async {
@@ -113,9 +123,8 @@ package struct Service: Sendable {
         let broadcaster = Broadcaster(
             planner, feed: monitor, schedule: schedule, checkpoints: checkpoints, rotator: rotator,
             log: log
-        ) { [counters = store.counters] in
-            transparency.update(ExactCounts(store: counters, broadcaster: $0))
-        }
+        ) { transparency.update(PublicCounters(rotator, $0)) }
+        transparency.update(PublicCounters(rotator, broadcaster))
         let new = NewRegistrations(configuration, store)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(

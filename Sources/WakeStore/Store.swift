@@ -36,6 +36,15 @@ package final class Store: Sendable {
         _ operation: StoreOperation, _ answer: @escaping @Sendable (StoreAnswer) -> Void
     ) { post(.operation(operation, answer: answer)) }
 
+    /// Returns true once the writer has come to the question, so that it does not hang; false at
+    /// once when its queue is full or closed.
+    package func isAnswering() async -> Bool {
+        await withCheckedContinuation { waiter in
+            let question = WriterMessage.survey { _ in waiter.resume(returning: true) }
+            if mailbox.post(question) != .posted { waiter.resume(returning: false) }
+        }
+    }
+
     /// Completes everything submitted, then closes; later operations get `unavailable`. Repeatable.
     package func close() async {
         mailbox.close()

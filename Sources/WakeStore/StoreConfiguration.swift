@@ -45,6 +45,8 @@ package struct BatchReport: Sendable, Equatable {
     package var statements = 0
     /// Rows deleted or overwritten.
     package var erased = 0
+    /// Deletes that found a registration.
+    package var removed = 0
     /// Pages written to the log.
     package var pages = 0
     /// Whether the log was emptied before the answers.

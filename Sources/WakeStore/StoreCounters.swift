@@ -2,7 +2,9 @@ package import Synchronization
 
 /// Counts of what the store did since it was opened, in memory only.
 package final class StoreCounters: Sendable {
+    /// Registrations written or renewed.
     package let registers = Atomic<Int>(0)
+    /// Registrations deleted that were there, by their apps or because the app was gone.
     package let deletes = Atomic<Int>(0)
     package let reads = Atomic<Int>(0)
     /// Operations refused because the queue was full.
@@ -38,12 +40,16 @@ package final class StoreCounters: Sendable {
     }
 
     func add(_ batch: Batch) {
+        // A batch fails as a whole or not at all.
+        if batch.answers.contains(.done) {
+            deletes.add(batch.report.removed, ordering: .relaxed)
+        }
         for (message, answer) in zip(batch.operations, batch.answers) {
             switch message {
-            case .operation(.register, _): registers.add(1, ordering: .relaxed)
-            case .operation(.delete, _), .removal: deletes.add(1, ordering: .relaxed)
+            case .operation(.register, _) where answer == .done:
+                registers.add(1, ordering: .relaxed)
             case .operation(.read, _): reads.add(1, ordering: .relaxed)
-            case .expiry, .page, .rotation, .compaction, .survey: break
+            case .operation, .removal, .expiry, .page, .rotation, .compaction, .survey: break
             }
             switch answer {
             case .full: refusals.add(1, ordering: .relaxed)

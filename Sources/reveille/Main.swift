@@ -20,5 +20,8 @@ enum ServiceProgram {
         ],
         manual: ServiceManual.manual)
 
-    static func main() async { exit(await table.run(Array(CommandLine.arguments.dropFirst()))) }
+    static func main() async {
+        CrashSecrecy.begin()
+        exit(await table.run(Array(CommandLine.arguments.dropFirst())))
+    }
 }

@@ -32,6 +32,7 @@ struct LogVocabularyTests {
             .rotationFailed(.keysUnwritable(28)), .compactionPutOff(needed: 9, free: 8),
             .compactionFailed, .compacted(bytes: 4096, milliseconds: 2), .rotationFileDamaged,
             .rotationUnwritable, .keysInMemory(forgotten: 4), .keysUnlocked,
+            .logDropped(lines: 7),
         ]
     }()
 

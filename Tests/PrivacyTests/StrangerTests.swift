@@ -43,4 +43,36 @@ struct StrangerTests {
             atPath: "/proc/\(service.program.identifier)/environ")
         #expect(environment[.ownerAccountID] as? Int == 0)
     }
+
+    private static let backtraces = ["SWIFT_BACKTRACE": "enable=yes,interactive=no,color=no"]
+
+    @Test(
+        "a crash prints no memory, also where Swift's backtraces are switched on",
+        arguments: [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV])
+    func backtrace(signal: Int32) async throws {
+        let service = try await ServiceUnderTest(environment: Self.backtraces)
+        let client = try await ClientUnderTest(of: service)
+        let running = try RunningProgram(
+            "reveille-client", ["run", "--verbose", "--state", client.state],
+            environment: Self.backtraces)
+        _ = try await running.line(containing: "stream connected")
+        for program in [running, service.program] {
+            let said = program.output
+            program.signal(signal)
+            #expect(await program.exit() == -signal)
+            #expect(program.output.hasPrefix(said))
+            let more = program.output.dropFirst(said.count).split(separator: "\n")
+            #expect(more.allSatisfy { $0.hasPrefix("reveille") }, "\(more)")
+        }
+    }
+
+    @Test(
+        "the control: a program that does nothing about it prints what is in its registers",
+        .enabled(if: InstalledPrograms.path("swift") != nil, "needs the backtracer of a toolchain"))
+    func backtraceOfOthers() async throws {
+        let mock = try RunningProgram("mock-push", [], environment: Self.backtraces)
+        _ = try await mock.line(containing: "listening on")
+        mock.signal(SIGSEGV)
+        _ = try await mock.line(containing: "Registers:")
+    }
 }

@@ -31,6 +31,12 @@ struct RotationYearTests {
         #expect(year.lost > 100)
     }
 
+    @Test("what the service takes for the longest time to a renewal is the library's")
+    func longestRenewal() {
+        #expect(
+            Reconciler.renewal.upperBound == Double(RotationSchedule.longestRenewal))
+    }
+
     @Test("who is away for longer is dropped, and back with the first renewal after")
     func away() {
         var year = Year(days: 7, seed: 4)
@@ -39,7 +45,7 @@ struct RotationYearTests {
         #expect(year.stillMissing == 0)
     }
 
-    @Test("what nobody renews is gone after one to two intervals of uptime")
+    @Test("what nobody renews is gone after one to two intervals of running time")
     func untouched() {
         for seed in 1...20 as ClosedRange<UInt64> {
             var year = Year(days: 7, seed: seed)
@@ -69,7 +75,6 @@ private struct Year {
     private var now = 0
     /// Of the service's machine, which is off now and then.
     private var uptime = 0
-    private var boot: UInt8 = 0
     private var offUntil = 0
     /// A broadcast may be in work when a rotation is due.
     private var rotatesAt: Int?
@@ -82,14 +87,8 @@ private struct Year {
 
     init(days: Int, seed: UInt64) {
         random = SplitMix64(seed: seed)
-        let start = ClockReading(wall: 0, uptime: 0, boot: [UInt8](repeating: 0, count: 16))
-        schedule = RotationSchedule(
-            interval: days * Self.day, record: nil, generation: 1, now: start)
-    }
-
-    private var clock: ClockReading {
-        // The wall clock says anything.
-        ClockReading(wall: now * 7, uptime: uptime, boot: [UInt8](repeating: boot, count: 16))
+        schedule = RotationSchedule(interval: days * Self.day, record: nil, generation: 1)
+        schedule.advance(to: 0)
     }
 
     mutating func run(clients count: Int, longestOffline: Int) {
@@ -108,7 +107,7 @@ private struct Year {
         }
     }
 
-    /// Days of uptime from a registration to its end.
+    /// Days of running time from a registration to its end.
     mutating func lifeOfUntouched() -> Double {
         clients = []
         for _ in 0..<Int.random(in: 0..<2000, using: &random) { advance() }
@@ -117,7 +116,7 @@ private struct Year {
         return Double(total - born) / Double(Self.day)
     }
 
-    /// Uptime of all starts.
+    /// Running time of all starts.
     private var total = 0
 
     private mutating func desired() -> DesiredRegistration {
@@ -140,10 +139,15 @@ private struct Year {
         // Off once in two weeks, for up to two days; then another start.
         if Int.random(in: 0..<2016, using: &random) == 0 {
             offUntil = now + Int.random(in: 0..<2 * Self.day, using: &random)
-            (uptime, boot) = (0, boot &+ 1)
+            // The uptime that the next start finds says nothing.
+            uptime = Int.random(in: 0..<1 << 40, using: &random)
+            schedule = RotationSchedule(
+                interval: schedule.interval, record: schedule.record,
+                generation: schedule.record.generation)
+            schedule.advance(to: uptime)
             return
         }
-        schedule.advance(to: clock)
+        for part in 0..<10 { schedule.advance(to: uptime - Self.step + (part + 1) * 60) }
         guard schedule.isDue else { return }
         let time = rotatesAt ?? now + Int.random(in: 0..<7200, using: &random)
         rotatesAt = time
@@ -153,7 +157,7 @@ private struct Year {
     private mutating func rotate() {
         rotations += 1
         rotatesAt = nil
-        schedule.rotated(to: schedule.record.generation + 1, isCompact: true, now: clock)
+        schedule.rotated(to: schedule.record.generation + 1, isCompact: true)
         for index in clients.indices {
             guard let row = clients[index].row, row + 2 <= schedule.record.generation else {
                 continue

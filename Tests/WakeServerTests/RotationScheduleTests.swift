@@ -10,55 +10,76 @@ import WakeSystem
 struct RotationScheduleTests {
     private static let week = 7 * 86_400
 
-    private func clock(_ uptime: Int, boot: UInt8 = 1, wall: Int = 0) -> ClockReading {
-        ClockReading(wall: wall, uptime: uptime, boot: [UInt8](repeating: boot, count: 16))
-    }
-
-    private func schedule(
-        _ now: ClockReading, _ record: RotationRecord? = nil, generation: UInt64 = 1
+    /// A process that reads its clock first at `start`, then every second until `end`.
+    private func run(
+        _ record: RotationRecord? = nil, from start: Int = 0, to end: Int, generation: UInt64 = 1
     ) -> RotationSchedule {
-        RotationSchedule(interval: Self.week, record: record, generation: generation, now: now)
+        var schedule = RotationSchedule(
+            interval: Self.week, record: record, generation: generation)
+        for second in start...max(start, end) { schedule.advance(to: second) }
+        return schedule
     }
 
-    @Test("a new store is due after one interval of uptime, to the second")
+    @Test("a new store is due after one interval of running time, to the second")
     func interval() {
-        var schedule = schedule(clock(1000))
-        #expect(schedule.secondsLeft == Self.week && !schedule.isDue)
-        schedule.advance(to: clock(1000 + Self.week - 1))
+        var schedule = run(from: 1000, to: 1000 + Self.week - 1)
         #expect(schedule.secondsLeft == 1 && !schedule.isDue)
-        schedule.advance(to: clock(1000 + Self.week))
+        schedule.advance(to: 1000 + Self.week)
         #expect(schedule.isDue)
-        schedule.rotated(to: 2, isCompact: true, now: clock(1000 + Self.week + 60))
+        schedule.rotated(to: 2, isCompact: true)
         #expect(schedule.secondsLeft == Self.week && !schedule.isDue)
         #expect(schedule.record.generation == 2 && !schedule.record.owesCompaction)
     }
 
-    @Test("the wall clock never counts, however it is set")
-    func wall() {
-        var schedule = schedule(clock(0, wall: 1_800_000_000))
-        for wall in [0, 1 << 40, -5, 1_800_000_000 + 10 * Self.week] {
-            schedule.advance(to: clock(100, wall: wall))
+    @Test("a start counts nothing, whatever machine, container or uptime it finds itself in")
+    func starts() throws {
+        var record = run(from: 0, to: 100).record
+        // Each in a container or on a host with another uptime and another start of its own.
+        for start in [0, 100, 30 * Self.week, 7, 1 << 40] {
+            var schedule = RotationSchedule(
+                interval: Self.week, record: try RotationRecord(stateFile: record.stateFile()),
+                generation: 1)
+            schedule.advance(to: start)
             #expect(schedule.secondsLeft == Self.week - 100)
+            record = schedule.record
         }
+        let text = String(decoding: record.stateFile(), as: UTF8.self)
+        #expect(!text.contains("boot") && !text.contains("uptime"))
     }
 
-    @Test("a restart of the program loses nothing, and time while it did not run counts")
-    func restart() {
-        var first = schedule(clock(1000))
-        first.advance(to: clock(5000))
-        let second = schedule(clock(9000), first.record)
-        #expect(second.secondsLeft == Self.week - 8000)
+    @Test("time in which nobody could renew does not count: stopped, suspended, a clock that jumps")
+    func jumps() {
+        var schedule = run(from: 0, to: 100)
+        for now in [100 + Self.week, 50, 0, 1 << 50, (1 << 50) + 1] { schedule.advance(to: now) }
+        // Two jumps ahead, cut to a minute each, and one second.
+        #expect(schedule.secondsLeft == Self.week - 100 - 2 * 60 - 1)
+        schedule.advance(to: -5)
+        schedule.advance(to: 1 << 62)
+        #expect(schedule.secondsLeft == Self.week - 100 - 3 * 60 - 1)
     }
 
-    @Test("after a reboot the uptime since counts, and the time when the machine was off does not")
-    func reboot() {
-        var first = schedule(clock(1000))
-        first.advance(to: clock(5000))
-        let second = schedule(clock(300, boot: 2), first.record)
-        #expect(second.secondsLeft == Self.week - 4300)
-        // Without a boot id, uptime that went back shows it.
-        let third = schedule(clock(300, boot: 1), first.record)
-        #expect(third.secondsLeft == Self.week - 4300)
+    @Test("one that is killed or restarted every minute rotates within two intervals of running")
+    func restarted() throws {
+        let interval = 86_400
+        for life in [2, 60, 90, 3000] {
+            var written: RotationRecord?
+            var ran = 0
+            while ran < 3 * interval {
+                // What is written down is all that outlives a kill.
+                var schedule = RotationSchedule(
+                    interval: interval, record: written, generation: 1)
+                var saved = SavedAge()
+                for second in 0...life {
+                    schedule.advance(to: second)
+                    guard saved.isDue(at: second) else { continue }
+                    saved.write(at: second)
+                    written = schedule.record
+                }
+                ran += life
+                if schedule.isDue { break }
+            }
+            #expect((interval...2 * interval + life).contains(ran), "\(life)")
+        }
     }
 
     @Test("a machine that is on for an hour a day rotates after 168 of them")
@@ -67,8 +88,7 @@ struct RotationScheduleTests {
         var days = 0
         while days < 1000 {
             days += 1
-            var schedule = schedule(clock(0, boot: UInt8(days % 256)), record)
-            schedule.advance(to: clock(3600, boot: UInt8(days % 256)))
+            let schedule = run(record, to: 3600)
             if schedule.isDue { break }
             record = schedule.record
         }
@@ -77,25 +97,23 @@ struct RotationScheduleTests {
 
     @Test("another interval in the configuration counts from the same beginning")
     func changed() {
-        var first = schedule(clock(0))
-        first.advance(to: clock(10 * 86_400))
+        let first = run(to: 604_000)
         let longer = RotationSchedule(
-            interval: 30 * 86_400, record: first.record, generation: 1, now: clock(10 * 86_400))
-        #expect(longer.secondsLeft == 20 * 86_400)
-        let shorter = RotationSchedule(
-            interval: 8 * 86_400, record: longer.record, generation: 1, now: clock(10 * 86_400))
+            interval: 30 * 86_400, record: first.record, generation: 1)
+        #expect(longer.secondsLeft == 30 * 86_400 - 604_000)
+        let shorter = RotationSchedule(interval: 600_000, record: longer.record, generation: 1)
         #expect(shorter.isDue)
     }
 
     @Test("one that was asked for, or begun, is due until it is done, across restarts")
     func asked() throws {
-        var first = schedule(clock(0))
+        var first = run(to: 0)
         first.ask()
         #expect(first.isDue && first.secondsLeft > 0)
         let bytes = first.record.stateFile()
-        var second = schedule(clock(50), try RotationRecord(stateFile: bytes))
+        var second = run(try RotationRecord(stateFile: bytes), to: 50)
         #expect(second.isDue)
-        second.rotated(to: 2, isCompact: false, now: clock(60))
+        second.rotated(to: 2, isCompact: false)
         #expect(!second.isDue && second.record.owesCompaction)
         second.compacted()
         #expect(!second.record.owesCompaction)
@@ -105,26 +123,28 @@ struct RotationScheduleTests {
         "a crash between the change of keys and the record: a full interval, and compaction is owed"
     )
     func unrecorded() {
-        var first = schedule(clock(0))
-        first.advance(to: clock(Self.week))
+        var first = run(to: 100)
         first.ask()
-        let second = schedule(clock(Self.week + 5), first.record, generation: 2)
+        let second = run(first.record, to: 0, generation: 2)
         #expect(!second.isDue && second.secondsLeft == Self.week)
         #expect(second.record.owesCompaction)
         // The record of another store says nothing about this one.
-        let other = schedule(clock(Self.week + 5), first.record, generation: 99)
-        #expect(!other.isDue && other.secondsLeft == Self.week && !other.record.owesCompaction)
+        for generation in [99, 0xFFFF_FFFF_FFFF_FFFF] as [UInt64] {
+            let other = run(first.record, to: 0, generation: generation)
+            #expect(!other.isDue && other.secondsLeft == Self.week)
+            #expect(!other.record.owesCompaction)
+            #expect(run(other.record, to: 0).secondsLeft == Self.week)
+        }
     }
 
     @Test("a record is read back as it was written")
     func roundTrip() throws {
-        var random = SystemRandomNumberGenerator()
+        var random = SplitMix64(seed: 17)
         for _ in 0..<200 {
             var schedule = RotationSchedule(
-                interval: 7, record: nil, generation: .random(in: 1...(1 << 53), using: &random),
-                now: clock(.random(in: 0...(1 << 40), using: &random), boot: .random(in: 0...255)))
-            schedule.advance(to: clock(.random(in: 0...(1 << 40), using: &random)))
-            if Bool.random() { schedule.ask() }
+                interval: 7, record: nil, generation: .random(in: 1...(1 << 53), using: &random))
+            for _ in 0..<9 { schedule.advance(to: .random(in: 0...(1 << 40), using: &random)) }
+            if Bool.random(using: &random) { schedule.ask() }
             let bytes = schedule.record.stateFile()
             #expect(try RotationRecord(stateFile: bytes) == schedule.record)
             #expect(bytes.count <= RotationRecord.byteLimit)
@@ -136,15 +156,12 @@ struct RotationScheduleTests {
         arguments: [
             (#""generation":1,"#, #""generation":0,"#), (#""elapsed":0"#, #""elapsed":-1"#),
             (#""elapsed":0"#, #""elapsed":99999999999999999999"#),
-            (#""uptime":12"#, #""uptime":-12"#), ("0101", "01"),
+            (#""elapsed":0"#, #""elapsed":0,"uptime":12"#),
             (#""asked":false"#, #""asked":0"#),
         ])
     func damaged(_ part: String, _ other: String) throws {
-        let boot = String(repeating: "01", count: 16)
-        let members =
-            #""generation":1,"elapsed":0,"uptime":12,"boot":"\#(boot)","#
-            + #""asked":false,"compaction":false"#
-        let record = schedule(clock(12)).record
+        let members = #""generation":1,"elapsed":0,"asked":false,"compaction":false"#
+        let record = RotationRecord(generation: 1)
         #expect(record.stateFile() == sealedState(RotationRecord.self, members))
         let changed = members.replacing(part, with: other)
         #expect(throws: StateFileFault.damaged) {

@@ -42,6 +42,12 @@ package enum ServiceManager {
     }
 }
 
+/// Keys, tokens and secrets lie in the memory of both programs: no crash writes it down.
+package enum CrashSecrecy {
+    /// The first thing that a program does.
+    package static func begin() { linux_keep_memory_private() }
+}
+
 /// SIGTERM, SIGINT and SIGHUP as cancellation of the main task.
 package enum TerminationSignal {
     /// Runs `body` in a task that the first of them cancels; returns when it has ended.

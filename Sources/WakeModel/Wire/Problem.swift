@@ -9,7 +9,7 @@ package enum Problem: Sendable, CaseIterable {
     case contentTypeUnsupported, adminTokenWrong, browserRefused
     case rangeNotSatisfiable
     case proofNeeded, storeFull, storeUnavailable, overloaded, feedUnavailable
-    case broadcastNotNewer, noBroadcastRunning
+    case broadcastNotNewer, noBroadcastRunning, rotationUnconfirmed
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
     case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
 
@@ -48,6 +48,7 @@ package enum Problem: Sendable, CaseIterable {
         case .feedUnavailable: (503, "feed_unavailable")
         case .broadcastNotNewer: (409, "broadcast_not_newer")
         case .noBroadcastRunning: (409, "no_broadcast_running")
+        case .rotationUnconfirmed: (409, "rotation_unconfirmed")
         case .signatureMissing: (401, "signature_missing")
         case .signatureMalformed: (401, "signature_malformed")
         case .signatureWrong: (401, "signature_wrong")
@@ -95,6 +96,7 @@ package enum Problem: Sendable, CaseIterable {
         case .feedUnavailable: "no feed is published here yet"
         case .broadcastNotNewer: "the feed has nothing newer than the last broadcast"
         case .noBroadcastRunning: "no broadcast goes on or waits"
+        case .rotationUnconfirmed: "clients had no time to renew; yes beside now does it even so"
         case .signatureMissing: "a request to the relay must be signed"
         case .signatureMalformed: "the signature is not of the one form this relay takes"
         case .signatureWrong: "the signature is of another request, for another host, or wrong"

@@ -105,9 +105,10 @@ final class Broadcaster: Sendable {
 
     func run() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [event] in
+            group.addTask { [event, rotator] in
                 while !Task.isCancelled {
                     try? await Task.sleep(for: .seconds(1))
+                    await rotator.tick()
                     event.signal()
                 }
             }
@@ -232,6 +233,11 @@ final class Broadcaster: Sendable {
             schedule.learn(last.rates)
         }
         if isComplete { await checkpoints.remove() }
+        // A run reads every row once; one that a restart cut in two has not counted all of them.
+        if isComplete, last.previousRows != nil {
+            await rotator.tell(rows: Int(clamping: last.counters.rows))
+        }
+        didEnd(self)
         state.withLock { state in
             state.running = nil
             if isComplete {
@@ -242,7 +248,6 @@ final class Broadcaster: Sendable {
             state.ended.add(last.counters)
         }
         log(.broadcastEnded(last))
-        didEnd(self)
     }
 
     /// Whether anything is due that a run must not keep waiting.

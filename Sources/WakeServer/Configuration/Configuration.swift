@@ -191,6 +191,7 @@ extension Configuration {
         var store = store
         store.onFatal = {
             log(.storeFailed)
+            Log.flush()
             _exit(1)
         }
         return store

@@ -8,22 +8,36 @@ struct RotationRoute: Sendable {
     let store: Store
     let broadcaster: Broadcaster
 
-    /// GET: the effect of the next rotation. POST with `{"now":true}`: asks for it first.
+    /// GET: the effect of the next rotation. POST with `{"now":true}`: asks for it first, with
+    /// `"yes":true` also when that drops people who had no time to renew.
     func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
         case .get, .head: respond(to: responder)
         case .post:
             do throws(JSONError) {
-                if try request.flag("now") { rotator.ask() }
-                respond(to: responder)
+                let flags = try request.flags(["now", "yes"])
+                respond(to: responder) { status in
+                    guard flags.contains("now") else { return nil }
+                    guard flags.contains("yes") || !status.isEarly else {
+                        return .rotationUnconfirmed
+                    }
+                    rotator.ask()
+                    return nil
+                }
             } catch { responder.respond(.problem(Problem(.json(error)))) }
         default: responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
         }
     }
 
-    private func respond(to responder: Responder) {
+    private func respond(
+        to responder: Responder,
+        afterAsking ask: @escaping @Sendable (RotationStatus) -> Problem? = { _ in nil }
+    ) {
         store.survey { survey in
             guard let survey else { return responder.respond(.problem(.storeUnavailable)) }
+            if let problem = ask(RotationStatus(survey, rotator.now)) {
+                return responder.respond(.problem(problem))
+            }
             var status = RotationStatus(survey, rotator.now)
             status.isRunGoingOn = broadcaster.report.isRunning
             responder.respond(.json(status.encode()))
@@ -34,8 +48,10 @@ struct RotationRoute: Sendable {
 /// The numbers that an operator sees before and after a rotation.
 package struct RotationStatus {
     package private(set) var generation = 0
-    /// Seconds of uptime until the next rotation.
+    /// Seconds of running time until the next rotation.
     package private(set) var secondsLeft = 0
+    /// Seconds of running time since the last one.
+    package private(set) var age = 0
     /// Registrations that it would drop and keep, estimated.
     package private(set) var dropped = 0
     package private(set) var kept = 0
@@ -56,6 +72,7 @@ package struct RotationStatus {
     init(_ survey: StoreSurvey, _ schedule: RotationSchedule) {
         generation = Int(clamping: survey.generation)
         secondsLeft = schedule.secondsLeft
+        age = schedule.record.elapsed
         dropped = survey.previous
         kept = survey.current
         needed = survey.bytes
@@ -73,9 +90,13 @@ package struct RotationStatus {
         if case .failed(let failure) = state.last { lastFailure = failure.number }
     }
 
+    /// Whether clients had no time to renew since the last rotation, and there are any.
+    package var isEarly: Bool { age < RotationSchedule.longestRenewal && dropped + kept > 0 }
+
     private static let numbers: [(StaticString, any WritableKeyPath<Self, Int> & Sendable)] = [
-        ("generation", \.generation), ("seconds", \.secondsLeft), ("dropped", \.dropped),
-        ("kept", \.kept), ("needed", \.needed), ("free", \.free), ("rotations", \.rotations),
+        ("generation", \.generation), ("seconds", \.secondsLeft), ("age", \.age),
+        ("dropped", \.dropped), ("kept", \.kept), ("needed", \.needed), ("free", \.free),
+        ("rotations", \.rotations),
         ("failures", \.failures), ("last_dropped", \.lastDropped),
         ("last_failure", \.lastFailure),
     ]

@@ -1,41 +1,47 @@
 package import WakeModel
-package import WakeSystem
 
 /// The schedule of rotations: one is due when the current generation has been so for its interval
-/// of uptime, or when it was asked for. A value that takes the time and events.
+/// of running time, or when it was asked for. A value that takes the time and events.
 ///
-/// Only uptime of the machine counts, never the wall clock: nobody can set it so that registrations
-/// expire early. A registration may live longer than twice the interval by a calendar, never
-/// shorter than one interval since its last renewal.
+/// Only time that the service itself has run counts, read from a clock that stands still while the
+/// machine is suspended: neither another machine, container or start of it, nor any clock that is
+/// set, makes registrations expire early, nor does time in which nobody could renew them. A
+/// registration may live longer than twice the interval by a calendar, never shorter than one
+/// interval since its last renewal.
 package struct RotationSchedule: Sendable, Equatable {
     /// Days of an interval; clients renew 1 to 2⅓ days after their last renewal, whatever it is.
     package static let days = 7...90
+    /// Seconds to the latest renewal of a client, see `Reconciler.renewal`.
+    package static let longestRenewal = 201_600
+    /// Seconds that count between two readings, which are one second apart: a process that was
+    /// stopped and goes on has not run in between.
+    static let longestStep = 60
 
     package let interval: Int
     /// To be written to disk now and then, and before and after a rotation.
     package private(set) var record: RotationRecord
+    /// The last reading; nothing before the first counts.
+    private var last: Int?
 
     /// - Parameter record: of the last run; without one, or a readable one, a full interval begins.
-    package init(interval: Int, record: RotationRecord?, generation: UInt64, now: ClockReading) {
+    package init(interval: Int, record: RotationRecord?, generation: UInt64) {
         precondition(interval > 0)
         self.interval = interval
-        self.record = record ?? RotationRecord(generation: generation, now: now)
+        self.record = record ?? RotationRecord(generation: generation)
         if self.record.generation != generation {
             // A crash came between the change of keys and the record; or the store is another.
-            let isNext = self.record.generation + 1 == generation
-            self.record = RotationRecord(generation: generation, now: now)
+            let (next, isOver) = self.record.generation.addingReportingOverflow(1)
+            let isNext = next == generation && !isOver
+            self.record = RotationRecord(generation: generation, after: isNext ? record : nil)
             self.record.owesCompaction = isNext
         }
-        advance(to: now)
     }
 
-    package mutating func advance(to now: ClockReading) {
-        let isSameStart = now.boot == record.boot && now.uptime >= record.uptime
-        // Another start of the machine: it has been on for its own uptime since.
-        let passed = isSameStart ? now.uptime - record.uptime : max(0, now.uptime)
+    /// - Parameter now: seconds of CLOCK_MONOTONIC, of this process.
+    package mutating func advance(to now: Int) {
+        let passed = min(max(0, now - (last ?? now)), Self.longestStep)
         record.elapsed = min(record.elapsed + passed, 1 << 53)
-        record.uptime = max(0, now.uptime)
-        record.boot = now.boot
+        last = now
     }
 
     package var secondsLeft: Int { max(0, interval - record.elapsed) }
@@ -43,57 +49,68 @@ package struct RotationSchedule: Sendable, Equatable {
     /// A rotation is asked for, or begins: it is repeated when a crash cuts it short.
     package mutating func ask() { record.isAsked = true }
 
-    package mutating func rotated(to generation: UInt64, isCompact: Bool, now: ClockReading) {
-        record = RotationRecord(generation: generation, now: now)
+    package mutating func rotated(to generation: UInt64, isCompact: Bool) {
+        record = RotationRecord(generation: generation, after: record)
         record.owesCompaction = !isCompact
     }
 
     package mutating func compacted() { record.owesCompaction = false }
+
+    /// A broadcast has counted the rows: draws what everybody is told of that, once a generation,
+    /// for an average over many draws would give the count away.
+    mutating func tell(rows: Int, using random: inout some RandomNumberGenerator) {
+        guard record.toldIn != record.generation else { return }
+        record.told = max(0, min(rows, 1 << 52) + CountNoise.draw(using: &random))
+        record.toldIn = record.generation
+    }
 }
 
 /// The age of a generation across restarts: `data/rotation`. Nothing in it is about people, and no
-/// date: uptime means nothing without the start of the machine it is of.
+/// date, clock or machine.
 package struct RotationRecord: StateRecord, Equatable {
     package static let format: StaticString = "rotation"
-    package static let version = 1
+    /// 1 had an uptime and the machine's start, by which starts of others counted.
+    package static let version = 2
     package static let byteLimit = 512
 
     /// The number of the generation that the rest is about.
     package fileprivate(set) var generation: UInt64
-    /// Seconds of uptime that it has been current for.
-    package fileprivate(set) var elapsed: Int
-    /// Uptime up to which they are counted.
-    fileprivate(set) var uptime: Int
-    /// The start of the machine that uptime is of; 16 bytes.
-    fileprivate(set) var boot: [UInt8]
+    /// Seconds that the service has run since it began.
+    package fileprivate(set) var elapsed = 0
     /// Whether a rotation was asked for, or has begun.
     package fileprivate(set) var isAsked = false
     /// Whether the last rotation had no room to rewrite the database.
     package fileprivate(set) var owesCompaction = false
 
-    package init(generation: UInt64, now: ClockReading) {
+    /// The number of registrations that everybody is told, and the generation it was drawn in; nil
+    /// before the first. The next generation's broadcast draws anew.
+    fileprivate(set) var told: Int?
+    fileprivate(set) var toldIn: UInt64 = 0
+
+    package init(generation: UInt64, after last: RotationRecord? = nil) {
         self.generation = generation
-        elapsed = 0
-        uptime = now.uptime
-        boot = now.boot
+        (told, toldIn) = (last?.told, last?.toldIn ?? 0)
     }
 
     package func encode(to state: inout JSONText) {
         state.member("generation", number: generation)
         state.member("elapsed", number: elapsed)
-        state.member("uptime", number: uptime)
-        state.member("boot", hex: boot)
         state.member("asked", bool: isAsked)
         state.member("compaction", bool: owesCompaction)
+        guard let told else { return }
+        state.member("told", number: told)
+        state.member("told_in", number: toldIn)
     }
 
     package init(decoding state: inout StateObject) throws(StateDamage) {
         generation = try state.unsigned("generation")
         elapsed = try state.integer("elapsed", in: 0...1 << 53)
-        uptime = try state.integer("uptime", in: 0...1 << 53)
-        boot = try state.hex("boot", count: 16)
         isAsked = try state.bool("asked")
         owesCompaction = try state.bool("compaction")
+        if state.contains("told") {
+            told = try state.integer("told", in: 0...1 << 53)
+            toldIn = try state.unsigned("told_in")
+        }
         guard generation > 0 else { throw StateDamage() }
     }
 }
@@ -105,7 +122,6 @@ extension StateFile<RotationRecord> {
         do throws(StateFileError) {
             record = try readIfPresent()
         } catch { log(.rotationFileDamaged) }
-        return RotationSchedule(
-            interval: interval, record: record, generation: generation, now: .system())
+        return RotationSchedule(interval: interval, record: record, generation: generation)
     }
 }

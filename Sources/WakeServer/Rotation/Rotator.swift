@@ -14,7 +14,9 @@ final class Rotator: Sendable {
         var rotations = 0
         var failures = 0
         var isRotating = false
-        fileprivate var nextWrite = ContinuousClock.now
+        /// The number of registrations for everybody, once it is written down.
+        fileprivate(set) var told: Int?
+        fileprivate var saved = SavedAge()
         fileprivate var nextSurvey = ContinuousClock.now
         fileprivate var notBefore = ContinuousClock.now
     }
@@ -26,8 +28,6 @@ final class Rotator: Sendable {
     /// Writing blocks: never on a thread that others share.
     private let queue = DispatchQueue(label: "rotation-record")
 
-    /// Between two writes of the age when nothing happens: a power cut loses as much of it.
-    private static let writeInterval = Duration.seconds(600)
     private static let surveyInterval = Duration.seconds(60)
     private static let retryDelay = Duration.seconds(600)
 
@@ -37,13 +37,15 @@ final class Rotator: Sendable {
         self.log = log
         let schedule = file.schedule(
             interval: interval, generation: store.generationNumber, log: log)
-        state = Mutex(State(schedule: schedule))
+        state = Mutex(State(schedule: schedule, told: schedule.record.told))
     }
+
+    private static var seconds: Int { Int(SystemClock.monotonicMilliseconds / 1000) }
 
     /// For status, with the age as of now.
     var now: State {
         state.withLock { state in
-            state.schedule.advance(to: .system())
+            state.schedule.advance(to: Self.seconds)
             return state
         }
     }
@@ -62,8 +64,7 @@ final class Rotator: Sendable {
         if now.schedule.isDue { await rotate() } else { await compact() }
     }
 
-    /// Whether a rotation or a compaction is due. What else is due is done; called as
-    /// `rotateIfDue`, or while a run waits.
+    /// Whether a rotation or a compaction is due; called as `rotateIfDue`, or while a run waits.
     func isDue() async -> Bool {
         let now = ContinuousClock.now
         if state.withLock({ $0.nextSurvey <= now }) {
@@ -71,11 +72,21 @@ final class Rotator: Sendable {
             _ = await store.survey()
         }
         let state = self.now
-        if state.notBefore <= now, state.schedule.isDue || state.schedule.record.owesCompaction {
-            return true
-        }
-        if state.nextWrite <= now { await write() }
-        return false
+        return state.notBefore <= now
+            && (state.schedule.isDue || state.schedule.record.owesCompaction)
+    }
+
+    /// Counts the time, and writes it down now and then. Called once a second, whatever goes on.
+    func tick() async {
+        _ = now
+        if state.withLock({ $0.saved.isDue(at: Self.seconds) }) { await write() }
+    }
+
+    /// A broadcast has read every row, so many of them.
+    func tell(rows: Int) async {
+        var random = SystemRandomNumberGenerator()
+        state.withLock { $0.schedule.tell(rows: rows, using: &random) }
+        await write()
     }
 
     func stop() async { await write() }
@@ -142,12 +153,39 @@ final class Rotator: Sendable {
     }
 
     private func write() async {
-        let record = state.withLock { state in
-            state.nextWrite = .now + Self.writeInterval
-            return state.schedule.record
+        let isWritten = await queue.result { [self] in
+            // Read here, so that writers cannot overtake one another.
+            let record = state.withLock { state in
+                state.saved.write(at: Self.seconds)
+                return state.schedule.record
+            }
+            guard (try? file.write(record)) != nil else { return false }
+            // Not before: after a crash it must not be drawn again.
+            state.withLock { $0.told = record.told }
+            return true
         }
-        let isWritten = await queue.result { [file] in (try? file.write(record)) != nil }
         if !isWritten { log(.rotationUnwritable) }
+    }
+}
+
+/// When the age is written down: after one second, two, four and so on, then every ten minutes. So
+/// whatever kills the service however often, at least half of the time that it ran counts.
+struct SavedAge {
+    private static let longest = 600
+    private var next: Int?
+    private var interval = 1
+
+    mutating func isDue(at second: Int) -> Bool {
+        guard let next else {
+            self.next = second + interval
+            return false
+        }
+        return second >= next
+    }
+
+    mutating func write(at second: Int) {
+        interval = min(2 * interval, Self.longest)
+        next = second + interval
     }
 }
 
@@ -162,7 +200,7 @@ extension DispatchQueue {
 
 extension RotationSchedule {
     fileprivate mutating func rotated(_ report: RotationReport) {
-        rotated(to: report.generation, isCompact: report.compaction.isDone, now: .system())
+        rotated(to: report.generation, isCompact: report.compaction.isDone)
     }
 }
 

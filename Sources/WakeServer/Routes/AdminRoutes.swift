@@ -94,16 +94,20 @@ struct AdminRoutes: Sendable {
 
 extension Request {
     /// A flag from a body that is empty, `{}`, or one such as `{"force":true}`.
-    func flag(_ name: String) throws(JSONError) -> Bool {
-        guard !body.isEmpty else { return false }
+    func flag(_ name: String) throws(JSONError) -> Bool { try flags([name]).contains(name) }
+
+    /// The flags that are true, of those that may be there.
+    func flags(_ names: Set<String>) throws(JSONError) -> Set<String> {
+        guard !body.isEmpty else { return [] }
         guard case .object(let members) = try JSONValue(parsing: Array(body)) else {
             throw .malformed
         }
-        guard members.keys.allSatisfy({ $0 == name }) else { throw .unknownMember }
-        switch members[name] {
-        case .bool(let value): return value
-        case nil: return false
-        default: throw .malformed
+        guard names.isSuperset(of: members.keys) else { throw .unknownMember }
+        var flags: Set<String> = []
+        for (name, value) in members {
+            guard case .bool(let isSet) = value else { throw .malformed }
+            if isSet { flags.insert(name) }
         }
+        return flags
     }
 }

@@ -69,7 +69,7 @@ struct Metrics: Sendable {
             counter("registers_new", "registrations that were new", new.admitted.now),
             counter("registers_challenged", "times work was asked for", new.challenged.now),
             gauge("proof_bits", "of the work that would be asked for now", new.neededBits),
-            counter("deletes", "registrations asked to be forgotten", store.deletes.now),
+            counter("deletes", "registrations deleted", store.deletes.now),
             counter("reads", "subject access requests", store.reads.now),
             counter("store_commits", "transactions made durable", store.commits.now),
             counter("store_truncations", "times the log was emptied", store.truncations.now),
@@ -103,7 +103,7 @@ struct Metrics: Sendable {
         let previous: StaticString = "registrations that the next rotation drops, about"
         return [
             gauge("generation", "number of the current generation", record.generation),
-            gauge("next_rotation_seconds", "of uptime until the next rotation", left),
+            gauge("next_rotation_seconds", "of running time until the next rotation", left),
             gauge("rotating", "whether a rotation is going on", state.isRotating ? 1 : 0),
             gauge("compaction_owed", "whether there was no room to rewrite the database", owed),
             gauge("registrations_current", current, store.currentRows.now),

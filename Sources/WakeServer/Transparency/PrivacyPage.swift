@@ -3,7 +3,7 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The privacy page, `GET /`, made from the policy in force and the rounded counters.
+/// The privacy page, `GET /`, made from the policy in force and the public counters.
 ///
 /// No script, nothing from elsewhere: the content security policy allows one style sheet, by its
 /// hash, and the empty icon that keeps browsers from asking for one.
@@ -57,10 +57,10 @@ package struct PrivacyPage: Sendable {
         <h2>What else lies beside it</h2>
         <p>Nothing of this is about a person:</p>
         \(state)
-        <h2>What happened since this service was started</h2>
-        <p>Counted when a broadcast has ended, never in between, and rounded to one of the two \
-        nearest tens by chance; what is under \(RoundedCount.least) is not told. So nobody can \
-        read here what one person did.</p>
+        <h2>How many use it</h2>
+        <p>Registrations are counted once between two rotations, and a number drawn by chance is \
+        added, ten more or less and sometimes several times that. So nobody can read here whether \
+        one person came or left.</p>
         \(Self.table(counters))
         <h2>Check us</h2>
         \(Self.checking(hash, audit))
@@ -141,7 +141,7 @@ package struct PrivacyPage: Sendable {
 
     private static func table(_ counters: PublicCounters) -> String {
         let rows = PublicCounter.allCases.map { counter in
-            let count = counters[counter]?.text ?? "not counted yet"
+            let count = counters[counter].map(String.init) ?? "not counted yet"
             return "<tr><th scope=\"row\">\(counter.label)</th><td>\(count)</td></tr>"
         }
         return """

@@ -3,7 +3,7 @@ import WakeHTTP
 package import WakeModel
 import WakeSystem
 
-/// The public privacy page, and the rounded counters behind it.
+/// The public privacy page, and the counters behind it.
 final class TransparencyRoute: Sendable {
     private struct State {
         var counters = PublicCounters()
@@ -28,10 +28,9 @@ final class TransparencyRoute: Sendable {
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 
-    func update(_ counts: ExactCounts) {
-        var random = SystemRandomNumberGenerator()
+    func update(_ counters: PublicCounters) {
         state.withLock { state in
-            state.counters.update(counts, using: &random)
+            state.counters = counters
             state.page = nil
         }
     }

@@ -66,6 +66,7 @@ struct Batch {
         report.deletes += single.report.deletes
         report.statements += single.report.statements
         report.erased += single.report.erased
+        if single.answers == [.done] { report.removed += single.report.removed }
         report.pages += single.report.pages
         report.truncated = report.truncated || single.report.truncated
     }

@@ -30,6 +30,7 @@ struct Transaction {
                 batch.report.deletes += 1
                 let removed = try database.connection.table(generation).remove(unchanged: row)
                 batch.count(erased: removed)
+                if removed { batch.report.removed += 1 }
                 batch.append(.done)
             case .expiry(let rows):
                 let erased = try previous.removeFirst(rows)
@@ -67,6 +68,7 @@ struct Transaction {
         batch.count(erased: inCurrent)
         let inPrevious = try previous.remove(previous.keys.id(of: token))
         batch.count(erased: inPrevious)
+        if inCurrent || inPrevious { batch.report.removed += 1 }
     }
 
     private func read(_ token: InstanceToken) throws(SQLiteError) -> StoreAnswer {

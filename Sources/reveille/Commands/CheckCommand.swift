@@ -117,7 +117,7 @@ enum CheckCommand {
 
     private static func rotation(_ configuration: Configuration) -> String {
         let days = configuration.rotationDays
-        return "every \(days) days of uptime: what is not renewed expires after \(days) to "
+        return "every \(days) days of running time: what is not renewed expires after \(days) to "
             + "\(2 * days) days"
     }
 

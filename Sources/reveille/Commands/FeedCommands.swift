@@ -153,12 +153,18 @@ struct FeedSelection {
         guard let configuration else { return nil }
         var settings = configuration.feedSettings(over: (try? presentSettings()) ?? FeedSettings())
         // A running service knows how many fetches its broadcasts bring.
-        if let answer = try? AdminClient(configuration).send("GET", "/v1/status"),
-            let spread = try? ServiceNumbers(answer.body)["publish_spread_seconds"]
-        {
+        if let spread = numbers("/v1/status")?["publish_spread_seconds"] {
             settings.spreadSeconds = UInt32(clamping: spread)
         }
         return settings
+    }
+
+    /// What the running service says there; nil when there is none that answers.
+    func numbers(_ path: String) -> ServiceNumbers? {
+        guard let configuration,
+            let answer = try? AdminClient(configuration).send("GET", path)
+        else { return nil }
+        return try? ServiceNumbers(answer.body)
     }
 }
 

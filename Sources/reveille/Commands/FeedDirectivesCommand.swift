@@ -16,6 +16,7 @@ enum FeedDirectivesCommand {
             .init("--registration", value: "on|off", "whether clients register push tokens"),
             .init("--retire", "the feed has ended: clients unregister and stop"),
             .init("--resume", "revoke --pause and --retire"),
+            Confirmation.option,
         ] + FeedCommands.options,
         examples: [
             "reveille feed directives", "reveille feed directives --pause 86400",
@@ -24,12 +25,17 @@ enum FeedDirectivesCommand {
         notes: """
             The head is signed again, its number stays. Polling goes on in every case, so
             clients learn of the next directive within a day. Clients that saw --retire have
-            unregistered and stopped: --resume reaches the others only.
+            unregistered and stopped: --resume reaches the others only. Hence --retire asks,
+            and wants --yes where there is nobody to ask.
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             var settings = try mapError(CommandFailure.init, try feed.presentSettings())
+            let wasRetired = settings.flags.contains(.retired)
             if try change(&settings, invocation) {
+                if settings.flags.contains(.retired), !wasRetired {
+                    try Confirmation.require(invocation, loss(feed))
+                }
                 try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)
                 }
@@ -37,6 +43,16 @@ enum FeedDirectivesCommand {
             Console().out(description(settings))
             return .success
         })
+
+    private static func loss(_ feed: FeedSelection) -> String {
+        let numbers = feed.numbers("/v1/rotation")
+        var number = "all registrations (no service answers that could count them)"
+        if let previous = numbers?["dropped"], let current = numbers?["kept"] {
+            number = "about \(previous + current) registrations"
+        }
+        return "every client that sees this unregisters and stops for good, which loses "
+            + "\(number); --resume does not bring them back"
+    }
 
     /// - Returns: whether anything was asked for.
     private static func change(

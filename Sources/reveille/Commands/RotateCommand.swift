@@ -9,10 +9,16 @@ enum RotateCommand {
         options: [
             ConfigurationFile.option,
             .init("--now", "although it is not due yet"),
+            Confirmation.option,
             .init("--dry-run", "show what would be dropped and when; change nothing"),
             .init("--json", "with --dry-run: as one JSON object"),
         ],
         examples: ["reveille rotate --dry-run", "reveille rotate --now"],
+        notes: """
+            Clients renew up to 2 days and 8 hours after their last renewal. With --now sooner
+            than that after the last rotation the command says what is lost, and asks; where
+            there is nobody to ask it wants --yes.
+            """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
@@ -41,6 +47,7 @@ enum RotateCommand {
                 hint: "with `keys = memory` the next start begins with an empty store anyway")
         }
         var offline: OfflineRotation
+        defer { Log.flush() }
         do throws(StoreOpenError) {
             offline = try OfflineRotation(configuration, log: Log(level: .error))
         } catch {
@@ -70,6 +77,7 @@ enum RotateCommand {
                 "a broadcast was cut short; after a rotation it cannot go on",
                 hint: "start the service, which finishes it and then rotates, or add --now")
         }
+        if invocation.flag("--now") { try confirm(status, invocation) }
         switch await offline.rotate() {
         case .rotated(let report):
             var isUncompacted = true
@@ -81,9 +89,24 @@ enum RotateCommand {
         }
     }
 
+    /// Asks when clients had no time to renew since the last rotation.
+    static func confirm(
+        _ status: RotationStatus, _ invocation: Invocation
+    ) throws(CommandFailure) {
+        guard status.isEarly else { return }
+        try Confirmation.require(
+            invocation,
+            """
+            the last rotation was \(duration(status.age)) of running time ago, and clients take up \
+            to 2 d 8 h to renew: this drops \(count(status.dropped)) registrations at once, though \
+            their apps may still be there, and the \(count(status.kept)) others with the next \
+            rotation unless they are renewed before
+            """)
+    }
+
     private static func notDue(_ status: RotationStatus) -> ExitStatus {
         Console().out(
-            "not due: the next rotation is in \(duration(status.secondsLeft)) of uptime; "
+            "not due: the next rotation is in \(duration(status.secondsLeft)) of running time; "
                 + "--now does it at once")
         return .success
     }
@@ -113,7 +136,7 @@ enum RotateCommand {
         let due =
             status.isDue
             ? "due" + (status.isRunGoingOn ? ", once the broadcast has ended" : "")
-            : "in \(duration(status.secondsLeft)) of uptime"
+            : "in \(duration(status.secondsLeft)) of running time"
         let free = status.free < 0 ? "" : ", \(megabytes(status.free)) MiB are free"
         console.out(
             """
@@ -150,9 +173,12 @@ private struct RunningService {
         _ before: RotationStatus, _ invocation: Invocation
     ) async throws(CommandFailure) -> ExitStatus {
         let console = Console()
-        let asked = try read(
-            try admin.send(
-                "POST", "/v1/rotation", body: invocation.flag("--now") ? "{\"now\":true}" : ""))
+        var body = ""
+        if invocation.flag("--now") {
+            try RotateCommand.confirm(before, invocation)
+            body = before.isEarly ? #"{"now":true,"yes":true}"# : #"{"now":true}"#
+        }
+        let asked = try read(try admin.send("POST", "/v1/rotation", body: body))
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
         defer { console.endProgress() }
         while true {

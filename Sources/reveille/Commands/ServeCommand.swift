@@ -15,6 +15,7 @@ enum ServeCommand {
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
+        defer { Log.flush() }
         if let fault = CheckCommand.fault(above: configuration.data) {
             throw CommandFailure("\(configuration.data): \(fault)", status: .configuration)
         }
@@ -26,9 +27,26 @@ enum ServeCommand {
         }
         await TerminationSignal.cancels {
             ServiceManager.notify(.ready)
-            await service.run()
+            let watchdog = Task { await notifyWatchdog(service) }
+            await withTaskCancellationHandler {
+                await service.run()
+            } onCancel: {
+                ServiceManager.notify(.stopping)
+            }
+            // Not waited for: it may be waiting for threads that have ended.
+            watchdog.cancel()
         }
         return .success
+    }
+
+    /// Notifies the service manager's watchdog, which restarts a service that hangs.
+    private static func notifyWatchdog(_ service: Service) async {
+        guard let interval = ServiceManager.watchdog else { return }
+        while !Task.isCancelled {
+            await service.proveLife()
+            ServiceManager.notify(.alive)
+            try? await Task.sleep(for: interval)
+        }
     }
 
     private static func failure(

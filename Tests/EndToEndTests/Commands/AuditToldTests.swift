@@ -74,39 +74,44 @@ struct AuditToldTests {
     }
 
     @Test(
-        "counters change when a broadcast has ended, and then say what the round has read",
+        "the public number stays through broadcasts and restarts, whatever people do",
         .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
     func counters() async throws {
-        let place = try await PushingService(.init("--answer-token", "dead:410:Unregistered"))
-        let devices =
-            (0..<60).map { _ in TestDevice(pushPrefix: [0]) }
-            + [TestDevice(pushPrefix: [0xDE, 0xAD])]
+        let place = try await PushingService(.init())
+        let devices = (0..<500).map { _ in TestDevice(pushPrefix: [0]) }
         try place.register(devices)
-        let before = try place.service.send("GET", "/v1/counters")
+        let service = place.service
+        let before = try service.send("GET", "/v1/counters")
         #expect(before.status == 200 && before["Content-Type"] == "application/json")
-        #expect(before.text.contains(#""since_start":{}"#))
-        for device in devices.prefix(30) {
-            _ = try place.service.send("DELETE", "/v1/registration", token: device.token)
-        }
-        // What people do does not show while nobody is woken.
-        #expect(try place.service.send("GET", "/v1/counters").body == before.body)
-
+        #expect(before.text == #"{"registrations":null,"broadcasts":0,"noise_scale":10}"# + "\n")
+        #expect(try page(service).contains("not counted yet"))
         #expect(try await place.broadcast().status == 0)
-        let counts = try Counts(place.service)
-        #expect([30, 40].contains(counts.last_broadcast["registrations_current"] ?? 0))
-        #expect(counts.last_broadcast["registrations_previous"] == .some(nil))
-        #expect([30, 40].contains(counts.since_start["deletes"] ?? 0))
-        #expect([30].contains(counts.since_start["accepted"] ?? 0))
-        #expect(counts.since_start["gone"] == .some(nil))
-        #expect(counts.since_start["broadcasts"] == .some(nil))
-        let page = try page(place.service)
-        #expect(!page.contains("not counted yet") && page.contains("<td>fewer than 20</td>"))
+        let first = try Counts(service)
+        let told = try #require(first.registrations)
+        // Noise beyond twenty times its scale comes once in 10⁸ draws.
+        #expect(abs(told - 500) < 200 && first.broadcasts == 1)
+        #expect(try page(service).contains("<td>\(told)</td>"))
+        for device in devices.prefix(400) {
+            _ = try service.send("DELETE", "/v1/registration", token: device.token)
+        }
+        #expect(try await place.broadcast().status == 0)
+        let second = try Counts(service)
+        #expect(second.registrations == told && second.broadcasts == 2)
+        #expect(await service.stop() == 0)
+        try await service.restart()
+        let third = try Counts(service)
+        #expect(third.registrations == told && third.broadcasts == 0)
+        // Another generation, another draw.
+        #expect(try await service.command("rotate", "--now", "--yes").status == 0)
+        #expect(try Counts(service).registrations == told)
+        #expect(try await place.broadcast().status == 0)
+        let fourth = try #require(try Counts(service).registrations)
+        #expect(abs(fourth - 100) < 200)
     }
 
     private struct Counts: Decodable {
-        let rounded_to: Int
-        let last_broadcast: [String: Int?]
-        let since_start: [String: Int?]
+        let registrations: Int?
+        let broadcasts: Int
 
         init(_ service: ServiceUnderTest) throws {
             let answer = try service.send("GET", "/v1/counters")

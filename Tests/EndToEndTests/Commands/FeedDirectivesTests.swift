@@ -37,7 +37,12 @@ struct FeedDirectivesTests {
         #expect(try await client.command("sync").status == 0)
         #expect(try await !client.command("status").output.contains("paused by the publisher"))
 
-        #expect(try await service.command("feed", "directives", "--retire").status == 0)
+        let asked = try await service.command("feed", "directives", "--retire")
+        #expect(asked.status == 1 && asked.output.contains("about 1 registrations"))
+        #expect(asked.output.contains("add --yes"))
+        #expect(try await service.command("feed", "directives").output.contains("goes on"))
+        let done = try await service.command("feed", "directives", "--retire", "--yes")
+        #expect(done.status == 0, "\(done.output)")
         let last = try await client.command("sync")
         #expect(last.output.contains("the feed has ended"))
         #expect(try service.rows() == 0)

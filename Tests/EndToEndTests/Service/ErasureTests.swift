@@ -70,7 +70,7 @@ struct ErasureTests {
         let others = (0..<4).map { _ in
             Task.onThread { Self.churn(origin, port, isOver, gone) }
         }
-        let words = ["rotate", "--now", "--config", service.configuration]
+        let words = ["rotate", "--now", "--yes", "--config", service.configuration]
         let rotations = Observed<[Int32]>([])
         let rotating = Task {
             while !isOver.value {

@@ -10,7 +10,7 @@ import WakeSystem
 struct RotationRoundTests {
     private func rotate(_ pushing: PushingService) throws -> RunningProgram {
         try RunningProgram(
-            "reveille", ["rotate", "--now", "--config", pushing.service.configuration])
+            "reveille", ["rotate", "--now", "--yes", "--config", pushing.service.configuration])
     }
 
     private func generation(_ pushing: PushingService) throws -> Int {

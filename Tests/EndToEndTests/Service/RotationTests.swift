@@ -43,12 +43,12 @@ struct RotationTests {
         let dry = try await service.command("rotate", "--dry-run")
         #expect(dry.output.contains("would drop      0 registrations"))
         #expect(dry.output.contains("would keep      12 registrations"))
-        let first = try await service.command("rotate", "--now")
+        let first = try await service.command("rotate", "--now", "--yes")
         #expect(first.status == 0 && first.output.contains("rotated: 0 registrations expired"))
         #expect(try stored(devices[11], service)?.generation == .previous)
 
         try register(Array(devices[6...]), service)
-        let second = try await service.command("rotate", "--now")
+        let second = try await service.command("rotate", "--now", "--yes")
         #expect(second.status == 0, "\(second.output)")
         #expect(second.output.contains("rotated: 6 registrations expired; generation 3"))
         for (index, device) in devices.enumerated() {
@@ -88,9 +88,82 @@ struct RotationTests {
         try FileManager.default.removeItem(atPath: checkpoint)
         let due = try await service.command("rotate")
         #expect(due.status == 0 && due.output.contains("generation 2 is current"), "\(due.output)")
-        #expect(try await service.command("rotate", "--now").output.contains("1 registrations"))
+        #expect(
+            try await service.command("rotate", "--now", "--yes").output.contains("1 registrations")
+        )
         try await service.restart()
         #expect(try stored(device, service) == nil)
+    }
+
+    @Test("sooner than clients renew it says what is lost, and does nothing without a word more")
+    func unconfirmed() async throws {
+        let service = try await ServiceUnderTest()
+        // There is nobody to lose.
+        let empty = try await service.command("rotate", "--now")
+        #expect(empty.status == 0 && empty.output.contains("generation 2"), "\(empty.output)")
+        let devices = (0..<5).map { _ in TestDevice() }
+        try register(Array(devices[..<3]), service)
+        #expect(try await service.command("rotate", "--now", "--yes").status == 0)
+        try register(Array(devices[3...]), service)
+        let words =
+            "this drops 3 registrations at once, though their apps may still be there, and the 2"
+        for _ in 0..<2 {
+            let refused = try await service.command("rotate", "--now")
+            #expect(refused.status == 1, "\(refused.output)")
+            #expect(refused.output.contains(words) && refused.output.contains("--yes"))
+        }
+        let admin = service.directory.path + "/service/admin.sock"
+        func post(_ body: String) throws -> WireResponse {
+            try LoopbackClient(path: admin).exchange(
+                "POST", "/v1/rotation", body: Array(body.utf8))
+        }
+        let refused = try post(#"{"now":true}"#)
+        #expect(refused.status == 409 && refused.text.contains("rotation_unconfirmed"))
+        #expect(try post(#"{"now":true,"yes":1}"#).status == 400)
+        #expect(try post(#"{"now":true,"sure":true}"#).status == 400)
+        #expect(try post(#"{"yes":true}"#).status == 200)
+        #expect(try stored(devices[0], service)?.generation == .previous)
+        #expect(await service.stop() == 0)
+        let offline = try await service.command("rotate", "--now")
+        #expect(offline.status == 1 && offline.output.contains(words), "\(offline.output)")
+        // Three days later everybody had the time.
+        try record(service, ["elapsed": "259200"])
+        #expect(try await service.command("rotate", "--now").output.contains("rotated: 3 reg"))
+    }
+
+    @Test(
+        "on a terminal it asks, and takes yes alone",
+        .enabled(if: PythonScript.has("pty"), "needs python3"))
+    func terminal() async throws {
+        let service = try await ServiceUnderTest()
+        try register([TestDevice()], service)
+        let words = [
+            RunningProgram.folder.appending(path: "reveille").path, "rotate", "--now", "--config",
+            service.configuration,
+        ]
+        let script = """
+            import os, pty, sys
+            pid, terminal = pty.fork()
+            if pid == 0:
+                os.execv(sys.argv[2], sys.argv[2:])
+            said = b""
+            try:
+                while True:
+                    chunk = os.read(terminal, 4096)
+                    if not chunk: break
+                    if b"Type yes" in said + chunk and b"Type yes" not in said:
+                        os.write(terminal, sys.argv[1].encode() + b"\\n")
+                    said += chunk
+            except OSError:
+                pass
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            """
+        for word in ["no", "y", ""] {
+            #expect(try PythonScript.run(script, [word] + words) == 1)
+        }
+        #expect(try metrics(service).contains("\nreveille_generation 1\n"))
+        #expect(try PythonScript.run(script, ["yes"] + words) == 0)
+        #expect(try metrics(service).contains("\nreveille_generation 2\n"))
     }
 
     /// Changes members of `data/rotation`.
@@ -115,6 +188,49 @@ struct RotationTests {
         try await service.restart()
         _ = try await service.program.line(containing: "rotated generation=2 dropped=0 kept=1")
         #expect(try stored(device, service)?.generation == .previous)
+    }
+
+    /// Why a start as in a new container is skipped: it needs namespaces of its own.
+    private static let hasNamespaces =
+        (try? PythonScript.run(
+            """
+            import subprocess, sys
+            sys.exit(subprocess.run(["unshare", "-Tm", "--fork", "--boottime", "9", "true"],
+                capture_output=True).returncode)
+            """)) == 0
+
+    @Test(
+        "starts in containers that say they are up for a month expire nobody, however many",
+        .enabled(if: hasNamespaces, "needs the right to make time namespaces"))
+    func containers() async throws {
+        let service = try await ServiceUnderTest()
+        let devices = (0..<20).map { _ in TestDevice() }
+        try register(devices, service)
+        #expect(await service.stop() == 0)
+        let boot = service.directory.path + "/boot_id"
+        let reveille = RunningProgram.folder.appending(path: "reveille").path
+        for _ in 0..<3 {
+            // systemd-nspawn gives every start another one.
+            try (UUID().uuidString.lowercased() + "\n").write(
+                toFile: boot, atomically: true, encoding: .utf8)
+            let program = try RunningProgram(
+                path: "/usr/bin/env",
+                [
+                    "unshare", "-Tm", "--fork", "--kill-child", "--boottime", "2592000",
+                    "--monotonic", "2592000", "sh", "-c",
+                    "mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"", boot,
+                    reveille, "serve", "--config", service.configuration,
+                ])
+            _ = try await program.line(containing: "started port=")
+            let early = try await service.command("rotate")
+            #expect(early.output.contains(Self.week), "\(early.output)")
+            program.signal(SIGKILL)
+            _ = await program.exit()
+        }
+        try await service.restart()
+        for device in devices {
+            #expect(try stored(device, service)?.generation == .current)
+        }
     }
 
     @Test("a damaged record is said, and begins a full interval")
@@ -156,10 +272,10 @@ struct RotationTests {
         let devices = (0..<3).map { _ in TestDevice() }
         try register(devices, service)
         let row = try #require(try stored(devices[0], service))
-        #expect(try await service.command("rotate", "--now").status == 0)
+        #expect(try await service.command("rotate", "--now", "--yes").status == 0)
         #expect(try stored(devices[0], service)?.generation == .previous)
         #expect(await service.stop() == 0)
-        let offline = try await service.command("rotate", "--now")
+        let offline = try await service.command("rotate", "--now", "--yes")
         #expect(offline.status == 1 && offline.output.contains("there are no keys to rotate"))
         let check = try await service.command("check")
         #expect(check.output.contains("in memory: every start begins with an empty store"))

@@ -43,7 +43,8 @@ struct BroadcastHistoryTests {
         arguments: [
             (#""sequence":1842"#, #""sequence":-1"#),
             (#""sequence":1842"#, #""sequence":18446744073709551616"#),
-            (#""run":17"#, #""run":"17""#), (#""uptime":86400"#, #""uptime":-1"#),
+            (#""run":17"#, #""run":"17""#), (#""run":17"#, #""run":18446744073709551615"#),
+            (#""uptime":86400"#, #""uptime":-1"#),
             (#""uptime":86400"#, #""uptime":9007199254740993"#), ("00102030", "0010203"),
             ("a0b0c0d0e0f0", "A0B0C0D0E0F0"), ("[-71,", "[78301,"), ("85500", "86401"),
             ("[-71,", "[1,2,-71,"), ("[-71,", "[-99999999999999999999,"),
@@ -122,7 +123,7 @@ struct BroadcastHistoryTests {
                     uptime: .random(in: 0...100_000_000, using: &random), boot: random.bytes(16)))
             let uptime = history.seen.uptime
             history.sequence = Bool.random(using: &random) ? nil : random.next()
-            history.run = random.next()
+            history.run = random.next() >> 11
             history.ends = (0..<Int.random(in: 0...3, using: &random)).map { _ in
                 Int.random(in: -90_000_000...uptime, using: &random)
             }.sorted()

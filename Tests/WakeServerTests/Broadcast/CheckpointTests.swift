@@ -40,7 +40,7 @@ struct CheckpointTests {
         for run in runs { try checkpoint.markDone(run) }
         var counters = RunCounters()
         counters.rows = 7
-        counters.milliseconds = .max
+        counters.milliseconds = 1 << 53
         counters.tripped = 5
         try checkpoint.save(counters)
 
@@ -111,6 +111,43 @@ struct CheckpointTests {
         try Checkpoint.remove(path)
         #expect(try Checkpoint.open(path)?.header == nil)
         try Checkpoint.remove(path)
+    }
+
+    @Test(
+        "runs of 0xFF and of zeros anywhere, as flash leaves them: refused, or gone on with"
+    )
+    func erased() throws {
+        let good = try {
+            _ = try Checkpoint.create(path, header)
+            return try Files.read(path, limit: 1 << 22)
+        }()
+        var random = SplitMix64(seed: 17)
+        let places = [
+            128..<240, 128..<136, 232..<240, 136..<4096, 4096..<8192, 4096..<2_101_248, 9..<10,
+        ]
+        for trial in 0..<60 {
+            var place = places[trial % places.count]
+            if trial >= 2 * places.count {
+                let start = Int.random(in: 0..<good.count, using: &random)
+                place = start..<min(good.count, start + 1 << Int.random(in: 0...16, using: &random))
+            }
+            var bytes = good
+            for index in place { bytes[index] = trial.isMultiple(of: 2) ? 0xFF : 0 }
+            try Files.replace(path, with: bytes.span)
+            guard var checkpoint = (try? Checkpoint.open(path)) ?? nil else { continue }
+            var counters = checkpoint.counters
+            counters.read(isAgain: false)
+            counters.add(checkpoint.counters)
+            counters = counters.saved(inFlight: 1000)
+            counters.end(isWhole: trial.isMultiple(of: 3), inFlight: 1000)
+            try checkpoint.save(counters)
+            try checkpoint.markDone(BucketRange(.previous, first: 7, last: 9))
+            let progress = checkpoint.done.progress(previousRows: 0, currentRows: 1)
+            #expect((0...1).contains(progress))
+            var order = ScanOrder(start: 5, blocks: 64, using: &random)
+            _ = order.next(notIn: checkpoint.done)
+            #expect(try Checkpoint.open(path)?.counters == counters)
+        }
     }
 
     @Test(

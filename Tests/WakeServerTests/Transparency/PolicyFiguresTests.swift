@@ -26,14 +26,18 @@ struct PolicyFiguresTests {
         return ([part.description] + part.fields.map(\.description)).joined(separator: "\n")
     }
 
-    @Test("the public counters are those it declares, in its words, rounded as it says")
+    @Test("the public counters are those it declares, in its words, with the noise it says")
     func counters() throws {
         let dataset = try #require(PolicyDocument.inForce.dataset("reveille_counters"))
         let declared = try #require(dataset.collections.first).fields
         #expect(declared.map(\.name) == PublicCounter.allCases.map { "\($0.name)" })
         #expect(declared.map(\.description) == PublicCounter.allCases.map { "\($0.label)" })
-        #expect(text.contains(#""rounded_to": "\#(RoundedCount.step)""#))
-        #expect(text.contains(#""null_under": "\#(RoundedCount.least)""#))
+        #expect(text.contains(#""noise_scale": "\#(CountNoise.scale)""#))
+        // A row may be read twice.
+        let epsilon = 2 / Double(CountNoise.scale)
+        #expect(text.contains(#""epsilon_per_generation": "\#(epsilon)""#))
+        #expect(dataset.description.contains("scale \(CountNoise.scale)"))
+        #expect(dataset.description.contains("e^\(epsilon)"))
     }
 
     @Test("how many broadcasts are remembered, and how often anybody is woken")

@@ -266,10 +266,15 @@ package struct RunCounters: Sendable, Equatable {
         return bytes
     }
 
+    /// Counts that no run has, such as those of an erased block of flash, begin at zero: they have
+    /// no checksum, and must not overflow.
     init(decoding bytes: Span<UInt8>) {
         precondition(bytes.count == Self.byteCount)
+        var counters = RunCounters()
         for (index, field) in Self.fields.enumerated() {
-            self[keyPath: field] = bytes.littleEndian(at: 8 * index)
+            counters[keyPath: field] = bytes.littleEndian(at: 8 * index)
         }
+        let isPossible = Self.fields.allSatisfy { counters[keyPath: $0] <= 1 << 53 }
+        self = isPossible ? counters : RunCounters()
     }
 }

@@ -131,7 +131,7 @@ extension BroadcastHistory: StateRecord {
     /// Whether a schedule could have written this: other numbers would delay or hurry it.
     private var isPlausible: Bool {
         guard ends.count <= 3, ends.allSatisfy({ $0 <= seen.uptime }), ends == ends.sorted(),
-            !isRunning || !ends.isEmpty, seen.uptime >= 0
+            !isRunning || !ends.isEmpty, seen.uptime >= 0, run <= 1 << 53
         else { return false }
         guard let heartbeat else { return true }
         return BroadcastSchedule.heartbeatSeconds.contains(heartbeat.interval)
