@@ -57,7 +57,7 @@ package enum Limits {
     package static let discreetBatchOperations = 8
     /// Pages in the write-ahead log before it is copied into the database: measured knee.
     package static let logPages = 4000
-    /// Pages beyond the operator's cap that only deletes and renewals may take.
+    /// Pages beyond the operator's cap that only deletes may take.
     package static let headroomPages = 1024
     /// Pages one insert can add at most: a split at every level of the tree, and a new root.
     package static let pagesPerInsert = 8

@@ -66,7 +66,7 @@ final class OpenDatabase {
         try StoreSchema.verify(header: header)
     }
 
-    /// The hard cap, above the operator's: what lies between is for deletes and renewals.
+    /// The hard cap, above the operator's: what lies between is for deletes.
     private static func limit(
         _ database: Database, _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
@@ -213,7 +213,7 @@ final class OpenDatabase {
     func roomyPages() throws(SQLiteError) -> Int {
         let used = try connection.usedPages()
         counters.pages.store(used, ordering: .relaxed)
-        return configuration.maxPages - used
+        return configuration.newRowPages - used
     }
 
     /// Bytes that the file system has left; nil when that is not known.

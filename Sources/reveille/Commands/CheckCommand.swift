@@ -31,7 +31,9 @@ enum CheckCommand {
         row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
         row("store keys", keys(configuration), fault: fault(keys: configuration))
         row("rotation", rotation(configuration))
-        row("store limit", "\(configuration.storeMegabytes) MiB")
+        row(
+            "store limit", "\(configuration.storeMegabytes) MiB, new registrations up to half of it"
+        )
         row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
             fault: Files.exists(configuration.feed + "/head")
