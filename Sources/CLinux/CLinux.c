@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
@@ -195,6 +196,24 @@ ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count) 
 int linux_shutdown_send(int descriptor) { return checked(shutdown(descriptor, SHUT_WR)); }
 
 // MARK: memory
+
+// MARK: Waiting for a time
+
+static struct timespec time_of(uint64_t nanoseconds) {
+    struct timespec time = {
+        .tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000)};
+    return time;
+}
+
+void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds) {
+    struct timespec time = time_of(nanoseconds);
+    while (sem_clockwait(semaphore, CLOCK_MONOTONIC, &time) != 0 && errno == EINTR) {}
+}
+
+void linux_sleep(uint64_t nanoseconds) {
+    struct timespec time = time_of(nanoseconds);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {}
+}
 
 void linux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 

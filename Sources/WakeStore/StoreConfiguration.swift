@@ -17,6 +17,8 @@ package struct StoreConfiguration: Sendable {
     var newRowPages: Int { maxPages / 2 }
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes
+    /// Answers leave at multiples of it, see `AnswerGrid`; zero: at once.
+    package var answerTick = Duration.microseconds(Limits.answerTickMicroseconds)
     /// Bytes that a compaction leaves free on the file system for other uses.
     package var spareBytes = 16 << 20
     /// Called once, on the writer's thread, when a flush failed: the process must end.

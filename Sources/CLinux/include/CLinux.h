@@ -2,6 +2,7 @@
 // it does not import. Calls return a result of 0 or more, or minus the error number.
 #pragma once
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,6 +57,11 @@ ssize_t linux_send(int descriptor, const void *bytes, size_t count, bool more);
 ssize_t linux_send_file(int descriptor, int file, int64_t offset, size_t count);
 /// Ends our side of the conversation; the far end reads an end of file.
 int linux_shutdown_send(int descriptor);
+
+/// Returns for every post, and when CLOCK_MONOTONIC shows so many nanoseconds.
+void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds);
+/// Returns when CLOCK_MONOTONIC shows so many nanoseconds.
+void linux_sleep(uint64_t nanoseconds);
 
 /// Overwrites with zeros in a way no optimiser removes.
 void linux_wipe(void *bytes, size_t count);

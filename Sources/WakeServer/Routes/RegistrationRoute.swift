@@ -35,19 +35,26 @@ struct RegistrationRoute: Sendable {
         } catch { responder.respond(.problem(Problem(error))) }
     }
 
-    /// Answers when the store has: on its thread, after the flush.
+    /// Answers when the store has: after the flush. What it says is rendered before its time has
+    /// come: a row takes longer to render than none.
     private func submit(_ operation: StoreOperation, _ responder: Responder) {
-        store.submit(operation) { [health] answer in
-            health.check()
-            switch answer {
-            case .done: responder.respond(.done)
-            case .stored(let stored):
-                let answer = RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash)
-                responder.respond(.json(answer.encode()))
-            case .full: responder.respond(.problem(.storeFull))
-            case .unavailable: responder.respond(.problem(.storeUnavailable))
-            case .overloaded: responder.respond(.problem(.overloaded))
-            }
+        store.perform(
+            operation,
+            preparing: { [health] answer in
+                health.check()
+                let response = Self.response(answer)
+                return { responder.respond(response) }
+            })
+    }
+
+    private static func response(_ answer: StoreAnswer) -> Response {
+        switch answer {
+        case .done: .done
+        case .stored(let stored):
+            .json(RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash).encode())
+        case .full: .problem(.storeFull)
+        case .unavailable: .problem(.storeUnavailable)
+        case .overloaded: .problem(.overloaded)
         }
     }
 

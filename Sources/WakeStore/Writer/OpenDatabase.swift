@@ -14,8 +14,8 @@ final class OpenDatabase {
     private var openConnection: StoreConnection?
     /// Pages in the log since it was last started over.
     private(set) var loggedPages = 0
-    /// The log may hold what must be gone before the next answer.
-    private(set) var owesTruncation = false
+    /// When something was first written to the log since it was emptied; nil: it is empty.
+    private var logUsed: UInt64?
     /// A flush failed: nothing more is acknowledged.
     private(set) var isDead = false
 
@@ -105,12 +105,13 @@ final class OpenDatabase {
     func countLoggedPages() -> Int {
         let pages = connection.database.takePagesWritten()
         loggedPages += pages
+        if pages > 0 { noteLogUsed() }
         return pages
     }
 
     func undo() {
         // Frames of the attempt may lie in the log behind its valid end.
-        owesTruncation = true
+        noteLogUsed()
         // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
         if !isDead, connection.database.isInTransaction {
             try? connection.database.execute("ROLLBACK")
@@ -118,8 +119,26 @@ final class OpenDatabase {
         _ = connection.database.takePagesWritten()
     }
 
+    private func noteLogUsed() { logUsed = logUsed ?? SystemClock.monotonicNanoseconds }
+
+    /// When the log is to be emptied at the latest: what a renewal replaced may be in it.
+    var logDue: UInt64? {
+        isDead ? nil : logUsed.map { $0 + UInt64(Limits.logMilliseconds) * 1_000_000 }
+    }
+
+    /// Empties the log in time, whatever is in it: otherwise it would show who renews.
+    func emptyLogIfDue() {
+        guard let logDue, SystemClock.monotonicNanoseconds >= logDue else { return }
+        do throws(SQLiteError) {
+            try truncateLog()
+        } catch {
+            fail(error)
+            // Tried again after as long a time.
+            logUsed = SystemClock.monotonicNanoseconds
+        }
+    }
+
     func truncateLog() throws(SQLiteError) {
-        owesTruncation = true
         do throws(SQLiteError) {
             try connection.database.checkpointTruncate()
         } catch {
@@ -128,13 +147,13 @@ final class OpenDatabase {
             reserve.release(2 * loggedPages * Limits.pageBytes)
             try connection.database.checkpointTruncate()
         }
-        owesTruncation = false
+        logUsed = nil
         loggedPages = 0
         counters.truncations.add(1, ordering: .relaxed)
     }
 
     func truncateLogIfUsed() throws(SQLiteError) {
-        if owesTruncation || loggedPages > 0 { try truncateLog() }
+        if logUsed != nil { try truncateLog() }
     }
 
     /// Copies a long log into the database and starts it over, between two batches.
