@@ -5,8 +5,8 @@ import WakeStore
 
 @Suite("The order of arrival", .timeLimit(.minutes(5)))
 struct ArrivalTests {
-    /// SQLite puts a new row before the others of its page (sqlite.org/fileformat2.html §1.6), until
-    /// the page is divided or rows in it go.
+    /// SQLite puts a new row before the others of its page (sqlite.org/fileformat2.html §1.6),
+    /// until the page is divided or rows in it go.
     @Test("the place in a page tells the later of two in 6 of 10 cases, nothing once rotated")
     func places() async throws {
         let place = StorePlace()
