@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert((uint32_t)linux_in == EPOLLIN && (uint32_t)linux_out == EPOLLOUT, "epoll bits");
@@ -207,6 +208,24 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count) {
 ssize_t linux_list_attributes(const char *path, char *names, size_t count) {
     ssize_t got = llistxattr(path, names, count);
     return got < 0 ? -errno : got;
+}
+
+// MARK: Waiting for a time
+
+static struct timespec time_of(uint64_t nanoseconds) {
+    struct timespec time = {
+        .tv_sec = (time_t)(nanoseconds / 1000000000), .tv_nsec = (long)(nanoseconds % 1000000000)};
+    return time;
+}
+
+void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds) {
+    struct timespec time = time_of(nanoseconds);
+    while (sem_clockwait(semaphore, CLOCK_MONOTONIC, &time) != 0 && errno == EINTR) {}
+}
+
+void linux_sleep(uint64_t nanoseconds) {
+    struct timespec time = time_of(nanoseconds);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR) {}
 }
 
 void linux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }

@@ -23,11 +23,18 @@ package struct Audit {
     package func run(
         _ progress: @escaping (AuditCheck, Int) -> Void = { _, _ in }
     ) throws(AuditFailure) -> AuditReport {
-        for _ in 0..<3 {
-            if let report = try attempt(progress) { return report }
+        for attempt in 1...3 {
+            if let report = try self.attempt(progress) { return report }
+            // A service that rests has emptied its log by then.
+            if attempt < 3 {
+                SystemClock.sleep(until: SystemClock.monotonicNanoseconds + Self.pause)
+            }
         }
         throw .changing
     }
+
+    /// Nanoseconds.
+    private static let pause: UInt64 = 1_000_000_000
 
     /// - Returns: nil when the file was written to meanwhile.
     private func attempt(

@@ -52,12 +52,17 @@ package enum Limits {
     package static let batchOperations = 512
     /// Operations waiting for the writer at most; more are answered 503.
     package static let queuedOperations = 8192
-    /// When two batches in a row are no larger, the second empties the log whatever it held: in
-    /// calm times the duration of a request must not tell a first registration from a renewal.
-    package static let discreetBatchOperations = 8
+    /// Microseconds between the moments at which answers about registrations leave.
+    package static let answerTickMicroseconds = 1000
+    /// Writes in one transaction up to which its answers wait for that moment: with more, what one
+    /// of them found is lost among the others, and waiting would cost a loaded service a tenth.
+    package static let griddedWrites = 32
+    /// Milliseconds after which the write-ahead log is emptied: what a renewal replaced is gone
+    /// within a second.
+    package static let logMilliseconds = 500
     /// Pages in the write-ahead log before it is copied into the database: measured knee.
     package static let logPages = 4000
-    /// Pages beyond the operator's cap that only deletes and renewals may take.
+    /// Pages beyond the operator's cap that only deletes may take.
     package static let headroomPages = 1024
     /// Pages one insert can add at most: a split at every level of the tree, and a new root.
     package static let pagesPerInsert = 8

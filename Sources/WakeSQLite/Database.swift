@@ -101,7 +101,7 @@ private import WakeSystem
         return try statement.step() ? statement.integer(0) : nil
     }
 
-    /// Copies the log into the database and empties it.
+    /// Copies the log into the database and empties it, durably.
     /// - Throws: busy when a reader held it back: the log still holds the old bytes
     ///   (sqlite.org/pragma.html#pragma_wal_checkpoint).
     package func checkpointTruncate() throws(SQLiteError) {
@@ -109,6 +109,20 @@ private import WakeSystem
         guard try statement.step() else { throw SQLiteError(code: SQLITE_ERROR) }
         guard statement.integer(0) == 0, statement.integer(1) == 0, statement.integer(2) == 0
         else { throw SQLiteError(code: SQLITE_BUSY) }
+        try synchronizeLog()
+    }
+
+    /// SQLite cuts the log without a flush: after a power cut its bytes could be there again. This
+    /// flushes it by SQLite's own descriptor (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html,
+    /// SQLITE_FCNTL_JOURNAL_POINTER).
+    private func synchronizeLog() throws(SQLiteError) {
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        let operation = SQLITE_FCNTL_JOURNAL_POINTER
+        try check(unsafe sqlite3_file_control(handle, "main", operation, &file))
+        guard let file = unsafe file, let methods = unsafe file.pointee.pMethods,
+            let synchronize = unsafe methods.pointee.xSync
+        else { throw SQLiteError(code: SQLITE_MISUSE) }
+        try check(unsafe synchronize(file, SQLITE_SYNC_NORMAL))
     }
 
     /// Copies the log into the database; the next transaction overwrites the log from its start,

@@ -31,10 +31,17 @@ package final class Store: Sendable {
 
     deinit { mailbox.close() }
 
-    /// Never blocks. `answer` is called once, on the writer's thread when durable, here if refused.
+    /// Never blocks. `prepare` is called once, on the writer's thread when durable, here if
+    /// refused; what it returns is called when the answer may leave, so that no work on it shows.
+    package func perform(
+        _ operation: StoreOperation,
+        preparing prepare: @escaping @Sendable (StoreAnswer) -> @Sendable () -> Void
+    ) { post(.operation(operation, prepare: prepare)) }
+
+    /// The same for an answer that is the same work whatever it says.
     package func submit(
         _ operation: StoreOperation, _ answer: @escaping @Sendable (StoreAnswer) -> Void
-    ) { post(.operation(operation, answer: answer)) }
+    ) { perform(operation, preparing: { result in { answer(result) } }) }
 
     /// Returns true once the writer has come to the question, so that it does not hang; false at
     /// once when its queue is full or closed.

@@ -8,10 +8,17 @@ package struct StoreConfiguration: Sendable {
     /// The file with the master keys, mode 0600, outside `dataDirectory`. nil: keys in memory only,
     /// and an empty database at every start.
     package var keyFile: String?
-    /// Pages of 4 KiB for registrations; deletes and renewals have `Limits.headroomPages` more.
+    /// Pages of 4 KiB for registrations; deletes have `Limits.headroomPages` more.
     package var maxPages = 2_621_440
+    /// Pages that new registrations may fill, so that every renewal fits. A page holds 6 rows at
+    /// most, and 3 at least: with 2 more than two thirds of it are free, and SQLite joins it with
+    /// its neighbours (`balance` in btree.c). So all rows of one table, moved to the other in
+    /// whatever order, never take twice the pages they took; in a random order 1.3 times.
+    package var newRowPages: Int { maxPages / 2 }
     /// Bytes kept allocated for deletes on a full disk; 0 keeps none.
     package var reserveBytes = Limits.reserveBytes
+    /// Answers leave at multiples of it, see `AnswerGrid`; zero: at once.
+    package var answerTick = Duration.microseconds(Limits.answerTickMicroseconds)
     /// Bytes that a compaction leaves free on the file system for other uses.
     package var spareBytes = 16 << 20
     /// Called once, on the writer's thread, when a flush failed: the process must end.

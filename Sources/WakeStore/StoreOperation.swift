@@ -54,7 +54,7 @@ package struct StorePage: Sendable {
 }
 
 enum WriterMessage: Sendable {
-    case operation(StoreOperation, answer: @Sendable (StoreAnswer) -> Void)
+    case operation(StoreOperation, prepare: @Sendable (StoreAnswer) -> AnswerGrid.Release)
     case removal(Generation, StoreRow, answer: @Sendable (StoreAnswer) -> Void)
     case page(Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
     /// The next slice of the generation that is being dropped; the writer's own.
@@ -74,7 +74,8 @@ enum WriterMessage: Sendable {
     /// - Parameter answer: only an operation can get another one than a refusal.
     func answer(_ answer: StoreAnswer) {
         switch self {
-        case .operation(_, let reply), .removal(_, _, let reply): reply(answer)
+        case .operation(_, let prepare): prepare(answer)()
+        case .removal(_, _, let reply): reply(answer)
         case .page(_, _, _, let reply): reply(nil)
         case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))

@@ -20,14 +20,21 @@ enum FullDisk {
             return Line.write("refused \(error)")
         }
         let store = Main.open(configuration)
-        let registered = await fill(store, callers: callers)
-        Line.write("registered \(registered.count)")
+        var registered = await fill(store, callers: callers)
         Line.write("condition \(store.counters.condition)")
         // Somebody else takes what is left, to the last byte.
         let hog = hog(configuration.dataDirectory + "/hog")
         Line.write("hog \(hog)")
-        let refused = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))
+        // What the log leaves when it is emptied is room for some more.
+        var refused = StoreAnswer.done
+        var next = 200_000
+        while refused == .done {
+            refused = await store.ask(.register(Known.token(next), Known.pushToken(0, 1)))
+            if refused == .done { registered.append(next) }
+            next += 1
+        }
         Line.write("register \(refused.word)")
+        Line.write("registered \(registered.count)")
         await delete(registered, store)
         unsafe unlink(configuration.dataDirectory + "/hog")
         let again = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))

@@ -9,8 +9,6 @@ import WakeSystem
 enum Paths {
     static func run(_ configuration: StoreConfiguration) async {
         let store = Main.open(configuration)
-        // The first write after opening also names the log in its directory.
-        _ = await store.ask(.register(Known.token(0), Known.pushToken(0, 1)))
         for round in 1...20 {
             let token = Known.token(round)
             let first = StoreOperation.register(token, Known.pushToken(round, 1))
@@ -18,6 +16,8 @@ enum Paths {
             await count("new", first, store)
             await count("repeated", first, store)
             await count("changed", second, store)
+            _ = await store.rotate()
+            await count("moved", second, store)
             await count("known", .delete(token), store)
             await count("deleted", .delete(token), store)
             await count("unknown", .delete(Known.token(1000 + round)), store)
@@ -29,6 +29,8 @@ enum Paths {
     private static func count(
         _ name: String, _ operation: StoreOperation, _ store: Store
     ) async {
+        // The first write to an empty log makes its header durable as well.
+        _ = await store.ask(.register(Known.token(0), Known.pushToken(0, 1)))
         let syncs = wake_count(WAKE_SYNC)
         let truncates = wake_count(WAKE_TRUNCATE)
         let answer = await store.ask(operation)

@@ -22,16 +22,40 @@ struct ErasureTests {
         await store.close()
     }
 
-    @Test("when a move to another push token is answered the old row's bytes are gone")
+    @Test("soon after a renewal or a move the old row's bytes are gone, though nobody comes")
     func overwrite() async throws {
         let place = StorePlace()
         try await place.create(registrations: 100)
         let store = try Store(opening: place.configuration)
-        for number in 0..<100 {
-            let traces = try #require(await Traces(number, store))
-            let moved = StoreOperation.register(Known.token(number), Known.pushToken(number, 2))
-            #expect(await store.ask(moved) == .done)
-            #expect(place.hits([traces.sealed]) == 0)
+        for half in [0..<50, 50..<100] {
+            var old: [[UInt8]] = []
+            for number in half {
+                let traces = try #require(await Traces(number, store))
+                old += half.lowerBound == 0 ? [traces.sealed] : traces.columns
+                let moved = StoreOperation.register(Known.token(number), Known.pushToken(number, 2))
+                #expect(await store.ask(moved) == .done)
+            }
+            let emptied = store.timesEmptied
+            if place.hits(old) > 0 {
+                await store.emptiesLog(after: emptied)
+            }
+            #expect(place.hits(old) == 0)
+            #expect(StorePlace.bytes(of: place.configuration.databaseFile + "-wal").isEmpty)
+            // The second half is of another generation.
+            try await store.rotated()
+        }
+        await store.close()
+    }
+
+    @Test("soon after a first registration the log is empty too: nobody sees who renews")
+    func idleLog() async throws {
+        let place = StorePlace()
+        try await place.create()
+        let store = try Store(opening: place.configuration)
+        for number in 1...3 {
+            let emptied = store.timesEmptied
+            #expect(await store.ask(.register(Known.token(number), Known.pushToken(1))) == .done)
+            await store.emptiesLog(after: emptied)
         }
         await store.close()
     }

@@ -41,10 +41,11 @@ enum Known {
 }
 
 extension StorePlace {
-    /// A small reserve: tests are many and disks are small.
+    /// A small reserve and answers at once: tests are many, disks are small, time is short.
     var configuration: StoreConfiguration {
         var configuration = StoreConfiguration(dataDirectory: data, keyFile: keys)
         configuration.reserveBytes = 1 << 20
+        configuration.answerTick = .zero
         return configuration
     }
 
@@ -104,6 +105,13 @@ extension Store {
 }
 
 extension Store {
+    var timesEmptied: Int { counters.truncations.load(ordering: .relaxed) }
+
+    /// Returns when the log was emptied more often than so many times.
+    func emptiesLog(after count: Int) async {
+        while timesEmptied <= count { await Task.yield() }
+    }
+
     /// Rotates and expects it to succeed.
     @discardableResult
     func rotated() async throws -> RotationReport {

@@ -37,10 +37,12 @@ struct GenerationTests {
         try turn(place)
         let store = try Store(opening: place.configuration)
         let before = try #require(await Traces(1, store))
+        let emptied = store.timesEmptied
         #expect(await store.ask(.register(Known.token(1), Known.pushToken(1))) == .done)
         let stored = try #require(await store.stored(1))
         #expect(stored.generation == .current)
         #expect(stored.id != before.id)
+        await store.emptiesLog(after: emptied)
         #expect(place.hits(before.columns) == 0)
         #expect(await store.page(of: .previous, after: [])?.rows.count == 1)
         await store.close()

@@ -16,14 +16,16 @@ struct PathTests {
             paths[words[0], default: []].insert(String(words[1]))
         }
         #expect(worker.finish() == 0)
-        for names in [["new", "repeated", "changed"], ["known", "deleted", "unknown"]] {
-            let found = names.reduce(into: Set<String>()) { $0.formUnion(paths[$1[...]] ?? []) }
-            #expect(found.count == 1, "\(names): \(found)")
-            // Acknowledged, flushed at least twice (log and database), the log emptied.
-            let words = found.first?.split(separator: " ") ?? []
-            #expect(words.first == "done")
-            #expect(Int(words[1]) ?? 0 >= 2)
-            #expect(words.last.flatMap { Int($0) } ?? 0 >= 1)
+        for (names, expected) in [
+            // Flushes of the log, and for a delete once more with the database and once emptied.
+            // SQLite cuts the database to its size as well.
+            (["new", "repeated", "changed", "moved"], "done 1 0"),
+            (["known", "deleted", "unknown"], "done 4 2"),
+        ] {
+            for name in names {
+                // The least: a log that is due is emptied meanwhile on a slow machine.
+                #expect(paths[name[...]]?.min() == expected, "\(name): \(paths[name[...]] ?? [])")
+            }
         }
     }
 
@@ -46,6 +48,6 @@ struct PathTests {
         #expect(Set(seen.prefix(3).map(\.statements)) == [3])
         #expect(Set(seen.suffix(4).map(\.statements)) == [2])
         #expect(seen.map(\.erased) == [0, 1, 1, 1, 0, 0, 1])
-        #expect(seen.allSatisfy { $0.truncated && $0.pages > 0 })
+        #expect(seen.allSatisfy { $0.truncated == ($0.deletes > 0) && $0.pages > 0 })
     }
 }

@@ -66,6 +66,36 @@ struct PowerCut {
         return model
     }
 
+    /// What a cut leaves of deleted rows when a delete was just answered.
+    /// - Parameter flushesCuts: whether a flush that follows the truncation of a file takes place.
+    /// - Returns: how many such answers there were, and how many ids of rows that were deleted by
+    ///   then lay in a file.
+    func leftovers(
+        _ survival: DiskReplay.Survival, flushesCuts: Bool = true
+    ) -> (answers: Int, ids: Int) {
+        var replay = start
+        var model = RotationModel()
+        var counts = (answers: 0, ids: 0)
+        var cut: UInt64?
+        for record in records {
+            if record.letter == "T" { cut = record.inode }
+            if record.letter == "W", record.inode == cut { cut = nil }
+            let followsCut = record.letter == "S" && record.inode == cut
+            if flushesCuts || !followsCut { replay.apply(record) }
+            guard record.letter == "M" else { continue }
+            let before = Set(model.deleted)
+            for line in record.text.split(separator: "\n") { model.note(String(line)) }
+            let deleted = Set(model.deleted)
+            guard !deleted.isSubset(of: before) else { continue }
+            counts.answers += 1
+            let files = replay.image(survival).values
+            counts.ids += deleted.flatMap { ids[$0] }.count { id in
+                files.contains { StorePlace.contains($0, id) }
+            }
+        }
+        return counts
+    }
+
     /// Starts a store on what the cut left, and rotates it once more.
     private func check(
         _ image: [String: [UInt8]], _ before: RotationModel, _ tokens: Range<Int>,

@@ -56,6 +56,21 @@ struct PowerCutTests {
         #expect(cuts == runs * each)
     }
 
+    @Test("when a delete is answered a cut leaves no row that was deleted, in no file")
+    func erased() async throws {
+        let power = try await PowerCut("mixed", [2, Self.isLong ? 270 : 27])
+        for survival in [DiskReplay.Survival.nothing, .anything] {
+            let left = power.leftovers(survival)
+            #expect(left.answers > 27 && left.ids == 0, "\(left)")
+        }
+    }
+
+    @Test("nor with the flush of the emptied log left out: it finds deleted rows")
+    func emptiedLog() async throws {
+        let power = try await PowerCut("mixed", [2, 27])
+        #expect(power.leftovers(.nothing, flushesCuts: false).ids > 0)
+    }
+
     @Test("the harness is not blind: with synchronous=NORMAL it sees acknowledged writes lost")
     func normal() async throws {
         let power = try await PowerCut("mixed", [1, 27], slipping: "synchronous=NORMAL")

@@ -11,7 +11,7 @@ struct RoomTests {
         let place = StorePlace()
         try await place.create()
         var configuration = place.configuration
-        configuration.maxPages = 60
+        configuration.maxPages = 120
         let store = try Store(opening: configuration)
         var registered: [Int] = []
         for number in 0..<2000 {
@@ -31,6 +31,39 @@ struct RoomTests {
         for number in registered { #expect(await store.ask(.delete(Known.token(number))) == .done) }
         #expect(await store.page(of: .current, after: [])?.rows.isEmpty == true)
         #expect(await store.ask(.register(Known.token(1), Known.pushToken(1))) == .done)
+        await store.close()
+    }
+
+    @Test("at the cap everybody who is there moves, in any order, however many others knock")
+    func moves() async throws {
+        let place = StorePlace()
+        try await place.create()
+        var configuration = place.configuration
+        configuration.maxPages = 400
+        let store = try Store(opening: configuration)
+        func register(_ number: Int, _ version: Int) async -> Bool {
+            let address = Known.pushToken(number, version)
+            return await store.ask(.register(Known.token(number), address)) == .done
+        }
+        var random = SplitMix64(seed: 14)
+        var (stored, next, peak) = ([Int](), 0, 0)
+        for generation in 1...4 {
+            while await register(next, generation) {
+                stored.append(next)
+                next += 1
+            }
+            #expect(stored.count > 5 * configuration.maxPages / 2 - 100)
+            try await store.rotated()
+            for number in stored.shuffled(using: &random) {
+                #expect(await register(number, generation + 1), "\(number)")
+                peak = max(peak, store.counters.pages.load(ordering: .relaxed))
+                next += 1
+                if await register(next, generation + 1) { stored.append(next) }
+            }
+            #expect(store.counters.expired.load(ordering: .relaxed) == 0)
+        }
+        #expect(peak > configuration.maxPages / 2 && peak < configuration.maxPages)
+        for number in stored { #expect(await store.stored(number) != nil) }
         await store.close()
     }
 

@@ -37,6 +37,11 @@ struct RotationModel {
     private(set) var hasEnded = false
     private(set) var others: [String] = []
 
+    /// Tokens whose last operation was a delete that was acknowledged.
+    var deleted: [Int] {
+        known.filter { $0.value.version == 0 && open[$0.key] == nil }.map(\.key)
+    }
+
     mutating func note(_ line: String) {
         let words = line.split(separator: " ")
         let number = words.count > 1 ? Int(words[1]) ?? -1 : -1

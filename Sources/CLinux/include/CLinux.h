@@ -2,6 +2,7 @@
 // it does not import. Calls return a result of 0 or more, or minus the error number.
 #pragma once
 
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,6 +63,11 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count);
 
 /// Names of the extended attributes of a file itself, each with a zero behind it (listxattr(2)).
 ssize_t linux_list_attributes(const char *path, char *names, size_t count);
+
+/// Returns for every post, and when CLOCK_MONOTONIC shows so many nanoseconds.
+void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds);
+/// Returns when CLOCK_MONOTONIC shows so many nanoseconds.
+void linux_sleep(uint64_t nanoseconds);
 
 /// Overwrites with zeros in a way no optimiser removes.
 void linux_wipe(void *bytes, size_t count);

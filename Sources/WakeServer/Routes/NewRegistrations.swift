@@ -26,7 +26,7 @@ final class NewRegistrations: Sendable {
     }
 
     convenience init(_ configuration: Configuration, _ store: Store) {
-        let (counters, pages) = (store.counters, Double(store.configuration.maxPages))
+        let (counters, pages) = (store.counters, Double(store.configuration.newRowPages))
         let budget = RegistrationBudget(
             configuration.room, perPrefix: configuration.newPerPrefix,
             perDay: configuration.freeRegistrations)
@@ -70,8 +70,8 @@ final class NewRegistrations: Sendable {
 }
 
 extension Configuration {
-    /// The store's cap in rows: about five a page.
-    package var storeRows: Int { store.maxPages * 5 }
+    /// The rows up to which new ones are taken: about five a page.
+    package var storeRows: Int { store.newRowPages * 5 }
 
     fileprivate var room: RegistrationBudget.Room {
         RegistrationBudget.Room(rows: storeRows, lifeSeconds: 2 * rotationSeconds)

@@ -37,22 +37,30 @@ struct RegistrationRoute: Sendable {
         } catch { responder.respond(.problem(Problem(error))) }
     }
 
-    /// Answers when the store has: on its thread, after the flush.
+    /// Answers when the store has: after the flush. What it says is rendered before its time has
+    /// come: a row takes longer to render than none.
     private func submit(
         _ operation: StoreOperation, _ token: InstanceToken, _ responder: Responder
     ) {
-        store.submit(operation) { [health, new] answer in
-            health.check()
-            switch answer {
-            case .done: responder.respond(.done)
-            case .stored(let stored):
-                let answer = RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash)
-                responder.respond(.json(answer.encode()))
-            case .notAdmitted: responder.respond(new.challenge(for: token))
-            case .full: responder.respond(.problem(.storeFull))
-            case .unavailable: responder.respond(.problem(.storeUnavailable))
-            case .overloaded: responder.respond(.problem(.overloaded))
-            }
+        store.perform(
+            operation,
+            preparing: { [health, new] answer in
+                health.check()
+                let response: Response =
+                    switch answer {
+                    case .done: .done
+                    case .stored(let stored): Self.response(stored)
+                    case .notAdmitted: new.challenge(for: token)
+                    case .full: .problem(.storeFull)
+                    case .unavailable: .problem(.storeUnavailable)
+                    case .overloaded: .problem(.overloaded)
+                    }
+                return { responder.respond(response) }
+            })
+    }
+
+    private static func response(_ stored: StoredRegistration?) -> Response {
+        .json(RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash).encode())
         }
     }
 

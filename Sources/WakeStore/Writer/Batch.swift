@@ -5,12 +5,12 @@ struct Batch {
     let operations: [WriterMessage]
     /// In the order of `operations`.
     private(set) var answers: [StoreAnswer] = []
+    /// Then the log is empty before the answers, whether anything was found or not.
     let hasDeletes: Bool
-    let writes: Bool
+    let writeCount: Int
+    var writes: Bool { writeCount > 0 }
     /// False when the disk is full: then only deletes and reads are performed.
     var mayGrow = true
-    /// Load is low: the duration of a single request could reveal what it found.
-    var isCalm = true
     var report = BatchReport()
 
     init(_ messages: [WriterMessage]) {
@@ -21,12 +21,8 @@ struct Batch {
             default: false
             }
         }
-        writes = operations.contains { if case .operation(.read, _) = $0 { false } else { true } }
+        writeCount = operations.count { if case .operation(.read, _) = $0 { false } else { true } }
     }
-
-    /// Whether the log must be empty before the answers: it may hold bytes that a caller is told
-    /// are gone, or leaving it would reveal that it does not.
-    var mustTruncate: Bool { hasDeletes || report.erased > 0 || isCalm }
 
     /// Upper bound of the pages that the log needs for all operations.
     var pages: Int {
@@ -54,7 +50,6 @@ struct Batch {
     func single(_ index: Int) -> Batch {
         var single = Batch([operations[index]])
         single.mayGrow = mayGrow
-        single.isCalm = isCalm
         return single
     }
 
@@ -72,5 +67,13 @@ struct Batch {
     }
 
     mutating func fail() { answers = Array(repeating: .unavailable, count: operations.count) }
-    func deliver() { for (message, answer) in zip(operations, answers) { message.answer(answer) } }
+
+    /// Gives the answers; those of callers are to leave when their time has come.
+    func deliver() -> [AnswerGrid.Release] {
+        zip(operations, answers).compactMap { message, answer in
+            if case .operation(_, let prepare) = message { return prepare(answer) }
+            message.answer(answer)
+            return nil
+        }
+    }
 }

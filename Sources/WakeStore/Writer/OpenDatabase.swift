@@ -14,14 +14,14 @@ final class OpenDatabase {
     private var openConnection: StoreConnection?
     /// Pages in the log since it was last started over.
     private(set) var loggedPages = 0
-    /// The log may hold what must be gone before the next answer.
-    private var hasRemnants = false
     /// Rows that rotations erased since the keys were last exchanged.
     private var dropped = 0
     /// Set while the log has room of the reserve's.
     private var lentLog: LentLog?
     /// The database once more, to lend it room; closed after the connection, see `init`.
     private var growingFile: OpenFile?
+    /// When something was first written to the log since it was emptied; nil: it is empty.
+    private var logUsed: UInt64?
     /// A flush failed: nothing more is acknowledged.
     private(set) var isDead = false
 
@@ -72,7 +72,7 @@ final class OpenDatabase {
         try StoreSchema.verify(header: header)
     }
 
-    /// The hard cap, above the operator's: what lies between is for deletes and renewals.
+    /// The hard cap, above the operator's: what lies between is for deletes.
     private static func limit(
         _ database: Database, _ configuration: StoreConfiguration
     ) throws(StoreOpenError) {
@@ -112,12 +112,13 @@ final class OpenDatabase {
     func countLoggedPages() -> Int {
         let pages = connection.database.takePagesWritten()
         loggedPages += pages
+        if pages > 0 { noteLogUsed() }
         return pages
     }
 
     func undo() {
         // Frames of the attempt may lie in the log behind its valid end.
-        hasRemnants = true
+        noteLogUsed()
         // After some errors SQLite has rolled back by itself (lang_transaction.html §3).
         if !isDead, connection.database.isInTransaction {
             try? connection.database.execute("ROLLBACK")
@@ -126,10 +127,28 @@ final class OpenDatabase {
     }
 
     /// Whether the log must be empty before the next answer, whatever it is about.
-    var owesTruncation: Bool { hasRemnants || lentLog != nil }
+    var isLogLent: Bool { lentLog != nil }
+
+    private func noteLogUsed() { logUsed = logUsed ?? SystemClock.monotonicNanoseconds }
+
+    /// When the log is to be emptied at the latest: what a renewal replaced may be in it.
+    var logDue: UInt64? {
+        isDead ? nil : logUsed.map { $0 + UInt64(Limits.logMilliseconds) * 1_000_000 }
+    }
+
+    /// Empties the log in time, whatever is in it: otherwise it would show who renews.
+    func emptyLogIfDue() {
+        guard let logDue, SystemClock.monotonicNanoseconds >= logDue else { return }
+        do throws(SQLiteError) {
+            try truncateLog()
+        } catch {
+            fail(error)
+            // Tried again after as long a time.
+            logUsed = SystemClock.monotonicNanoseconds
+        }
+    }
 
     func truncateLog() throws(SQLiteError) {
-        hasRemnants = true
         do throws(SQLiteError) {
             try emptyLog()
         } catch {
@@ -138,13 +157,13 @@ final class OpenDatabase {
             lendGrowth()
             try emptyLog()
         }
-        hasRemnants = false
+        logUsed = nil
         loggedPages = 0
         counters.truncations.add(1, ordering: .relaxed)
     }
 
     func truncateLogIfUsed() throws(SQLiteError) {
-        if hasRemnants || loggedPages > 0 { try truncateLog() }
+        if logUsed != nil || isLogLent { try truncateLog() }
     }
 
     private func emptyLog() throws(SQLiteError) {
@@ -215,7 +234,7 @@ final class OpenDatabase {
 
     /// Closes the connection, calls `replace`, and opens the file that is there then.
     func reopen(after replace: () throws(StoreOpenError) -> Void) throws(StoreOpenError) {
-        (openConnection, growingFile, lentLog) = (nil, nil, nil)
+        (openConnection, growingFile, lentLog, logUsed) = (nil, nil, nil, nil)
         defer { _ = attach() }
         try replace()
     }
@@ -298,7 +317,7 @@ final class OpenDatabase {
     func roomyPages() throws(SQLiteError) -> Int {
         let used = try connection.usedPages()
         counters.pages.store(used, ordering: .relaxed)
-        return configuration.maxPages - used
+        return configuration.newRowPages - used
     }
 
     /// Bytes that the file system has left; nil when that is not known.

@@ -26,7 +26,6 @@ struct Rotation {
     mutating func advance(commit: (inout Batch) -> Void) -> RotationOutcome? {
         if database.counters.stopsRotation.load(ordering: .relaxed) { return stopped }
         var batch = Batch([.expiry(rows: slice)])
-        batch.isCalm = false
         commit(&batch)
         guard batch.answers == [.done] else {
             if !database.isDead, database.counters.condition == .full, slice > Self.leastSlice {

@@ -10,7 +10,7 @@ struct Transaction {
     private var previous: GenerationTable { database.connection.previous }
 
     func perform(_ batch: inout Batch) throws(SQLiteError) {
-        // Far from the cap nothing needs counting.
+        // Far from the limit for new rows nothing needs counting.
         let needed = (batch.operations.count + 1) * Limits.pagesPerInsert
         let isRoomy = try database.roomyPages() >= needed
         for message in batch.operations {
@@ -49,11 +49,15 @@ struct Transaction {
     ) throws(SQLiteError) -> StoreAnswer {
         guard batch.mayGrow else { return .full }
         let id = current.keys.id(of: token)
-        if !isRoomy, try database.roomyPages() < Limits.pagesPerInsert, try !current.contains(id) {
+        let previousID = previous.keys.id(of: token)
+        // Only new rows are refused: those who are in either table renew and move at all times.
+        if !isRoomy, try database.roomyPages() < Limits.pagesPerInsert,
+            try !current.contains(id), try !previous.contains(previousID)
+        {
             return .full
         }
         let sealed = current.keys.seal(address, id: id)
-        let expiring = try previous.remove(previous.keys.id(of: token))
+        let expiring = try previous.remove(previousID)
         batch.count(erased: expiring)
         guard let overwritten = try current.put(id, sealed, ifNew: { expiring || ifNew() })
         else { return .notAdmitted }

@@ -6,8 +6,8 @@ import WakeSystem
 /// The writer's loop: whatever arrives while a batch is flushed makes up the next one.
 final class Writer {
     private let database: OpenDatabase
+    private let grid: AnswerGrid
     private var rotation: RunningRotation?
-    private var lastSize = 0
 
     private struct RunningRotation {
         var rotation: Rotation
@@ -17,6 +17,7 @@ final class Writer {
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
         let database = try OpenDatabase(configuration, counters: counters)
         self.database = database
+        grid = try AnswerGrid(tick: configuration.answerTick)
         if configuration.keyFile == nil { try Compaction(database: database).replaceByEmpty() }
         // Counts pages, for estimates of the rows.
         _ = try mapError(StoreOpenError.init, database.roomyPages())
@@ -26,13 +27,14 @@ final class Writer {
     func run(_ mailbox: Mailbox<WriterMessage>, posted: Semaphore) {
         while let messages = mailbox.drain(limit: Limits.batchOperations) {
             if messages.isEmpty, rotation == nil {
-                posted.wait()
-                continue
+                if let due = database.logDue { posted.wait(until: due) } else { posted.wait() }
             }
             if !messages.isEmpty { serve(messages) }
             advanceRotation()
+            database.emptyLogIfDue()
         }
         if let rotation { endRotation(rotation.rotation.stopped) }
+        grid.close()
         database.close()
     }
 
@@ -41,14 +43,17 @@ final class Writer {
             for message in messages { message.answer(.unavailable) }
             return
         }
+        let begun = SystemClock.monotonicNanoseconds
         var batch = Batch(messages)
         if !batch.operations.isEmpty {
-            let size = batch.operations.count
-            batch.isCalm = max(size, lastSize) <= Limits.discreetBatchOperations
-            lastSize = size
             commit(&batch)
             database.counters.add(batch)
-            batch.deliver()
+            let releases = batch.deliver()
+            if batch.writeCount > Limits.griddedWrites {
+                for release in releases { release() }
+            } else {
+                grid.add(releases, begun: begun)
+            }
             database.configuration.observe?(batch.report)
         }
         database.copyLogIfLong()
@@ -115,7 +120,7 @@ final class Writer {
         case unknown
     }
 
-    /// One transaction, one flush, and the log emptied if anything was erased.
+    /// One transaction, one flush, and the log emptied if anything is to be forgotten.
     private func attempt(_ batch: inout Batch) -> Attempt {
         batch.restart()
         let connection = database.connection
@@ -138,7 +143,7 @@ final class Writer {
         }
         batch.report.pages = database.countLoggedPages()
         database.counters.commits.add(1, ordering: .relaxed)
-        guard batch.mustTruncate || database.owesTruncation else { return .durable }
+        guard batch.hasDeletes || database.isLogLent else { return .durable }
         do throws(SQLiteError) {
             try database.truncateLog()
             batch.report.truncated = true

@@ -1,3 +1,4 @@
+private import CLinux
 private import Glibc
 
 /// A POSIX semaphore (sem_overview(7)): blocks a thread until another one posts.
@@ -23,6 +24,11 @@ package final class Semaphore: Sendable {
     package func wait() {
         // Only a signal ends the wait early (sem_wait(3)).
         while unsafe sem_wait(semaphore) != 0 {}
+    }
+
+    /// Returns once for every post, and when the monotonic clock shows so many nanoseconds.
+    package func wait(until nanoseconds: UInt64) {
+        unsafe linux_semaphore_wait(semaphore, nanoseconds)
     }
 
     private var semaphore: UnsafeMutablePointer<sem_t> {

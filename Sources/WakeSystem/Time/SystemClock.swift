@@ -20,6 +20,11 @@ package enum SystemClock {
     /// Seconds of CLOCK_REALTIME since 1970: may be set at any time.
     package static var wallSeconds: Int { read(CLOCK_REALTIME).tv_sec }
 
+    /// Returns when CLOCK_MONOTONIC shows so many nanoseconds. Blocks, as `Semaphore.wait` does.
+    package static func sleep(until nanoseconds: UInt64) {
+        linux_sleep(nanoseconds)
+    }
+
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         unsafe clock_gettime(clock, &time)

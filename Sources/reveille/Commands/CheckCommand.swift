@@ -66,7 +66,7 @@ enum CheckCommand {
 
     /// At the cap a broadcast may take longer than its interval, also to those who are no rubbish.
     private static func storeLimit(_ configuration: Configuration) -> String {
-        let limit = "\(configuration.storeMegabytes) MiB, \(configuration.storeRows) registrations"
+        let limit = "\(configuration.storeMegabytes) MiB, new registrations up to \(configuration.storeRows)"
         guard configuration.fetchesPerSecond > 0 else { return limit }
         let seconds = configuration.storeRows / configuration.fetchesPerSecond
         let isLate = seconds > configuration.intervalSeconds
