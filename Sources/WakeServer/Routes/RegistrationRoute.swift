@@ -61,7 +61,6 @@ struct RegistrationRoute: Sendable {
 
     private static func response(_ stored: StoredRegistration?) -> Response {
         .json(RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash).encode())
-        }
     }
 
     /// The bearer token of the request (RFC 6750 §2.1); answers 401 itself when there is none.
