@@ -107,9 +107,19 @@ package final class PushingService {
         }
     }
 
-    /// The database and what belongs to it, byte by byte.
+    /// The database and what belongs to it, byte by byte, but for the two counts of changes in its
+    /// header (fileformat2.html §1.3). A delete comes before: with its answer the log is empty.
     package func tables() throws -> [String: Data] {
-        try service.files().filter { $0.key.hasPrefix("data/registrations") }
+        let client = try LoopbackClient(port: service.port)
+        let token = TestDevice().token
+        let answer = try client.exchange("DELETE", "/v1/registration", token: token)
+        guard answer.status == 204 else { throw TestFailure("DELETE: \(answer.status)") }
+        var files = try service.files().filter { $0.key.hasPrefix("data/registrations") }
+        let database = "data/registrations.db"
+        for count in [24..<28, 92..<96] {
+            files[database]?.replaceSubrange(count, with: [0, 0, 0, 0])
+        }
+        return files
     }
 
     // MARK: The round

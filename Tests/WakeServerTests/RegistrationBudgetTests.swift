@@ -15,8 +15,9 @@ struct RegistrationBudgetTests {
     private static func budget(
         _ room: RegistrationBudget.Room = room, perDay: Int? = nil
     ) -> RegistrationBudget {
-        RegistrationBudget(
-            room, perPrefix: 16, perDay: perDay ?? RegistrationBudget.perDay(room))
+        let free = perDay.map { RegistrationBudget.Free(atOnce: $0, perDay: $0) }
+        return RegistrationBudget(
+            room, perPrefix: 16, free: free ?? RegistrationBudget.free(room))
     }
 
     /// A budget that is asked within expectations.
@@ -178,7 +179,7 @@ struct RegistrationBudgetTests {
         var flood = Flood(hashes: hashes, prefixes: prefixes, seed: 1, room: Self.room)
         flood.run()
         #expect(flood.sent > 1_000_000)
-        #expect(flood.most < Self.room.rows * 3 / 4)
+        #expect(flood.most < Self.room.rows * 17 / 20)
         // A phone computes a million hashes a second.
         #expect(flood.costs.count > 40 && flood.costs.allSatisfy { $0 < 60e6 })
     }

@@ -39,8 +39,10 @@ package struct WebPushGateway: Gateway {
     package var streams: Int { limits.perHost }
     /// Hosts that can have all the requests that one may have.
     package static var hostsAtOnce: Double {
-        Double(WebPushLimits().total) / Double(WebPushLimits().perHost)
+        Double(requestsAtOnce) / Double(WebPushLimits().perHost)
     }
+    /// Requests in flight to all hosts.
+    package static var requestsAtOnce: Int { WebPushLimits().total }
 
     /// Full after 16 seconds when a tenth of 5,000 wake-ups a second hang; that shows after 10.
     package var window: Int { limits.window }

@@ -32,7 +32,8 @@ package struct DescriptorBudget: Sendable, Equatable {
 
     init(_ configuration: Configuration, limit: Int) throws(DescriptorShortage) {
         let pushes = Gateways.limits(configuration).map {
-            $0.service == .webPush ? $0.connections : Self.perPushConnection * $0.connections
+            $0.service == .webPush
+                ? WebPushGateway.requestsAtOnce : Self.perPushConnection * $0.connections
         }
         let reserve = Self.files + 2 * Self.adminConnections + pushes.reduce(0, +)
         let batches = configuration.feedServed ? FeedFileServer.batchesAtOnce : 0

@@ -29,7 +29,7 @@ final class NewRegistrations: Sendable {
         let (counters, pages) = (store.counters, Double(store.configuration.newRowPages))
         let budget = RegistrationBudget(
             configuration.room, perPrefix: configuration.newPerPrefix,
-            perDay: configuration.freeRegistrations)
+            free: configuration.freeRegistrations)
         self.init(budget, fill: { Double(counters.pages.load(ordering: .relaxed)) / pages })
     }
 
@@ -77,8 +77,15 @@ extension Configuration {
         RegistrationBudget.Room(rows: storeRows, lifeSeconds: 2 * rotationSeconds)
     }
 
-    /// New registrations a day that cost their clients nothing.
-    package var freeRegistrations: Int {
-        newPerDay > 0 ? newPerDay : RegistrationBudget.perDay(room)
+    /// New registrations that cost their clients nothing.
+    var freeRegistrations: RegistrationBudget.Free {
+        guard newPerDay > 0 else { return RegistrationBudget.free(room) }
+        return RegistrationBudget.Free(atOnce: newPerDay, perDay: newPerDay)
+    }
+
+    package var freeRegistrationsSummary: String {
+        let free = freeRegistrations
+        return "\(free.atOnce) at once and \(free.perDay) a day, \(newPerPrefix) in ten minutes "
+            + "from one network; beyond that clients prove some work"
     }
 }

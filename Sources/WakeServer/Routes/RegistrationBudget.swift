@@ -46,14 +46,24 @@ struct RegistrationBudget: Sendable {
     /// A proof for so much less than is asked now is taken: more is asked while a client works.
     static let slack = 2
 
-    /// What is taken without work, a quarter of the room in the life of a row.
-    static func perDay(_ room: Room) -> Int { max(1, room.rows * 86_400 / (4 * room.lifeSeconds)) }
+    /// Registrations that are taken without work.
+    struct Free: Sendable, Equatable {
+        let atOnce, perDay: Int
+    }
 
-    init(_ room: Room, perPrefix: Int, perDay: Int) {
+    /// A quarter of the room at once, and then another in the life of a row.
+    static func free(_ room: Room) -> Free {
+        Free(
+            atOnce: max(1, room.rows / 4),
+            perDay: max(1, room.rows * 86_400 / (4 * room.lifeSeconds)))
+    }
+
+    /// - Parameter free: registrations without work, see `free(_:)`.
+    init(_ room: Room, perPrefix: Int, free: Free) {
         step = max(1, room.rows / 256)
         prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
-        everybody = Leak(perDay, inSeconds: 86_400)
-        work = Leak(Self.perDay(room), inSeconds: 86_400, most: 8 * step)
+        everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
+        work = Leak(Self.free(room).perDay, inSeconds: 86_400, most: 8 * step)
     }
 
     /// Whether a new row is stored, which is then counted.

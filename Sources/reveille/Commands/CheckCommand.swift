@@ -23,7 +23,7 @@ enum CheckCommand {
         table.row("store keys", keys(configuration), fault: fault(keys: configuration))
         table.row("rotation", rotation(configuration))
         table.row("store limit", storeLimit(configuration), warning: room(configuration))
-        table.row("new rows", registrations(configuration))
+        table.row("new rows", configuration.freeRegistrationsSummary)
         table.row(
             "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
             fault: Files.exists(configuration.feed + "/head")
@@ -66,17 +66,14 @@ enum CheckCommand {
 
     /// At the cap a broadcast may take longer than its interval, also to those who are no rubbish.
     private static func storeLimit(_ configuration: Configuration) -> String {
-        let limit = "\(configuration.storeMegabytes) MiB, new registrations up to \(configuration.storeRows)"
+        let limit =
+            "\(configuration.storeMegabytes) MiB, new registrations up to "
+            + "\(configuration.storeRows)"
         guard configuration.fetchesPerSecond > 0 else { return limit }
         let seconds = configuration.storeRows / configuration.fetchesPerSecond
         let isLate = seconds > configuration.intervalSeconds
         return limit + ": waking so many takes \(seconds) s"
             + (isLate ? ", longer than the interval" : "")
-    }
-
-    private static func registrations(_ configuration: Configuration) -> String {
-        "\(configuration.freeRegistrations) a day, \(configuration.newPerPrefix) in ten minutes "
-            + "from one network; beyond that clients prove some work"
     }
 
     private static func fault(privateDirectory path: String) -> String? {

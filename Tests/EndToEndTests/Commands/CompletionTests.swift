@@ -60,7 +60,7 @@ struct CompletionTests {
             "reveille",
             ["keygen --kind ", "policy --format t", "feed publish f --width ", "relay allow a "]
                 .map { "reveille " + $0 })
-        #expect(service == [["relay", "vapid"], ["table"], ["16", "32", "8"], []])
+        #expect(service == [["admin", "relay", "vapid"], ["table"], ["16", "32", "8"], []])
     }
 
     @Test("files and directories are left to the shell", arguments: CompletingShell.installed)

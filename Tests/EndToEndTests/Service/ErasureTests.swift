@@ -63,7 +63,8 @@ struct ErasureTests {
 
     @Test("under load, during rotations: between the answer and the next request nothing is left")
     func load() async throws {
-        let service = try await ServiceUnderTest(extra: "proxy-protocol = on")
+        let service = try await ServiceUnderTest(
+            extra: "proxy-protocol = on\n[registration]\nnew-per-prefix = 100000")
         let origin = Origin()
         let (isOver, gone) = (Observed(false), Observed<[TestDevice]>([]))
         let port = service.port

@@ -38,7 +38,7 @@ struct FullDiskTests {
         // To the last byte again, whatever the deletes gave back.
         _ = try Self.fill(hog + "-too")
         for generation in 2...3 {
-            let rotated = try await service.command("rotate", "--now")
+            let rotated = try await service.command("rotate", "--now", "--yes")
             #expect(rotated.status == 0, "\(rotated.output)\n\(service.program.output)")
             #expect(rotated.output.contains("generation \(generation) is current"))
         }
