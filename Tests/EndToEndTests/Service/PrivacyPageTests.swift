@@ -51,7 +51,7 @@ struct PeoplePageTests {
             try browser.value("document.querySelectorAll('\(selector)').length")
         }
         #expect(try count("main") == 1 && count("table") == 1)
-        #expect(try count("th") >= 5 && count("th:not([scope])") == 0)
+        #expect(try count("th") >= 3 && count("th:not([scope])") == 0)
         #expect(try count("img:not([alt]), a:empty, [tabindex], [style]") == 0)
         #expect(
             try browser.value("[...document.querySelectorAll('a')].every(a => a.text.length > 3)"))
