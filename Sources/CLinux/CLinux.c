@@ -14,6 +14,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -59,6 +60,21 @@ int linux_epoll_wait(int epoll, struct linux_event *events, int capacity, int mi
         events[i].bits = raw[i].events;
     }
     return count;
+}
+
+int linux_clock_watch_create(void) {
+    int timer = checked(timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+    if (timer >= 0) linux_clock_watch_again(timer);
+    return timer;
+}
+
+void linux_clock_watch_again(int timer) {
+    // Reading takes what is there, ECANCELED as a rule; the time is as late as there is one.
+    uint64_t count;
+    ssize_t result = read(timer, &count, sizeof count);
+    (void)result;
+    struct itimerspec latest = {.it_value = {.tv_sec = INT64_MAX}};
+    timerfd_settime(timer, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &latest, NULL);
 }
 
 int linux_eventfd_create(void) { return checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
@@ -123,7 +139,7 @@ static int clear_stale(const struct sockaddr_un *address) {
     return checked(unlink(address->sun_path));
 }
 
-int linux_listen_unix(const char *path, mode_t mode, int backlog) {
+int linux_listen_unix(const char *path, uint32_t mode, int backlog) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof address.sun_path) return -ENAMETOOLONG;
@@ -153,6 +169,13 @@ void linux_unlink_unix(int descriptor, const char *path) {
     if (strncmp(bound.sun_path, path, sizeof bound.sun_path) != 0) return;
     shutdown(descriptor, SHUT_RDWR);
     clear_stale(&bound);
+}
+
+bool linux_is_same_user(int descriptor) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0
+        && peer.uid == geteuid();
 }
 
 // MARK: connections

@@ -6,9 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+uint64_t linux_build_commit(void) {
+#ifdef REVEILLE_COMMIT
+    return REVEILLE_COMMIT;
+#else
+    return 0;
+#endif
+}
 
 void linux_keep_memory_private(void) {
     const struct rlimit none = {0, 0};
@@ -20,14 +29,20 @@ void linux_keep_memory_private(void) {
         signal(crashes[index], SIG_DFL);
 }
 
+int linux_terminal_columns(int descriptor) {
+    struct winsize size;
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 static int termination = -1;
+static int hangup = -1;
 
 // write(2) is async-signal-safe (signal-safety(7)).
-static void signal_termination(int number) {
-    (void)number;
+static void signal_received(int number) {
     const int error = errno;
     const uint64_t one = 1;
-    const ssize_t written = write(termination, &one, sizeof one);
+    const int receiver = number == SIGHUP && hangup >= 0 ? hangup : termination;
+    const ssize_t written = write(receiver, &one, sizeof one);
     (void)written;
     errno = error;
 }
@@ -35,7 +50,7 @@ static void signal_termination(int number) {
 int linux_catch_termination(void) {
     termination = eventfd(0, EFD_CLOEXEC);
     if (termination < 0) return -errno;
-    struct sigaction signalled = {.sa_handler = signal_termination, .sa_flags = SA_RESTART};
+    struct sigaction signalled = {.sa_handler = signal_received, .sa_flags = SA_RESTART};
     sigemptyset(&signalled.sa_mask);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
@@ -43,6 +58,23 @@ int linux_catch_termination(void) {
         && sigaction(SIGINT, &signalled, NULL) == 0 && sigaction(SIGHUP, &signalled, NULL) == 0
         && sigaction(SIGPIPE, &ignore, NULL) == 0;
     return is_set ? 0 : -errno;
+}
+
+int linux_catch_hangup(void) {
+    hangup = eventfd(0, EFD_CLOEXEC);
+    if (hangup < 0) return -errno;
+    struct sigaction signalled = {.sa_handler = signal_received, .sa_flags = SA_RESTART};
+    sigemptyset(&signalled.sa_mask);
+    return sigaction(SIGHUP, &signalled, NULL) == 0 ? 0 : -errno;
+}
+
+void linux_wait_for_hangup(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    uint64_t count;
+    while (read(hangup, &count, sizeof count) < 0 && errno == EINTR) {}
 }
 
 void linux_wait_for_termination(void) {

@@ -2,15 +2,29 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+// OpenSSL cleans up when the process exits, also under threads that still use it, which then crash:
+// OPENSSL_INIT_NO_ATEXIT, by the first call that initialises it (OPENSSL_init_crypto(3)).
+// Found through `library`: with its handle dlsym(3) searches what it depends on, too, whatever
+// number OpenSSL's file has.
+static void forgo_cleanup_at_exit(void *library) {
+    static const uint64_t no_atexit = 0x00080000;
+    int (*init)(uint64_t, const void *);
+    *(void **)&init = dlsym(library, "OPENSSL_init_crypto");
+    if (init) init(no_atexit, NULL);
+}
 
 void *crt_library_open(const char *const *names) {
     for (size_t index = 0; names[index]; index += 1) {
         // RTLD_LOCAL: what we load must not change the meaning of names in the rest of the process.
         // RTLD_NOW: an unusable library fails here, not in the middle of a transfer.
         void *library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
-        if (library) return library;
+        if (!library) continue;
+        forgo_cleanup_at_exit(library);
+        return library;
     }
     return NULL;
 }

@@ -35,6 +35,9 @@ private import WakeSystem
             throw SQLiteError(code: code)
         }
         unsafe self.handle = handle
+        // What cannot be opened for writing, for want of a descriptor too, is opened for reading.
+        guard unsafe mode & SQLITE_OPEN_READWRITE == 0 || sqlite3_db_readonly(handle, "main") == 0
+        else { throw SQLiteError(code: SQLITE_READONLY) }
     }
 
     deinit { unsafe sqlite3_close_v2(handle) }

@@ -2,7 +2,8 @@ package import WakeModel
 import WakeSystem
 
 /// The proof of work of a registration: BLAKE2b-256 of a label, the challenge, the nonce and the
-/// instance token, in this order, begins with so many zero bits. It is good for one token alone.
+/// instance token, in this order, begins with zero bits, of which the challenge says how many. It
+/// is good for one token alone.
 package enum ProofOfWork {
     private static let label: StaticString = "reveille-proof-1"
     /// The most bits that a client works for: a minute of one core.

@@ -38,15 +38,24 @@ int linux_eventfd_create(void);
 /// Adds one to the counter; a counter that is already full is as good.
 void linux_eventfd_signal(int eventfd);
 
+/// A timer that becomes readable whenever CLOCK_REALTIME is set, which a suspension of the machine
+/// ends with (timerfd_create(2)).
+int linux_clock_watch_create(void);
+/// Waits for the next time.
+void linux_clock_watch_again(int timer);
+
 /// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host.
 int linux_listen_tcp(const char *host, uint16_t port, int backlog);
 /// The port a TCP socket is bound to; 0 for another family.
 int linux_bound_port(int descriptor);
 /// A listening Unix socket with exactly `mode`, whatever the umask. A socket file nobody listens on
 /// is replaced; one that is alive gives EADDRINUSE, a file that is no socket EEXIST.
-int linux_listen_unix(const char *path, mode_t mode, int backlog);
+int linux_listen_unix(const char *path, uint32_t mode, int backlog);
 /// Removes the socket file `path` if it still is the one `descriptor` is bound to.
 void linux_unlink_unix(int descriptor, const char *path);
+
+/// Whether the far end of a Unix socket is a process of this one's user (unix(7), SO_PEERCRED).
+bool linux_is_same_user(int descriptor);
 
 /// The next waiting connection, non-blocking and close-on-exec.
 int linux_accept(int listener, struct linux_peer *peer);
@@ -64,9 +73,9 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count);
 /// Names of the extended attributes of a file itself, each with a zero behind it (listxattr(2)).
 ssize_t linux_list_attributes(const char *path, char *names, size_t count);
 
-/// Returns for every post, and when CLOCK_MONOTONIC shows so many nanoseconds.
+/// Returns for every post, and when CLOCK_MONOTONIC shows that number of nanoseconds.
 void linux_semaphore_wait(sem_t *semaphore, uint64_t nanoseconds);
-/// Returns when CLOCK_MONOTONIC shows so many nanoseconds.
+/// Returns when CLOCK_MONOTONIC shows that number of nanoseconds.
 void linux_sleep(uint64_t nanoseconds);
 
 /// Overwrites with zeros in a way no optimiser removes.

@@ -1,14 +1,30 @@
 // Hardening of a process, and signals that end it.
 #pragma once
 
+#include <stdint.h>
+
+/// The commit that a package was built from: its first twelve hexadecimal digits as a number; 0 in
+/// other builds (REVEILLE_COMMIT in Package.swift).
+uint64_t linux_build_commit(void);
+
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's
 /// documentation), and no other process of the same user may attach or read its memory (prctl(2)).
 void linux_keep_memory_private(void);
 
+/// The width of a terminal; 0 when it is not known.
+int linux_terminal_columns(int descriptor);
+
 /// Makes SIGTERM, SIGINT and SIGHUP end `linux_wait_for_termination` instead of the process, and
 /// SIGPIPE nothing. Returns 0, or minus the error number. Call once, before the wait.
 int linux_catch_termination(void);
+
+/// Makes SIGHUP end `linux_wait_for_hangup` and nothing else, from then on. Returns 0, or minus the
+/// error number. Call once.
+int linux_catch_hangup(void);
+
+/// Waits for SIGHUP, which it unblocks for this thread; several since the last wait are one.
+void linux_wait_for_hangup(void);
 
 /// Waits for the first of the three, which it unblocks for this thread: a parent may block them.
 void linux_wait_for_termination(void);

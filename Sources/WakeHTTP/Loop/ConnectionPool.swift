@@ -86,8 +86,8 @@ final class ConnectionPool {
         finish(connection)
     }
 
-    /// Closes connections of a listener that have waited longest for their clients: whoever holds
-    /// connections without using them keeps nobody else out.
+    /// Closes connections of a listener that have waited longest for their clients: one that
+    /// holds connections without using them keeps nobody else out.
     /// - Returns: false when every connection is in use.
     func makeRoom(at listener: Listener) -> Bool {
         guard context.now >= nextSearch else { return false }

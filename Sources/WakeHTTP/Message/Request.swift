@@ -52,6 +52,15 @@ package struct Request: Sendable {
         return shared[found]
     }
 
+    /// The token of the one `Authorization` field when its scheme is Bearer, in any case (RFC 6750
+    /// §2.1, RFC 9110 §11.1).
+    package var bearerToken: ArraySlice<UInt8>? {
+        let scheme: StaticString = "Bearer "
+        guard let value = onlyValue(of: "authorization") else { return nil }
+        let start = value.prefix(scheme.count)
+        return start.span.equalsIgnoringCase(scheme) ? value.dropFirst(scheme.count) : nil
+    }
+
     /// Whether the body, if there is one, may be JSON: by its `Content-Type`, or without any.
     package var hasJSONBody: Bool {
         guard !body.isEmpty else { return true }

@@ -42,8 +42,8 @@ package struct PrefixHash: Sendable, Hashable, Redacted {
     /// The number of the key.
     fileprivate let key: Int
 
-    /// Places of the prefix in a table of `count`, under its key and the former one. Whoever counts
-    /// at both, and believes the larger, forgets nothing when keys turn.
+    /// Places of the prefix in a table of `count`, under its key and the former one. A caller that
+    /// counts at both, and believes the larger, forgets nothing when keys turn.
     package func slots(of count: Int) -> (Int, Int) {
         let (count, former) = (UInt64(count), former ?? hash)
         return (Int(hash % count), Int(former % count))

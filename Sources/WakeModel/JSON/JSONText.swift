@@ -38,9 +38,7 @@ package struct JSONText {
 
     package mutating func member(_ name: StaticString, string value: Span<UInt8>) {
         self.name(name)
-        bytes.append(UInt8(ascii: "\""))
-        for index in value.indices { append(value[index]) }
-        bytes.append(UInt8(ascii: "\""))
+        self.string(value)
         needsComma = true
     }
 
@@ -62,6 +60,15 @@ package struct JSONText {
 
     package mutating func member(_ name: StaticString, numbers: [some BinaryInteger]) {
         member(name, raw: "[\(numbers.map { String($0) }.joined(separator: ","))]")
+    }
+
+    package mutating func member(_ name: StaticString, strings: [String]) {
+        beginArray(name)
+        for (index, string) in strings.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            self.string(Array(string.utf8).span)
+        }
+        endArray()
     }
 
     /// Bytes in lower-case hexadecimal digits.
@@ -88,6 +95,12 @@ package struct JSONText {
     package mutating func pad(to count: Int) {
         guard bytes.count < count else { return }
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: count - bytes.count))
+    }
+
+    private mutating func string(_ value: Span<UInt8>) {
+        bytes.append(UInt8(ascii: "\""))
+        for index in value.indices { append(value[index]) }
+        bytes.append(UInt8(ascii: "\""))
     }
 
     private mutating func name(_ name: StaticString) {

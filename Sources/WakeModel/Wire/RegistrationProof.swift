@@ -1,6 +1,6 @@
 import WakeSystem
 
-/// The computing that a service under pressure wants of whoever registers anew, as its answer 429
+/// The computing that a service under pressure wants for a new registration, as its answer 429
 /// tells it (Policy/PROTOCOL.md).
 package struct RegistrationChallenge: Sendable, Equatable {
     package static let byteCount = 24

@@ -6,6 +6,7 @@ package struct FileStatus: Sendable {
     /// Bytes that it takes on the disk; fewer than `size` where it has holes.
     package let allocated: Int
     package let owner: uid_t
+    package let group: gid_t
     /// Permission bits only.
     package let mode: mode_t
     /// Names that the file has; more than one are hard links.
@@ -31,6 +32,7 @@ package struct FileStatus: Sendable {
         // In units of 512 bytes whatever the file system (stat(3type)).
         allocated = Int(status.st_blocks) * 512
         owner = status.st_uid
+        group = status.st_gid
         mode = status.st_mode & 0o7777
         links = Int(clamping: status.st_nlink)
         isDirectory = status.st_mode & S_IFMT == S_IFDIR
@@ -48,6 +50,9 @@ package struct FileStatus: Sendable {
         guard unsafe lstat(path, &status) == 0 else { throw FileError(.status) }
         self.init(status)
     }
+
+    /// Whether both files are on one file system (stat(2), `st_dev`).
+    package func isOnDisk(of other: FileStatus) -> Bool { identity.device == other.identity.device }
 
     /// True when nobody but this process's user can read or write it.
     package var isPrivate: Bool { mode & 0o077 == 0 && owner == geteuid() && !isLink }

@@ -18,14 +18,17 @@ extension Files {
 
     /// The nearest directory above a path that users other than its owner can rename things in:
     /// they could put another file in this one's place. Not one with the sticky bit, such as /tmp
-    /// (path_resolution(7), unlink(2)).
+    /// (path_resolution(7), unlink(2)), nor one that only the group of `path` itself can write to:
+    /// with a group for each user the usual mode is 0775 (login.defs(5), USERGROUPS_ENAB).
     ///
     /// - Parameter path: of something that exists; links are followed.
     package static func openParent(of path: String) throws(FileError) -> String? {
         var path = try resolve(path)
+        let group = try FileStatus(of: path).group
         while let above = parent(of: path), above != path {
-            let mode = try FileStatus(of: above).mode
-            if mode & 0o022 != 0, mode & 0o1000 == 0 { return above }
+            let status = try FileStatus(of: above)
+            let isOpen = status.mode & (status.group == group ? 0o002 : 0o022) != 0
+            if isOpen, status.mode & 0o1000 == 0 { return above }
             path = above
         }
         return nil

@@ -1,16 +1,19 @@
-package import Glibc
+private import Glibc
 
 package enum Files {
     /// Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory. A crash
     /// leaves the old file or the new one (rename(2)); at worst a `.tmp` stays.
+    /// - Parameter giveRoom: on a full disk, gets the temporary file to allocate room for it; the
+    ///   bytes are then written once more.
     /// - Throws: `.syncDirectory` when the new file has the name already, perhaps not for good; any
     ///   other error came before that and has left the old file alone.
     package static func replace(
-        _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
+        _ path: String, with bytes: Span<UInt8>, mode: UInt32 = 0o600,
+        onFullDisk giveRoom: (OpenFile) -> Void = { _ in }
     ) throws(FileError) {
         let temporary = path + ".tmp"
         do throws(FileError) {
-            try write(temporary, bytes, flags: O_TRUNC, mode)
+            try write(temporary, bytes, flags: O_TRUNC, mode, onFullDisk: giveRoom)
             try rename(temporary, to: path)
         } catch {
             if error.call != .syncDirectory { try? remove(temporary) }
@@ -20,19 +23,26 @@ package enum Files {
 
     /// Creates a file that must not exist yet, durably.
     package static func create(
-        _ path: String, with bytes: Span<UInt8>, mode: mode_t = 0o600
+        _ path: String, with bytes: Span<UInt8>, mode: UInt32 = 0o600
     ) throws(FileError) {
         try write(path, bytes, flags: O_EXCL, mode)
         try synchronizeDirectory(of: path)
     }
 
     private static func write(
-        _ path: String, _ bytes: Span<UInt8>, flags: Int32, _ mode: mode_t
+        _ path: String, _ bytes: Span<UInt8>, flags: Int32, _ mode: UInt32,
+        onFullDisk giveRoom: (OpenFile) -> Void = { _ in }
     ) throws(FileError) {
         let file = try OpenFile(path, flags: O_WRONLY | O_CREAT | flags, mode: mode)
         // open(2) applies the umask; the caller meant these bits.
         guard fchmod(file.descriptor, mode) == 0 else { throw FileError(.open) }
-        try file.write(bytes)
+        do throws(FileError) {
+            try file.write(bytes, at: 0)
+        } catch {
+            guard error.isFull else { throw error }
+            giveRoom(file)
+            try file.write(bytes, at: 0)
+        }
         try file.synchronize()
     }
 
@@ -100,7 +110,7 @@ package enum Files {
     package static func exists(_ path: String) -> Bool { (try? FileStatus(of: path)) != nil }
 
     /// Makes a directory and those above it; one that is there is no error.
-    package static func makeDirectory(_ path: String, mode: mode_t = 0o700) throws(FileError) {
+    package static func makeDirectory(_ path: String, mode: UInt32 = 0o700) throws(FileError) {
         if unsafe mkdir(path, mode) == 0 { return try synchronizeDirectory(of: path) }
         let number = errno
         if number == ENOENT, let parent = parent(of: path), parent != path {

@@ -1,11 +1,11 @@
-package import Glibc
+private import Glibc
 
 package final class OpenFile: Sendable {
     package let descriptor: Int32
 
     /// - Parameter flags: of open(2); `O_CLOEXEC` is added. A link is only followed on request.
     package init(
-        _ path: String, flags: Int32, mode: mode_t = 0o600, followsLink: Bool = false
+        _ path: String, flags: Int32, mode: UInt32 = 0o600, followsLink: Bool = false
     ) throws(FileError) {
         // A FIFO in a file's place would wait for its other end (open(2)).
         let link = followsLink ? 0 : O_NOFOLLOW | O_NONBLOCK
@@ -82,9 +82,11 @@ package final class OpenFile: Sendable {
         guard fsync(descriptor) == 0 else { throw FileError(.sync) }
     }
 
-    /// Takes an exclusive lock that lives as long as this object (flock(2)); does not wait.
-    package func lockExclusively() throws(FileError) {
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw FileError(.lock) }
+    /// Takes an exclusive lock that lives as long as this object (flock(2)).
+    package func lockExclusively(waiting: Bool = false) throws(FileError) {
+        while flock(descriptor, waiting ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+            guard errno == EINTR else { throw FileError(.lock) }
+        }
     }
 
     /// Gives the lock back even while a duplicate of the descriptor is open somewhere.

@@ -1,9 +1,8 @@
 private import Glibc
 private import Synchronization
 
-/// Lines to a descriptor, by a thread of its own: whoever has something to say never waits for
-/// whoever reads it. Lines without room are dropped and counted; the count follows as a line once
-/// there is room again.
+/// Lines to a descriptor, by a thread of its own: a caller never waits for the reader. Lines
+/// without room are dropped and counted; the count follows as a line once there is room again.
 package final class LineWriter: Sendable {
     private struct State {
         var lines: [[UInt8]] = []
@@ -87,7 +86,7 @@ package final class LineWriter: Sendable {
                 switch errno {
                 case EINTR: continue
                 case EAGAIN:
-                    // Whoever shares the descriptor has made it so.
+                    // Another process that shares the descriptor has made it so.
                     var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     unsafe poll(&room, 1, -1)
                 default: return

@@ -26,7 +26,7 @@ package final class Semaphore: Sendable {
         while unsafe sem_wait(semaphore) != 0 {}
     }
 
-    /// Returns once for every post, and when the monotonic clock shows so many nanoseconds.
+    /// Returns once for every post, and when the monotonic clock shows that number of nanoseconds.
     package func wait(until nanoseconds: UInt64) {
         unsafe linux_semaphore_wait(semaphore, nanoseconds)
     }

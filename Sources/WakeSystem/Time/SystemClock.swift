@@ -20,7 +20,7 @@ package enum SystemClock {
     /// Seconds of CLOCK_REALTIME since 1970: may be set at any time.
     package static var wallSeconds: Int { read(CLOCK_REALTIME).tv_sec }
 
-    /// Returns when CLOCK_MONOTONIC shows so many nanoseconds. Blocks, as `Semaphore.wait` does.
+    /// Returns when CLOCK_MONOTONIC shows these nanoseconds. Blocks, as `Semaphore.wait` does.
     package static func sleep(until nanoseconds: UInt64) {
         linux_sleep(nanoseconds)
     }

@@ -1,3 +1,13 @@
+extension Duration {
+    /// Whole nanoseconds, rounded down; 0 for a negative duration. Exact: the quotient of two
+    /// durations is a `Double`, which has nanoseconds for 104 days only.
+    package var wholeNanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        return UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+    }
+}
+
 /// A token bucket: `tokens` every `period`, of which `burst` may be saved up. Exact: credit is
 /// counted in tokens times nanoseconds. A clock that goes back gives nothing.
 package struct TokenBucket: Sendable, Equatable {
