@@ -14,6 +14,8 @@ package struct FetchRequest: Sendable, Redacted {
     package var body: [UInt8]?
     /// N asks for `Range: bytes=N-`. A 206 that starts elsewhere is refused.
     package var range: UInt64?
+    /// With `range`, the last byte to ask for: `Range: bytes=N-M`.
+    package var rangeEnd: UInt64?
     /// Bytes of body accepted from a 2xx; more, received or announced, end the fetch as `tooLarge`.
     package var limit: Int
     package var timeout: FetchTimeout
@@ -22,24 +24,30 @@ package struct FetchRequest: Sendable, Redacted {
     package var pin: PinnedAddresses?
     /// Offers HTTP/2 over TLS, if libcurl has it: simultaneous requests then share a connection.
     package var allowsHTTP2: Bool
+    /// A field that the answer must have, with this value: else it is a `protocolViolation`.
+    package var expected: FetchField?
 
     package init(
         _ url: FetchURL, method: Method = .get, fields: [FetchField] = [], body: [UInt8]? = nil,
-        range: UInt64? = nil, limit: Int, timeout: FetchTimeout = .standard,
-        purpose: FetchPurpose, pin: PinnedAddresses? = nil, allowsHTTP2: Bool = false
+        range: UInt64? = nil, rangeEnd: UInt64? = nil, limit: Int,
+        timeout: FetchTimeout = .standard, purpose: FetchPurpose,
+        pin: PinnedAddresses? = nil, allowsHTTP2: Bool = false, expected: FetchField? = nil
     ) {
         precondition(limit >= 0, "a limit is a number of bytes")
+        precondition(rangeEnd == nil || range.map { $0 <= rangeEnd ?? 0 } == true)
         precondition(body == nil || method != .get, "a GET has no body")
         self.url = url
         self.method = method
         self.fields = fields
         self.body = body
         self.range = range
+        self.rangeEnd = rangeEnd
         self.limit = limit
         self.timeout = timeout
         self.purpose = purpose
         self.pin = pin
         self.allowsHTTP2 = allowsHTTP2
+        self.expected = expected
     }
 }
 
@@ -74,6 +82,8 @@ package struct FetchTimeout: Sendable, Hashable {
         case atLeast(bytesPerSecond: Int, over: Duration)
         /// Any byte within this time: for event streams, silent between their keep-alives.
         case idle(Duration)
+
+        var isIdle: Bool { if case .idle = self { true } else { false } }
     }
 
     /// Name resolution, TCP, proxy and TLS together.

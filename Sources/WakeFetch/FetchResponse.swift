@@ -6,6 +6,8 @@ package struct FetchResponse: Sendable, Hashable {
     package let contentLength: UInt64?
     /// First byte of a 206's `Content-Range`.
     package let contentRangeStart: UInt64?
+    /// Bytes of the whole that a 206 is a part of; nil when unknown.
+    package let contentRangeTotal: UInt64?
     /// Seconds to wait; a date is taken relative to the response's own `Date`, if it has one.
     package let retryAfter: Int?
     package let contentType: FetchContentType?
@@ -14,11 +16,13 @@ package struct FetchResponse: Sendable, Hashable {
 
     package init(
         status: Int, contentLength: UInt64? = nil, contentRangeStart: UInt64? = nil,
-        retryAfter: Int? = nil, contentType: FetchContentType? = nil, date: Int64? = nil
+        contentRangeTotal: UInt64? = nil, retryAfter: Int? = nil,
+        contentType: FetchContentType? = nil, date: Int64? = nil
     ) {
         self.status = status
         self.contentLength = contentLength
         self.contentRangeStart = contentRangeStart
+        self.contentRangeTotal = contentRangeTotal
         self.retryAfter = retryAfter
         self.contentType = contentType
         self.date = date

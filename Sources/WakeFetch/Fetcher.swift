@@ -78,6 +78,11 @@ package final class Fetcher: Sendable {
         for worker in workers { await worker.close() }
     }
 
+    /// Returns when the purpose has no fetch and no connection: `idleTime` after its last fetch.
+    package func quiesce(_ purpose: FetchPurpose) async {
+        await workers[Int(purpose.rawValue)].quiesce()
+    }
+
     private func handle(for request: FetchRequest) -> FetchHandle {
         let id = lastID.wrappingAdd(1, ordering: .relaxed).newValue
         return FetchHandle(id: id, worker: workers[Int(request.purpose.rawValue)])

@@ -130,7 +130,10 @@ struct ConcurrencyTests {
         for at in 1..<response.count {
             split.store(at, ordering: .relaxed)
             let (head, body) = try await fetcher.collect(request)
-            #expect(head == FetchResponse(status: 206, contentLength: 2, contentRangeStart: 7))
+            #expect(
+                head
+                    == FetchResponse(
+                        status: 206, contentLength: 2, contentRangeStart: 7, contentRangeTotal: 9))
             #expect(body == Array("hi".utf8))
         }
         await fetcher.close()

@@ -35,8 +35,8 @@ struct ResponseHeadTests {
         #expect(
             response
                 == FetchResponse(
-                    status: 206, contentLength: 34464, contentRangeStart: 65536, retryAfter: 120,
-                    contentType: .octetStream))
+                    status: 206, contentLength: 34464, contentRangeStart: 65536,
+                    contentRangeTotal: 100_000, retryAfter: 120, contentType: .octetStream))
     }
 
     @Test("interim responses are passed over")
@@ -64,6 +64,24 @@ struct ResponseHeadTests {
         ])
     func refused(text: String) {
         #expect(throws: FetchError.protocolViolation) { try read(text) }
+    }
+
+    @Test(
+        "a field that must be there is looked for in the final head, with its value",
+        arguments: [
+            ("flavor: Good\r\n", true), ("FLAVOR:Good \r\n", true), ("", false),
+            ("Flavor: good\r\n", false), ("Flavor: Goods\r\n", false), ("Flavors: Good\r\n", false),
+        ])
+    func expected(field: String, isThere: Bool) throws {
+        var head = ResponseHead(wallClock: 0, expected: FetchField("Flavor", "Good"))
+        var isRead = false
+        do throws(FetchError) {
+            let interim = "HTTP/1.1 103 Early Hints\r\nFlavor: Good\r\n\r\n"
+            for line in (interim + "HTTP/1.1 200 OK\r\n\(field)\r\n").utf8.split(separator: 0x0A) {
+                isRead = try head.consume((Array(line) + [0x0A]).span) != nil
+            }
+        } catch { #expect(error == .protocolViolation) }
+        #expect(isRead == isThere)
     }
 
     @Test("all that a server sends as head is counted together", arguments: [1, 40, 4000])
@@ -111,7 +129,10 @@ struct ResponseHeadTests {
         ] as [(String, UInt64?)])
     func ranges(value: String, start: UInt64?) throws {
         let partial = try read("HTTP/1.1 206 P\r\nContent-Range: \(value)\r\n\r\n")
-        #expect(partial == FetchResponse(status: 206, contentRangeStart: start))
+        let total: UInt64? = value == "bytes 0-0/1" ? 1 : nil
+        #expect(
+            partial
+                == FetchResponse(status: 206, contentRangeStart: start, contentRangeTotal: total))
         let whole = try read("HTTP/1.1 200 OK\r\nContent-Range: \(value)\r\n\r\n")
         #expect(whole == FetchResponse(status: 200))
     }

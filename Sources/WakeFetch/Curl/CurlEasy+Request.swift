@@ -44,6 +44,12 @@ extension CurlEasy {
     private func prepareAttempt(_ request: FetchRequest, _ attempt: FetchAttempt) {
         set(CURLOPT_CONNECTTIMEOUT_MS, Self.milliseconds(attempt.connect))
         if let total = attempt.total { set(CURLOPT_TIMEOUT_MS, Self.milliseconds(total)) }
+        if request.timeout.throughput.isIdle {
+            // Long silences are usual: a far end that has gone shows otherwise only by them.
+            set(CURLOPT_TCP_KEEPALIVE, 1)
+            set(CURLOPT_TCP_KEEPIDLE, 60)
+            set(CURLOPT_TCP_KEEPINTVL, 30)
+        }
         if request.allowsHTTP2, request.url.scheme == .https {
             set(
                 CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, tolerating: CURLE_UNSUPPORTED_PROTOCOL
@@ -84,7 +90,10 @@ extension CurlEasy {
                 append(line: Array("Content-Type:\0".utf8))
             }
         }
-        if let first = request.range { append(line: Array("Range: bytes=\(first)-\0".utf8)) }
+        if let first = request.range {
+            let last = request.rangeEnd.map { String($0) } ?? ""
+            append(line: Array("Range: bytes=\(first)-\(last)\0".utf8))
+        }
         for field in request.fields { append(line: field.line()) }
         useLines()
     }

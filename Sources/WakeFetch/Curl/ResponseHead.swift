@@ -12,14 +12,19 @@ struct ResponseHead {
     private var status = 0
     private var contentLength: UInt64?
     private var isChunked = false
-    private var contentRangeStart: UInt64?
+    private var contentRange: (first: UInt64, total: UInt64?)?
     private var contentType: FetchContentType?
     private var retryAfter: [UInt8]?
     private var date: [UInt8]?
     /// Seconds since 1970, for a `Retry-After` date in a response that has no `Date`.
     private let wallClock: Int64
+    private let expected: FetchField?
+    private var hasExpected = false
 
-    init(wallClock: Int64) { self.wallClock = wallClock }
+    init(wallClock: Int64, expected: FetchField? = nil) {
+        self.wallClock = wallClock
+        self.expected = expected
+    }
 
     /// Consumes one line; returns the response after a final head, or throws `protocolViolation`.
     mutating func consume(_ line: Span<UInt8>) throws(FetchError) -> FetchResponse? {
@@ -46,16 +51,18 @@ struct ResponseHead {
         guard status != 101 else { throw .protocolViolation }
         if status < 200 {
             let counted = bytes
-            self = ResponseHead(wallClock: wallClock)
+            self = ResponseHead(wallClock: wallClock, expected: expected)
             bytes = counted
             return nil
         }
         // RFC 9112 §6.3: both together "ought to be handled as an error".
         guard !(isChunked && contentLength != nil) else { throw .protocolViolation }
+        guard expected == nil || hasExpected else { throw .protocolViolation }
         phase = .trailers
         return FetchResponse(
             status: status, contentLength: contentLength,
-            contentRangeStart: status == 206 ? contentRangeStart : nil,
+            contentRangeStart: status == 206 ? contentRange?.first : nil,
+            contentRangeTotal: status == 206 ? contentRange?.total : nil,
             retryAfter: retryAfter.flatMap(seconds(ofRetryAfter:)), contentType: contentType,
             date: date.flatMap(HTTPDate.seconds(of:)))
     }
@@ -77,6 +84,9 @@ struct ResponseHead {
         else { throw .protocolViolation }
         let name = String(decoding: line[..<colon].map(\.lowercased), as: UTF8.self)
         let value = Self.trimmed(line[(colon + 1)...])
+        if let expected, name == expected.name.lowercased(), value.elementsEqual(expected.value) {
+            hasExpected = true
+        }
         switch name {
         case "content-length":
             // RFC 9112 §6.3: more than one value, or no number, is unrecoverable.
@@ -85,7 +95,7 @@ struct ResponseHead {
             }
             contentLength = length
         case "transfer-encoding": isChunked = true
-        case "content-range": contentRangeStart = Self.rangeStart(value)
+        case "content-range": contentRange = Self.range(value)
         case "content-type": contentType = FetchContentType(value)
         case "retry-after": retryAfter = Array(value)
         case "date": date = Array(value)
@@ -94,7 +104,7 @@ struct ResponseHead {
     }
 
     /// RFC 9110 §14.4: `bytes 65536-99999/100000`, or `*` for an unknown length.
-    private static func rangeStart(_ value: ArraySlice<UInt8>) -> UInt64? {
+    private static func range(_ value: ArraySlice<UInt8>) -> (first: UInt64, total: UInt64?)? {
         guard value.prefix(6).map(\.lowercased).elementsEqual("bytes ".utf8) else { return nil }
         let range = value.dropFirst(6)
         guard let dash = range.firstIndex(of: UInt8(ascii: "-")),
@@ -103,9 +113,9 @@ struct ResponseHead {
             first <= last
         else { return nil }
         let total = range[(slash + 1)...]
-        if total.elementsEqual("*".utf8) { return first }
+        if total.elementsEqual("*".utf8) { return (first, nil) }
         guard let total = number(total), last < total else { return nil }
-        return first
+        return (first, total)
     }
 
     /// RFC 9110 §10.2.3: seconds, or a date, relative to the server's clock if it is sent.

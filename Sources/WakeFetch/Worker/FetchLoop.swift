@@ -34,6 +34,7 @@ final class FetchLoop {
         worker.attach(multi.waker)
         var idleSince = clock.now
         while true {
+            let wasBusy = !transfers.isEmpty
             let (commands, isClosed) = worker.removeCommands()
             for command in commands { execute(command) }
             if isClosed { endAll(.closed) }
@@ -41,12 +42,13 @@ final class FetchLoop {
             for id in stalls.due(at: clock.now) { transfers[id]?.readAgain() }
             multi.perform()
             while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code) }
+            // From the last answer, however long it was waited for.
+            if wasBusy { idleSince = clock.now }
             releaseProbes()
             let wait = min(checkThroughput(), stalls.next.map { $0 - clock.now } ?? .seconds(60))
             // Into the room that became free; libcurl then does not wait at all.
             startAdmitted()
             if !transfers.isEmpty {
-                idleSince = clock.now
                 multi.wait(max(.zero, wait))
                 continue
             }
@@ -172,8 +174,9 @@ final class FetchLoop {
     }
 }
 
-/// The time of one fetch thread, without suspensions of the machine.
+/// The time of one fetch thread, without suspensions of the machine but for `bootTime`.
 final class TransferClock {
+    private let bootStart = SystemClock.bootNanoseconds
     private let start = SystemClock.monotonicNanoseconds
     private var spentInSinks = Duration.zero
 
@@ -181,6 +184,11 @@ final class TransferClock {
 
     /// `now` without the time spent in sinks, which is not the server's.
     var transferTime: Duration { now - spentInSinks }
+
+    /// As `transferTime`, with suspensions.
+    var bootTime: Duration {
+        .nanoseconds(SystemClock.bootNanoseconds - bootStart) - spentInSinks
+    }
 
     func excluding(_ body: () -> FetchVerdict) -> FetchVerdict {
         let before = now

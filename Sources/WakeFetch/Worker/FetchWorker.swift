@@ -17,7 +17,7 @@ final class FetchWorker: Sendable {
         /// Threads that serve or still free their resources.
         var threads = 0
         var isClosed = false
-        var closeWaiters: [CheckedContinuation<Void, Never>] = []
+        var endWaiters: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -58,9 +58,14 @@ final class FetchWorker: Sendable {
     /// Returns when the thread has freed everything.
     func close() async {
         beginClosing()
+        await quiesce()
+    }
+
+    /// Returns when no thread is left, which then has freed everything.
+    func quiesce() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.threads > 0 { state.closeWaiters.append(continuation) }
+                if state.threads > 0 { state.endWaiters.append(continuation) }
                 return state.threads == 0
             }
             if isOver { continuation.resume() }
@@ -124,8 +129,8 @@ final class FetchWorker: Sendable {
         let waiters = state.withLock { state in
             state.threads -= 1
             guard state.threads == 0 else { return [CheckedContinuation<Void, Never>]() }
-            defer { state.closeWaiters = [] }
-            return state.closeWaiters
+            defer { state.endWaiters = [] }
+            return state.endWaiters
         }
         for waiter in waiters { waiter.resume() }
     }

@@ -43,7 +43,8 @@ final class Transfer {
         self.host = host
         self.easy = easy
         self.clock = clock
-        head = ResponseHead(wallClock: Int64(SystemClock.wallSeconds))
+        head = ResponseHead(
+            wallClock: Int64(SystemClock.wallSeconds), expected: job.request.expected)
         easy.prepare(job.request, attempt, settings.configuration)
         easy.set(tag: UInt(job.id))
         easy.set(receiver: self)
@@ -58,7 +59,7 @@ final class Transfer {
 
     func receive(head line: Span<UInt8>) -> Bool {
         guard outcome == nil, !job.cancellation.isSet else { return abort(.failure(.cancelled)) }
-        throughput?.count(line.count, at: clock.transferTime)
+        throughput?.count(line.count, at: throughputTime)
         do {
             guard let response = try head.consume(line) else { return true }
             return receive(response)
@@ -102,7 +103,7 @@ final class Transfer {
             guard verdict == .proceed else { return abort(.failure(.stopped)) }
             start = end
         }
-        throughput?.count(chunk.count, at: clock.transferTime)
+        throughput?.count(chunk.count, at: throughputTime)
         return wanted == chunk.count || abort(.success(response))
     }
 
@@ -115,7 +116,7 @@ final class Transfer {
 
     /// The time until the next check, nil before there is a connection; throws `timeout`.
     func checkThroughput() throws(FetchError) -> Duration? {
-        let now = clock.transferTime
+        let now = throughputTime
         if throughput == nil {
             guard easy.isConnected else { return nil }
             throughput = ThroughputMonitor(job.request.timeout.throughput, from: now)
@@ -125,6 +126,11 @@ final class Transfer {
         case .tooSlow: throw .timeout
         case nil: return nil
         }
+    }
+
+    /// Silence counts while the machine is suspended, slowness does not.
+    private var throughputTime: Duration {
+        job.request.timeout.throughput.isIdle ? clock.bootTime : clock.transferTime
     }
 
     var isAnswered: Bool { response != nil }
