@@ -18,8 +18,11 @@ struct CursorTests {
         moved.settings = FeedSettings(
             pollSeconds: 1, spreadSeconds: 2, flags: [.paused, FeedFlags(rawValue: 1 << 31)],
             pauseSeconds: 3, minimumClientVersion: 4, cacheSeconds: 5)
-        moved.keys.append(.init(key: keys[1], from: 1843, isPending: true))
-        var unknown = FeedCursor(key: keys[0], successors: [keys[1], keys[2]])
+        let chain = KeyChain([
+            .init(key: keys[0], from: 1), .init(key: keys[1], from: 7),
+            .init(key: keys[2], from: 1843),
+        ])
+        var unknown = FeedCursor(key: keys[0]).extended(by: chain, for: keys[0])
         unknown.sequence = 7
         unknown.headerHash = nil
         return [FeedCursor(key: keys[0]), moved, unknown]
@@ -57,7 +60,7 @@ struct CursorTests {
 
     @Test("a key's text is read back, and text that is no key is refused")
     func keyText() throws {
-        let key = samples()[0].acceptedKeys[0]
+        let key = samples()[0].chain.newest
         #expect(key.text.count == 43)
         #expect(FeedKey(text: key.text) == key)
         #expect(FeedKey(text: String(key.text.dropLast())) == nil)
@@ -70,11 +73,11 @@ struct CursorTests {
     func fingerprint() throws {
         let feed = try TemporaryFeed()
         #expect(FeedFingerprint(FeedCursor(key: feed.publicKey)) == nil)
-        let empty = FeedFingerprint(try FeedDirectory(feed.directory).head([feed.publicKey]))
+        let empty = FeedFingerprint(try FeedDirectory(feed.directory).head(feed.publicKey))
         #expect(empty.text == "0 " + Array(repeating: "babab", count: 8).joined(separator: "-"))
         _ = try feed.publisher().publish(try Sample.input([1]), now: TemporaryFeed.now)
         let published = FeedFingerprint(
-            try FeedDirectory(feed.directory).head([feed.publicKey]))
+            try FeedDirectory(feed.directory).head(feed.publicKey))
         #expect(published.sequence == 1 && Set(published.words).count > 4)
         #expect(FeedFingerprint(try feed.verify().cursor) == published)
         #expect(published.words.allSatisfy { $0.count == 5 })

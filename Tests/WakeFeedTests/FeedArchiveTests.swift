@@ -214,14 +214,13 @@ struct FeedFileSetTests {
         #expect(fixture.check([link]) == [nil])
     }
 
-    @Test("a key that took over is known from the head that announced it, from then on only")
+    @Test("a key that took over is known from the file of keys, from its first batch on only")
     func rollover() throws {
         let fixture = try Fixture()
         let second = SigningKey(seed: [UInt8](repeating: 5, count: 32).span)
-        let announcing = Forge.head(fixture.head, with: fixture.feed.key) {
-            $0.put(littleEndian: UInt64(1_800_009_960), at: 40)
-            $0.put(second.verifyingKey.bytes, at: 120)
-        }
+        let first = KeyChain.file(first: fixture.feed.key)
+        let keys = try KeyChain(first.span)
+            .file(first, adding: second, after: fixture.feed.key, from: 4)
         let newest = fixture.batches[2]
         let third = HeaderHash(ofHeader: newest.span.extracting(0..<256))
         let fourth = Forge.batch(fixture.batches[2], with: second) { header in
@@ -230,8 +229,12 @@ struct FeedFileSetTests {
         }
         let early = Forge.batch(fixture.batches[2], with: second)
         #expect(try fixture.fault(fourth) == .refused(.badSignature))
+        // The file of before is no contradiction.
         #expect(
-            try fixture.faults([("4", fourth), ("early", early), ("h", announcing)])
-                == [nil, .refused(.badSignature), nil])
+            try fixture.faults([
+                ("4", fourth), ("early", early), ("k", keys), ("j", first), ("h", fixture.head),
+            ]) == [nil, .refused(.badSignature), nil, nil, nil])
+        let other = KeyChain.file(first: second)
+        #expect(try fixture.fault(other) == .refused(.wrongFeed))
     }
 }

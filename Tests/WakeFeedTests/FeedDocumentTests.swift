@@ -77,8 +77,6 @@ struct FeedDocumentTests {
         let seed = Self.hash(1).bytes
         let key = SigningKey(seed: seed.span)
         let feedKey = FeedKey(key.verifyingKey)
-        let nextSeed = Self.hash(2).bytes
-        let nextKey = FeedKey(SigningKey(seed: nextSeed.span).verifyingKey)
         let suffixes =
             (1..<448).map { number in
                 let bytes = Self.little(UInt64(number) << 32 | 7)
@@ -90,7 +88,7 @@ struct FeedDocumentTests {
             settings: FeedSettings(
                 pollSeconds: 11, spreadSeconds: 12, flags: .retired, pauseSeconds: 13,
                 minimumClientVersion: 14, cacheSeconds: 15),
-            nextKey: nextKey, suffixes: suffixes)
+            suffixes: suffixes)
         let record = head.encoded(signedWith: key)
         #expect(record.count == FeedLimits.headBytes)
         expect(
@@ -104,8 +102,8 @@ struct FeedDocumentTests {
                 "pollSeconds": Self.little(UInt32(11)), "spreadSeconds": Self.little(UInt32(12)),
                 "flags": Self.little(UInt32(2)), "pauseSeconds": Self.little(UInt32(13)),
                 "minimumClientVersion": Self.little(UInt32(14)),
-                "cacheSeconds": Self.little(UInt32(15)), "nextKey": nextKey.bytes,
-                "reserved": Self.zeros(104), "suffixes": suffixes.flatMap(\.bytes),
+                "cacheSeconds": Self.little(UInt32(15)),
+                "reserved": Self.zeros(136), "suffixes": suffixes.flatMap(\.bytes),
                 "reservedTail": Self.zeros(184), "keyID": Self.little(feedKey.keyID),
                 "signature": Self.signature(record, "wake-feed/head/1\n", key),
             ])
@@ -139,6 +137,28 @@ struct FeedDocumentTests {
         #expect(try BatchHeader(signed: record.span) == header)
     }
 
+    @Test("a record of a key is laid out as in the document")
+    func keyLayout() throws {
+        let keys = [1, 2].map { SigningKey(seed: [UInt8](repeating: $0, count: 32).span) }
+        let (old, new) = (FeedKey(keys[0].verifyingKey), FeedKey(keys[1].verifyingKey))
+        let first = KeyChain.file(first: keys[0])
+        let file = try KeyChain(first.span)
+            .file(first, adding: keys[1], after: keys[0], from: 460)
+        #expect(file.count == FeedLimits.keysBytes)
+        let record = Array(file[256..<512])
+        expect(
+            try Self.fields(below: "Keys"), in: record,
+            contents: [
+                "magic": Array("WAKEKY01".utf8), "feedID": old.feedID.bytes,
+                "from": Self.little(UInt64(460)), "before": old.bytes, "key": new.bytes,
+                "reserved": Self.zeros(16), "beforeID": Self.little(old.keyID),
+                "consent": Self.signature(
+                    Array(record[..<184]), "wake-feed/succession/1\n", keys[0]),
+                "keyID": Self.little(new.keyID),
+                "acceptance": Self.signature(record, "wake-feed/acceptance/1\n", keys[1]),
+            ])
+    }
+
     @Test("the settings stand in the order of the document")
     func settings() throws {
         let settings = FeedSettings(
@@ -170,7 +190,7 @@ struct FeedDocumentTests {
                 "noteOverheadBytes \(FeedLimits.noteOverheadBytes)",
                 "clockToleranceSeconds \(FeedLimits.clockToleranceSeconds)",
                 "staleEdgeAttempts \(FeedLimits.staleEdgeAttempts)",
-                "acceptedKeys \(FeedLimits.acceptedKeys)",
+                "keysBytes \(FeedLimits.keysBytes)", "keys \(FeedLimits.keys)",
             ])
     }
 
@@ -185,7 +205,6 @@ struct FeedDocumentTests {
         named.remove("error")
         let heads = [
             "reservedBytes": HeadFault.reservedBytes, "range": .range, "table": .table,
-            "nextKey": .nextKey,
         ]
         let batches = [
             "reservedBytes": BatchFault.reservedBytes, "shape": .shape, "sequence": .sequence,
@@ -193,6 +212,7 @@ struct FeedDocumentTests {
         ]
         var known: Set<String> = [
             "truncated", "tooLarge", "badSignature", "wrongFeed", "rollback", "fork",
+            "malformedKeys",
         ]
         for name in heads.keys { known.insert("malformedHead(\(name))") }
         for name in batches.keys { known.insert("corruptBatch(\(name))") }
@@ -207,7 +227,7 @@ struct FeedDocumentTests {
         let names = try Self.rows(below: "Vectors").map {
             $0[0].replacing("`", with: "")
         }
-        #expect(names.count == 6)
+        #expect(names.count == 9)
         for name in names { #expect(Files.exists(folder + name), "\(name)") }
         #expect(try Files.names(in: folder + "b").count == 2)
     }

@@ -1,9 +1,10 @@
 import Glibc
 import Testing
-import WakeFeed
 import WakeModel
 import WakeSodium
 import WakeSystem
+
+@testable import WakeFeed
 
 @Suite("Format vectors")
 struct FormatVectorTests {
@@ -13,6 +14,7 @@ struct FormatVectorTests {
     }
 
     private static let seed = (0..<32).map { UInt8($0) }
+    private static let successor = SigningKey(seed: [UInt8](32..<64).span)
     private static let secrets = [1, 2, 3].map { [UInt8](repeating: $0, count: 32) }
     private static let notes = "first\n\ndritte Zeile – ü\n"
 
@@ -46,17 +48,27 @@ struct FormatVectorTests {
             #expect(try feed.batchBytes(name) == Self.vector("b/" + name))
         }
         #expect(try feed.headBytes() == Self.vector("head"))
+        let directory = FeedDirectory(feed.directory)
+        #expect(try directory.keysBytes() == Self.vector("keys"))
+
+        let heir = FeedPublisher(directory: feed.directory, key: Self.successor)
+        try heir.succeed(key, now: TemporaryFeed.now)
+        #expect(try feed.headBytes() == Self.vector("succeeded/head"))
+        #expect(try directory.keysBytes() == Self.vector("succeeded/keys"))
     }
 
     @Test("a client finds in the checked-in files what `expected` says")
     func matches() throws {
         let key = FeedKey(SigningKey(seed: Self.seed.span).verifyingKey)
         let report = try FeedDirectory(Self.folder).verify(
-            [key], secrets: Self.localSecrets(), now: TemporaryFeed.now)
+            key, secrets: Self.localSecrets(), now: TemporaryFeed.now)
         #expect(report.batches == 2 && report.digests == 2048 && report.matches.count == 6)
         let lines = String(decoding: try Self.vector("expected"), as: UTF8.self)
             .split(separator: "\n").map(String.init)
-        var seen = ["key " + hex(key.bytes), "feed " + key.feedID.text]
+        var seen = [
+            "key " + hex(key.bytes), "feed " + key.feedID.text,
+            "successor " + hex(Self.successor.verifyingKey.bytes),
+        ]
         let words = try Self.vector("head")
         let head = try HeadVerifier(cursor: FeedCursor(key: key)).verify(
             words.span, now: TemporaryFeed.now)

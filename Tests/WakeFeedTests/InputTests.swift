@@ -135,7 +135,7 @@ struct InputTests {
         let made = try FeedDirectory.initFeed(
             feed.directory, keyFile: keyFile, now: TemporaryFeed.now)
         #expect(made == FeedKey(key.verifyingKey))
-        let head = try FeedDirectory(feed.directory).head([made])
+        let head = try FeedDirectory(feed.directory).head(made)
         #expect(head.sequence == 0 && head.firstSequence == 1 && head.count == 0)
         #expect(try FileStatus(of: feed.directory + "/head").mode == 0o644)
         let again = failure { () throws(FeedDirectoryError) in

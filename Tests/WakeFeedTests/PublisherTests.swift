@@ -205,7 +205,7 @@ struct PublisherTests {
             directory: feed.directory, key: SigningKey(seed: Sample.secret(1).span))
         #expect(
             error { () throws(FeedDirectoryError) in _ = try stranger.publish(input, now: now) }
-                == .head(.badSignature))
+                == .keys(.wrongFeed))
         let nowhere = FeedPublisher(directory: feed.path, key: feed.key)
         #expect(
             error { () throws(FeedDirectoryError) in _ = try nowhere.publish(input, now: now) }
@@ -245,7 +245,7 @@ struct PublisherTests {
         func verify() -> FeedDirectoryError? {
             error { () throws(FeedDirectoryError) in
                 let directory = FeedDirectory(feed.directory)
-                _ = try directory.verify([feed.publicKey], now: now)
+                _ = try directory.verify(feed.publicKey, now: now)
             }
         }
         #expect(verify() == .batch(2, .corruptBatch(.payloadHash)))

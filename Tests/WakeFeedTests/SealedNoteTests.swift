@@ -66,6 +66,19 @@ struct SealedNoteTests {
         #expect(cut.note == nil && cut.matchID == none)
     }
 
+    @Test("no other secret with another note has the id of a match")
+    func distinct() {
+        let bytes = [UInt8](0..<64)
+        let seed = Sample.secret(1)
+        let feed = FeedKey(SigningKey(seed: seed.span).verifyingKey).feedID
+        let ids = (16...64).map { count in
+            MatchID(
+                feedID: feed, secret: SecretBytes(Array(bytes[..<count])),
+                note: Array(bytes[count...]))
+        }
+        #expect(Set(ids).count == ids.count)
+    }
+
     @Test("a length inside the seal that is longer than the seal opens to nothing")
     func lyingLength() {
         let secret = SecretBytes(Sample.secret(1))

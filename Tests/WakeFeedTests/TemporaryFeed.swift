@@ -57,7 +57,7 @@ final class TemporaryFeed: Sendable {
     }
 
     func verify(secrets: [LocalSecret] = [], now: Int64 = now) throws -> FeedVerification {
-        try FeedDirectory(directory).verify([publicKey], secrets: secrets, now: now)
+        try FeedDirectory(directory).verify(publicKey, secrets: secrets, now: now)
     }
 
     func headBytes() throws -> [UInt8] { try FeedDirectory(directory).headBytes() }

@@ -98,6 +98,12 @@ public struct HeaderHash: Sendable, Hashable {
         self.bytes = bytes.array
     }
 
+    /// - Parameter bytes: 32 bytes, as stored; nil for another length.
+    package init?(stored bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        self.bytes = bytes
+    }
+
     init(ofHeader header: Span<UInt8>) {
         precondition(header.count == FeedLimits.headerBytes)
         bytes = Blake2b.hash(header)

@@ -14,6 +14,8 @@ public enum FeedError: Error, Equatable, Sendable {
     case fork(sequence: UInt64)
     /// Correctly signed, but outside this version of the format.
     case malformedHead(HeadFault)
+    /// Correctly signed keys that do not follow each other as the format says.
+    case malformedKeys
     /// A batch that contradicts its header or the head.
     case corruptBatch(BatchFault)
 }
@@ -26,8 +28,6 @@ public enum HeadFault: Sendable, Equatable {
     case range
     /// The table and the numbers around it contradict each other.
     case table
-    /// The announced next key is no key.
-    case nextKey
 }
 
 /// A fault in a batch.

@@ -14,7 +14,7 @@ extension FeedHead {
 
     /// Reads a head whose signature was verified.
     init(signed bytes: Span<UInt8>) throws(FeedError) {
-        guard bytes.isZero(152..<Self.suffixStart), bytes.isZero(Self.suffixEnd..<4024) else {
+        guard bytes.isZero(120..<Self.suffixStart), bytes.isZero(Self.suffixEnd..<4024) else {
             throw .malformedHead(.reservedBytes)
         }
         let sequence: UInt64 = bytes.littleEndian(at: 24)
@@ -32,14 +32,19 @@ extension FeedHead {
         headerHash = HeaderHash(bytes.extracting(56..<88))
         retainedBytes = bytes.littleEndian(at: 88)
         settings = FeedSettings(bytes.extracting(Self.settingsBytes))
-        let keyBytes = bytes.extracting(120..<152)
-        nextKey = keyBytes.isZero ? nil : FeedKey(bytes: keyBytes.array)
-        guard keyBytes.isZero || nextKey != nil else { throw .malformedHead(.nextKey) }
         suffixes = try Self.suffixes(in: bytes, count: sequence + 1 - first)
         // The table's last entry and the full hash are two views of the same batch.
         guard suffixes.last.map({ $0 == headerHash.suffix }) ?? true,
             sequence > 0 || headerHash == .none
         else { throw .malformedHead(.table) }
+    }
+
+    /// A head whose signature was verified before it was stored; nil for any other bytes.
+    package init?(stored bytes: [UInt8]) {
+        guard Self.layout.matches(bytes.span), let head = try? FeedHead(signed: bytes.span) else {
+            return nil
+        }
+        self = head
     }
 
     private static func suffixes(
@@ -63,16 +68,29 @@ extension FeedHead {
         bytes += headerHash.bytes
         bytes.append(littleEndian: retainedBytes)
         bytes += settings.bytes
-        bytes += nextKey?.bytes ?? []
         bytes += [UInt8](repeating: 0, count: Self.suffixStart - bytes.count)
         for suffix in suffixes { bytes += suffix.bytes }
         return Self.layout.signed(bytes, with: key)
+    }
+
+    /// The id of the key that an unverified head claims; nil unless length and magic are a head's.
+    static func keyID(ofUnverified bytes: Span<UInt8>) -> UInt64? {
+        layout.matches(bytes) ? bytes.littleEndian(at: 4024) : nil
     }
 
     /// The sequence of an unverified head; nil unless length and magic are a head's.
     package static func sequence(ofUnverified bytes: Span<UInt8>) -> UInt64? {
         guard layout.matches(bytes) else { return nil }
         return bytes.littleEndian(at: 24)
+    }
+
+    /// The moments between which an unverified head counts, seconds since 1970.
+    package static func times(
+        ofUnverified bytes: Span<UInt8>
+    ) -> (issued: Int64, expires: Int64) {
+        let (issued, expires): (UInt64, UInt64) =
+            (bytes.littleEndian(at: 40), bytes.littleEndian(at: 48))
+        return (Int64(clamping: issued), Int64(clamping: expires))
     }
 
     /// The spread of a head without verification, for the plan of a broadcast; seconds.

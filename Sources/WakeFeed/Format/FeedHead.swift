@@ -19,8 +19,6 @@ public struct FeedHead: Sendable, Equatable {
     public let retainedBytes: UInt64
     /// The publisher's settings for all clients.
     public let settings: FeedSettings
-    /// The key that may sign from `sequence + 1` on beside the present one.
-    public let nextKey: FeedKey?
     /// One for each of `firstSequence...sequence`.
     public let suffixes: [BatchSuffix]
 
@@ -40,6 +38,17 @@ public struct FeedHead: Sendable, Equatable {
     /// A file name as in `00000000000000001842-9c1f0a77e3b25d41`; nil for a batch not retained.
     public func batchName(for sequence: UInt64) -> String? {
         suffix(of: sequence).map { Self.batchName(sequence, $0) }
+    }
+
+    /// The first batch for which the other head names another hash; nil when they agree.
+    package func contradiction(to other: FeedHead) -> UInt64? {
+        let first = max(firstSequence, other.firstSequence)
+        let last = min(sequence, other.sequence)
+        guard first <= last else { return nil }
+        if let found = (first...last).first(where: { suffix(of: $0) != other.suffix(of: $0) }) {
+            return found
+        }
+        return sequence == other.sequence && headerHash != other.headerHash ? sequence : nil
     }
 
     /// 20 decimal digits, a hyphen, 16 hexadecimal digits.

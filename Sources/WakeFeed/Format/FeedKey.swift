@@ -71,9 +71,15 @@ struct SignedLayout: Sendable {
         bytes.count == count && bytes.extracting(0..<8).equals(magic)
     }
 
+    /// Whether bytes may be the beginning of the record.
+    func mayBegin(_ bytes: Span<UInt8>) -> Bool {
+        magic.bytes.starts(with: bytes.extracting(0..<min(8, bytes.count)).array)
+    }
+
     /// The key that signed: verified before any other byte is used.
     func signer(of bytes: Span<UInt8>, among keys: [FeedKey]) throws(FeedError) -> FeedKey {
-        guard bytes.count >= count else { throw .truncated }
+        // A short page of a captive portal is no head that broke off.
+        guard bytes.count >= count else { throw mayBegin(bytes) ? .truncated : .badSignature }
         guard bytes.count == count else { throw .tooLarge }
         guard matches(bytes) else { throw .badSignature }
         let id: UInt64 = bytes.littleEndian(at: keyID)

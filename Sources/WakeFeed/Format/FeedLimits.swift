@@ -22,8 +22,10 @@ public enum FeedLimits {
     public static let secretBytes = 16...1024
     /// Bytes hashed and searched together, so that they are read from memory once.
     static let windowBytes = 64 << 10
-    /// Keys in a cursor: the pinned ones and an announced successor.
-    static let acceptedKeys = 8
+    /// Bytes of the file `keys`, always.
+    public static let keysBytes = 4096
+    /// Keys that a feed can have, one after the other: the records of that file.
+    public static let keys = 16
 
     // Of publishers only.
 

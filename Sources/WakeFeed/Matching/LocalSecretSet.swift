@@ -56,7 +56,8 @@ public final class LocalSecretSet: Sendable {
     }
 }
 
-/// The identity of a match: BLAKE2b-128 of feed, secret and note, whatever the digest and its salt.
+/// The identity of a match, whatever the digest and its salt: a keyed BLAKE2b-128 of feed, length
+/// of the secret, secret and note. No other secret with another note has the same bytes in a row.
 public struct MatchID: Sendable, Hashable {
     /// 16 bytes.
     public let bytes: [UInt8]
@@ -68,12 +69,16 @@ public struct MatchID: Sendable, Hashable {
     }
 
     init(feedID: FeedID, secret: SecretBytes, note: [UInt8]?) {
-        let hash = Blake2b(count: 16)
-        hash.update(feedID.bytes.span)
+        let hash = Blake2b(count: 16, key: Self.derivationKey.span)
+        var start = feedID.bytes
+        start.append(littleEndian: UInt16(secret.count))
+        hash.update(start.span)
         secret.withSpan { hash.update($0) }
         if let note { hash.update(note.span) }
         bytes = hash.finish()
     }
+
+    private static let derivationKey = Blake2b.hash("wake-feed/match/1")
 
     /// 32 lower-case hexadecimal digits.
     public var text: String { String(decoding: Hex.encode(bytes.span), as: UTF8.self) }

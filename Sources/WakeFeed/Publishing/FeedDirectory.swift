@@ -2,13 +2,14 @@ private import Glibc
 package import WakeSodium
 internal import WakeSystem
 
-/// A feed's directory. Keys are given first key first; times are seconds since 1970.
+/// A feed's directory. Any of the feed's keys leads to all; times are seconds since 1970.
 package struct FeedDirectory: Sendable {
     let path: String
 
     package init(_ path: String) { self.path = path }
 
     var headPath: String { path + "/head" }
+    var keysPath: String { path + "/keys" }
     var batchesPath: String { path + "/b" }
     var journalPath: String { path + "/.journal" }
 
@@ -39,10 +40,12 @@ package struct FeedDirectory: Sendable {
         let head = FeedHead(
             feedID: FeedKey(key.verifyingKey).feedID, sequence: 0, firstSequence: 1,
             issued: issued, expires: issued + lifetimeSeconds, headerHash: .none,
-            retainedBytes: 0, settings: settings, nextKey: nil, suffixes: [])
+            retainedBytes: 0, settings: settings, suffixes: [])
         let bytes = head.encoded(signedWith: key)
+        let keys = KeyChain.file(first: key)
         try mapError(FeedDirectoryError.of) { () throws(FileError) in
             try Files.makeDirectory(directory.batchesPath, mode: 0o755)
+            try Files.replace(directory.keysPath, with: keys.span, mode: 0o644)
             try Files.replace(directory.headPath, with: bytes.span, mode: 0o644)
         }
     }
@@ -54,27 +57,43 @@ package struct FeedDirectory: Sendable {
         }
     }
 
-    package func head(_ keys: [FeedKey]) throws(FeedDirectoryError) -> FeedHead {
-        try signedHead(keys).head
+    /// The file `keys`; nil in a directory without it.
+    package func keysBytes() throws(FeedDirectoryError) -> [UInt8]? {
+        guard Files.exists(keysPath) else { return nil }
+        return try mapError(FeedDirectoryError.of) { () throws(FileError) in
+            try Files.read(keysPath, limit: FeedLimits.keysBytes)
+        }
     }
 
-    func signedHead(
-        _ keys: [FeedKey]
-    ) throws(FeedDirectoryError) -> (head: FeedHead, signer: FeedKey) {
+    /// All keys of the feed, of which one is known.
+    package func keys(_ key: FeedKey) throws(FeedDirectoryError) -> KeyChain {
+        guard let bytes = try keysBytes() else { return KeyChain(only: key) }
+        let chain = try mapError(FeedDirectoryError.keys) { () throws(FeedError) in
+            try KeyChain(bytes.span)
+        }
+        guard chain.contains(key) else { throw .keys(.wrongFeed) }
+        return chain
+    }
+
+    /// Reads and verifies the head; `key` is the oldest that may have signed it.
+    package func head(_ key: FeedKey) throws(FeedDirectoryError) -> FeedHead {
+        let chain = try keys(key)
         let bytes = try headBytes()
         return try mapError(FeedDirectoryError.head) { () throws(FeedError) in
-            try FeedCursor(keys).head(bytes.span)
+            try FeedCursor(key: key).extended(by: chain, for: key)
+                .head(bytes.span, since: key).head
         }
     }
 
     /// Verifies and searches all as a new client would; `progress` gets batches done and in total.
     package func verify(
-        _ keys: [FeedKey], secrets: [LocalSecret] = [], now: Int64,
+        _ key: FeedKey, secrets: [LocalSecret] = [], now: Int64,
         progress: (Int, Int) -> Void = { _, _ in }
     ) throws(FeedDirectoryError) -> FeedVerification {
-        let bytes = try headBytes()
+        _ = try keys(key)
+        let (keys, bytes) = (try keysBytes(), try headBytes())
         var feed = try mapError(FeedDirectoryError.head) { () throws(FeedError) in
-            try FeedVerification(head: bytes.span, keys: keys, secrets: secrets, now: now)
+            try FeedVerification(head: bytes.span, keys: keys, key: key, secrets: secrets, now: now)
         }
         for (index, planned) in feed.plan.enumerated() {
             feed.add(try read(planned, of: feed))
@@ -122,11 +141,14 @@ package struct FeedVerification: Sendable {
     package private(set) var bytes = 0
     package private(set) var matches: [FeedMatch] = []
 
-    /// - Parameter keys: first key first.
+    /// - Parameters:
+    ///   - keys: the feed's file; nil when there is none.
+    ///   - key: one of them.
     package init(
-        head: Span<UInt8>, keys: [FeedKey], secrets: [LocalSecret] = [], now: Int64
+        head: Span<UInt8>, keys: [UInt8]?, key: FeedKey, secrets: [LocalSecret] = [], now: Int64
     ) throws(FeedError) {
-        verified = try HeadVerifier(cursor: FeedCursor(keys)).verify(head, now: now)
+        verified = try HeadVerifier(cursor: FeedCursor(key: key))
+            .verify(head, keys: keys, now: now)
         self.secrets = LocalSecretSet(secrets)
         plan = verified.plan
         cursor = verified.cursor
@@ -150,12 +172,5 @@ package struct FeedVerification: Sendable {
         var reader = reader()
         try reader.feed(bytes.span)
         add(try reader.finish())
-    }
-}
-
-extension FeedCursor {
-    /// The cursor of a new client; first key first.
-    fileprivate init(_ keys: [FeedKey]) {
-        self.init(key: keys[0], successors: Array(keys.dropFirst()))
     }
 }

@@ -8,6 +8,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
     case exists
     /// The head is invalid, or not signed by this key.
     case head(FeedError)
+    /// The file `keys` is invalid, or has not this key.
+    case keys(FeedError)
     case batch(UInt64, FeedError)
     case missingBatch(UInt64)
     /// `.journal` is damaged; without it a repeated publish would not be recognised.
@@ -17,8 +19,9 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
     case options
     /// A note that is too long; the item's number in the input, from 1.
     case noteTooLong(item: Int, limit: Int)
-    /// The announced key signs from the next batch on, not the present head.
-    case keyNotActive
+    /// Another key has followed this one.
+    case keySucceeded
+    case tooManyKeys
     case keyFileNotPrivate
     case keyFileMalformed
     /// The observer of a publish stopped it.
@@ -34,6 +37,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         case .head(.badSignature): "the head is not signed with this key; check the key file"
         case .head(.wrongFeed): "the head belongs to another feed; check the key file"
         case .head: "the head is damaged; restore the directory from its static host"
+        case .keys(.wrongFeed): "the key is none of the feed's keys; check the key file"
+        case .keys: "the file keys is damaged; restore it from the feed's static host"
         case .batch(let sequence, _): "batch \(sequence) is damaged; restore it"
         case .missingBatch(let sequence): "batch \(sequence) is missing; restore it"
         case .journal: "the journal is damaged; remove .journal if nothing needs a retry"
@@ -43,7 +48,9 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         case .options: "the options contradict each other; see the limits of the format"
         case .noteTooLong(let item, let limit):
             "the note of item \(item) is longer than \(limit) bytes"
-        case .keyNotActive: "this key signs from the next batch on; publish with it first"
+        case .keySucceeded:
+            "another key has followed this one; use that, or repeat feed succeed to its end"
+        case .tooManyKeys: "a feed has \(FeedLimits.keys) keys at most; make a new feed"
         case .keyFileNotPrivate: "the key file must belong to this user with mode 0600"
         case .keyFileMalformed: "the key file must hold one line of 43 characters of base64url"
         case .interrupted: "stopped before the end; publish again"

@@ -12,17 +12,14 @@ package struct FeedPublisher: Sendable {
     let directory: FeedDirectory
     let key: SigningKey
     let observer: Observer
-    private let keys: [FeedKey]
     private let random: RandomSource
 
-    /// - Parameter earlierKeys: the predecessors of `key`, first key first.
     package init(
-        directory: String, key: SigningKey, earlierKeys: [FeedKey] = [],
-        random: RandomSource = .system, observer: @escaping Observer = { _ in }
+        directory: String, key: SigningKey, random: RandomSource = .system,
+        observer: @escaping Observer = { _ in }
     ) {
         self.directory = FeedDirectory(directory)
         self.key = key
-        keys = earlierKeys + [FeedKey(key.verifyingKey)]
         self.random = random
         self.observer = observer
     }
@@ -62,17 +59,12 @@ package struct FeedPublisher: Sendable {
             .upperBound
     }
 
-    /// Signs the head again; the sequence stays. nil keeps the present `settings`,
-    /// `lifetimeSeconds` (until it expires) or `nextKey`; `.some(nil)` withdraws a successor.
+    /// Signs the head again; the sequence stays. nil keeps the present `settings`
+    /// or `lifetimeSeconds` (until it expires).
     package func resign(
-        settings: FeedSettings? = nil, lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil,
-        now: Int64
+        settings: FeedSettings? = nil, lifetimeSeconds: Int64? = nil, now: Int64
     ) throws(FeedDirectoryError) {
-        let session = try open()
-        // Clients accept an announced key from the next batch on only.
-        guard session.signer.bytes == key.verifyingKey.bytes else { throw .keyNotActive }
-        try session.replaceHead(
-            settings: settings, lifetimeSeconds: lifetimeSeconds, nextKey: nextKey, now: now)
+        try open().replaceHead(settings: settings, lifetimeSeconds: lifetimeSeconds, now: now)
     }
 
     /// Removes temporary files and batches without name in the head that are older than an hour.
@@ -86,7 +78,7 @@ package struct FeedPublisher: Sendable {
         _ input: FeedInput, options: PublishOptions = PublishOptions()
     ) throws(FeedDirectoryError) -> PublishPreview {
         let shape = try check(input, options)
-        let head = try directory.head(keys)
+        let head = try directory.head(publicKey)
         var journal = try directory.readJournal()
         _ = journal.resolve(with: head)
         let capacity = shape.capacity(limit: options.batchDigests)
@@ -120,7 +112,7 @@ package struct FeedPublisher: Sendable {
         _ shape: BatchShape, _ options: PublishOptions, _ session: PublishSession, now: Int64
     ) -> BatchBuilder {
         BatchBuilder(
-            feedID: keys[0].feedID, key: key, issued: session.issued(now: now), shape: shape,
+            feedID: session.head.feedID, key: key, issued: session.issued(now: now), shape: shape,
             options: options, random: random)
     }
 
@@ -131,8 +123,36 @@ package struct FeedPublisher: Sendable {
         return session
     }
 
+    private var publicKey: FeedKey { FeedKey(key.verifyingKey) }
+
+    /// Makes `key` the feed's key after `old`, which signs nothing more. May be repeated. The keys
+    /// come before the head: a head of the old key verifies with them, too.
+    func succeed(_ old: SigningKey, now: Int64) throws(FeedDirectoryError) {
+        let before = FeedKey(old.verifyingKey)
+        let session = try session(since: before)
+        let chain = try directory.keys(before)
+        if chain.newest == before {
+            guard chain.keys.count < FeedLimits.keys else { throw .tooManyKeys }
+            guard !chain.contains(publicKey) else { throw .keySucceeded }
+            let file = chain.file(
+                try directory.keysBytes() ?? KeyChain.file(first: old), adding: key, after: old,
+                from: session.head.sequence + 1)
+            try session.replaceKeys(file)
+        } else if chain.newest != publicKey {
+            throw .keySucceeded
+        }
+        try session.replaceHead(now: now)
+    }
+
     /// Locks the directory and reads the feed's state.
     private func open() throws(FeedDirectoryError) -> PublishSession {
+        guard Files.exists(directory.headPath) else { throw .noFeed }
+        guard try directory.keys(publicKey).newest == publicKey else { throw .keySucceeded }
+        return try session(since: publicKey)
+    }
+
+    /// - Parameter key: the oldest that may have signed the head.
+    private func session(since key: FeedKey) throws(FeedDirectoryError) -> PublishSession {
         guard Files.exists(directory.headPath) else { throw .noFeed }
         let lock = try mapError(FeedDirectoryError.of) { () throws(FileError) in
             let lock = try OpenFile(
@@ -140,13 +160,9 @@ package struct FeedPublisher: Sendable {
             try lock.lockExclusively()
             return lock
         }
-        let (head, signer) = try directory.signedHead(keys)
-        guard [signer, head.nextKey].contains(where: { $0?.bytes == key.verifyingKey.bytes }) else {
-            throw .head(.badSignature)
-        }
+        let head = try directory.head(key)
         var journal = try directory.readJournal()
         if journal.resolve(with: head) { try directory.write(journal) }
-        return PublishSession(
-            publisher: self, lock: lock, head: head, signer: signer, journal: journal)
+        return PublishSession(publisher: self, lock: lock, head: head, journal: journal)
     }
 }

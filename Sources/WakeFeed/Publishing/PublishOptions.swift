@@ -62,6 +62,15 @@ package enum PublishStep: Sendable, Equatable {
     case journalWritten
     case headWritten
     case headNamed
+
+    // Of a succession.
+
+    /// The new key is in a file.
+    case keyMade
+    case keysWritten
+    case keysNamed
+    /// The new key's file has taken the old one's place.
+    case keyReplaced
 }
 
 /// The outward properties of a batch.

@@ -8,7 +8,6 @@ struct PublishSession {
     /// Released with the session (flock(2)).
     let lock: OpenFile
     let head: FeedHead
-    let signer: FeedKey
     let journal: FeedJournal
 
     private var directory: FeedDirectory { publisher.directory }
@@ -48,7 +47,7 @@ struct PublishSession {
 
     func replaceHead(
         adding added: [HeaderHash] = [], settings: FeedSettings? = nil,
-        lifetimeSeconds: Int64? = nil, nextKey: FeedKey?? = nil, now: Int64
+        lifetimeSeconds: Int64? = nil, now: Int64
     ) throws(FeedDirectoryError) {
         let settings = settings ?? head.settings
         // Newer also within the same minute: the old head cannot restore the old directives.
@@ -58,18 +57,19 @@ struct PublishSession {
         let issued = max(issued(now: now), changesDirectives ? head.issued + 60 : 0)
         let kept = try retained(head.suffixes + added.map(\.suffix), issued: issued)
         let sequence = head.sequence + UInt64(added.count)
-        // The announced key signs now: it is the present one.
-        let isSuccessor = head.nextKey?.bytes == publisher.key.verifyingKey.bytes
         let next = FeedHead(
             feedID: head.feedID, sequence: sequence,
             firstSequence: sequence + 1 - UInt64(kept.suffixes.count), issued: issued,
             expires: issued + (lifetimeSeconds ?? head.expires - head.issued),
             headerHash: added.last ?? head.headerHash, retainedBytes: kept.bytes,
-            settings: settings,
-            nextKey: nextKey ?? (isSuccessor ? nil : head.nextKey), suffixes: kept.suffixes)
+            settings: settings, suffixes: kept.suffixes)
         try replace(
             directory.headPath, with: next.encoded(signedWith: publisher.key), .headWritten,
             .headNamed)
+    }
+
+    func replaceKeys(_ file: [UInt8]) throws(FeedDirectoryError) {
+        try replace(directory.keysPath, with: file, .keysWritten, .keysNamed)
     }
 
     /// The batches of a new head: the newest 448 that are at most 14 days old. The size of each is
@@ -157,7 +157,8 @@ struct PublishSession {
             var candidates = try Files.names(in: directory.batchesPath)
                 .filter { !named.contains($0) && Self.isBatchName($0) }
                 .map(directory.batchPath)
-            candidates += [directory.headPath, directory.journalPath].map(Self.temporary)
+            candidates += [directory.headPath, directory.keysPath, directory.journalPath]
+                .map(Self.temporary)
             var removed = 0
             for path in candidates where try Self.isOld(path, now: now) {
                 try Files.remove(path)

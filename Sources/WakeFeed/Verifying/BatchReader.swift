@@ -8,19 +8,31 @@ public struct BatchReader: ~Copyable {
     private let cursor: FeedCursor
     private let head: VerifiedHead
     private let secrets: LocalSecretSet
-    private var headerBytes: [UInt8] = []
+    private let sequence: UInt64
+    /// The whole hash of the header, as its signed successor says; nil when it is not known.
+    private let hash: HeaderHash?
+    /// The first 256 bytes, as far as they came.
+    package private(set) var headerBytes: [UInt8] = []
     private var payload: PayloadReader?
     private var failure: FeedError?
 
     /// The verified header; nil until it is complete.
     public private(set) var header: BatchHeader?
 
-    /// The reader of the batch after `cursor`, named by `head`; a cycle has one set of `secrets`.
-    public init(cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet) {
-        precondition(head.head.retains(cursor.sequence + 1), "no batch follows this cursor")
+    /// The reader of a batch that `head` names, the one after `cursor` unless `sequence` is given;
+    /// a cycle has one set of `secrets`. A later batch can be read while one before it is missing,
+    /// and that one when it comes, with the `hash` that its successor's header says.
+    public init(
+        cursor: FeedCursor, head: VerifiedHead, secrets: LocalSecretSet, sequence: UInt64? = nil,
+        hash: HeaderHash? = nil
+    ) {
+        let sequence = sequence ?? cursor.sequence + 1
+        precondition(head.head.retains(sequence), "the head names no such batch")
         self.cursor = cursor
         self.head = head
         self.secrets = secrets
+        self.sequence = sequence
+        self.hash = hash
         headerBytes.reserveCapacity(FeedLimits.headerBytes)
     }
 
@@ -58,14 +70,20 @@ public struct BatchReader: ~Copyable {
 
     /// Performs the checks before the payload in their order; the first that fails names the error.
     private func verify(_ bytes: Span<UInt8>) throws(FeedError) -> BatchHeader {
-        let sequence = cursor.sequence + 1
-        let header = try cursor.header(bytes, of: sequence)
+        let hash = HeaderHash(ofHeader: bytes)
+        // What a signed successor names needs no signature: its key may have retired since.
+        let header =
+            hash == self.hash
+            ? try BatchHeader(signed: bytes) : try cursor.header(bytes, of: sequence)
+        guard header.sequence == sequence else { throw .corruptBatch(.sequence) }
         // A correctly signed batch that does not fit to both sides of the chain is a second one.
-        if let known = cursor.headerHash, header.previous != known {
+        if sequence == cursor.sequence + 1, let known = cursor.headerHash, header.previous != known
+        {
             throw .fork(sequence: sequence)
         }
-        let hash = HeaderHash(ofHeader: bytes)
-        guard hash.suffix == head.head.suffix(of: sequence),
+        let before = head.head.suffix(of: sequence - 1)
+        guard before ?? header.previous.suffix == header.previous.suffix,
+            hash.suffix == head.head.suffix(of: sequence), self.hash ?? hash == hash,
             sequence < head.head.sequence || hash == head.head.headerHash
         else { throw .fork(sequence: sequence) }
         try header.checkSize()
@@ -75,11 +93,14 @@ public struct BatchReader: ~Copyable {
     /// - Returns: the cursor after the batch, and the matches.
     public consuming func finish() throws(FeedError) -> CommittedBatch {
         if let failure { throw failure }
-        guard let header, let payload else { throw .truncated }
+        guard let header, let payload else {
+            throw BatchHeader.layout.mayBegin(headerBytes.span) ? .truncated : .badSignature
+        }
         let hits = try payload.finish()
-        let next = cursor.advanced(
-            to: header.sequence, HeaderHash(ofHeader: headerBytes.span), signer: head.signer,
-            isNewest: header.sequence == head.head.sequence)
+        let isNext = sequence > cursor.sequence
+        let next =
+            isNext
+            ? cursor.advanced(to: sequence, HeaderHash(ofHeader: headerBytes.span)) : cursor
         return CommittedBatch(
             header: header, cursor: next, matches: secrets.matches(of: hits, in: header))
     }
@@ -89,7 +110,7 @@ public struct BatchReader: ~Copyable {
 public struct CommittedBatch: Sendable {
     /// Its header.
     public let header: BatchHeader
-    /// The client's cursor after it.
+    /// The client's cursor after it; unchanged by a batch before it.
     public let cursor: FeedCursor
     /// One for each local secret whose digest is published in it.
     public let matches: [FeedMatch]

@@ -9,7 +9,7 @@ package struct FeedArchive {
     }
 
     package private(set) var verdicts: [Verdict] = []
-    /// Knows the keys: the first, and those that verified heads announced.
+    /// Knows the keys: the given one, and those that files of keys add.
     private var cursor: FeedCursor
     /// The suffixes of batches that heads name.
     private var named: [UInt64: BatchSuffix] = [:]
@@ -20,27 +20,29 @@ package struct FeedArchive {
     package init(_ paths: [String], key: FeedKey, progress: (Int, Int) -> Void = { _, _ in }) {
         cursor = FeedCursor(key: key)
         var heads: [(issued: UInt64, index: Int)] = []
-        var batches: [Int] = []
+        var (batches, keys): ([Int], [Int]) = ([], [])
         for (index, path) in paths.enumerated() {
             var fault = FeedFile.Fault.notOfAFeed
             do throws(FeedFile.Fault) {
                 switch try FeedFile.kind(of: Self.open(path)) {
                 case .head(let issued): heads.append((issued, index))
                 case .batch: batches.append(index)
+                case .keys: keys.append(index)
                 }
             } catch {
                 fault = error
             }
             verdicts.append(Verdict(path: path, result: .failure(fault)))
         }
-        // Oldest heads first: they announce the keys of later ones, and of batches.
+        // Keys first; then heads, the oldest first: one of a key's successor retires that key.
         heads.sort { ($0.issued, $0.index) < ($1.issued, $1.index) }
-        var done = verdicts.count - heads.count - batches.count
-        for index in heads.map(\.index) + batches {
-            let isHead = done < verdicts.count - batches.count
+        var done = verdicts.count - heads.count - batches.count - keys.count
+        let ordered =
+            keys.map { ($0, FeedFile.Kind.keys) }
+            + heads.map { ($0.index, .head(issued: $0.issued)) } + batches.map { ($0, .batch) }
+        for (index, kind) in ordered {
             do throws(FeedFile.Fault) {
-                let file = isHead ? try verifyHead(paths[index]) : try verifyBatch(paths[index])
-                verdicts[index].result = .success(file)
+                verdicts[index].result = .success(try verify(paths[index], kind, key))
             } catch {
                 verdicts[index].result = .failure(error)
             }
@@ -59,6 +61,28 @@ package struct FeedArchive {
         }
         guard isRegular else { throw .notRegular }
         return file
+    }
+
+    private mutating func verify(
+        _ path: String, _ kind: FeedFile.Kind, _ key: FeedKey
+    ) throws(FeedFile.Fault) -> FeedFile {
+        switch kind {
+        case .keys: try verifyKeys(path, of: key)
+        case .head: try verifyHead(path)
+        case .batch: try verifyBatch(path)
+        }
+    }
+
+    private mutating func verifyKeys(
+        _ path: String, of key: FeedKey
+    ) throws(FeedFile.Fault) -> FeedFile {
+        let chain = try FeedFile.keys(Self.open(path), of: key)
+        guard chain.continues(cursor.chain) || cursor.chain.continues(chain) else {
+            throw .refused(.badSignature)
+        }
+        // Old heads among the files may be signed by any of them.
+        if chain.continues(cursor.chain) { cursor = FeedCursor(chain: chain) }
+        return .keys(chain)
     }
 
     private mutating func verifyHead(_ path: String) throws(FeedFile.Fault) -> FeedFile {

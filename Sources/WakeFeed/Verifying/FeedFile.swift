@@ -5,12 +5,13 @@ package import WakeSystem
 package enum FeedFile: Sendable {
     case head(FeedHead)
     case batch(BatchHeader, HeaderHash)
+    case keys(KeyChain)
 
     package enum Fault: Error, Equatable, Sendable {
         case unreadable(FileError)
         /// A directory, a pipe or the like.
         case notRegular
-        /// Its first bytes are neither a head's nor a batch's.
+        /// Its first bytes are none of a head, a batch or a file of keys.
         case notOfAFeed
         case refused(FeedError)
         /// Its name is another batch's.
@@ -24,7 +25,7 @@ package enum FeedFile: Sendable {
     enum Kind: Equatable {
         /// Seconds since 1970, to order heads by.
         case head(issued: UInt64)
-        case batch
+        case batch, keys
     }
 
     /// The kind of a file by its first bytes; nothing is verified.
@@ -33,6 +34,7 @@ package enum FeedFile: Sendable {
         guard start.count >= 8 else { throw start.isEmpty ? .refused(.truncated) : .notOfAFeed }
         let magic = start.span.extracting(0..<8)
         if magic.equals(BatchHeader.layout.magic) { return .batch }
+        if magic.equals(KeyChain.magic) { return .keys }
         guard magic.equals(FeedHead.layout.magic) else { throw .notOfAFeed }
         return .head(issued: start.count < 48 ? 0 : start.span.littleEndian(at: 40))
     }
@@ -40,9 +42,19 @@ package enum FeedFile: Sendable {
     /// Reads and verifies a head, signed by one of the cursor's keys.
     static func head(
         _ file: OpenFile, cursor: FeedCursor
-    ) throws(Fault) -> (head: FeedHead, signer: FeedKey) {
+    ) throws(Fault) -> (head: FeedHead, signer: Int) {
         let bytes = try read(file, count: FeedLimits.headBytes + 1)
         return try mapError(Fault.refused) { () throws(FeedError) in try cursor.head(bytes.span) }
+    }
+
+    /// Reads and verifies a file of keys, of which one is known.
+    static func keys(_ file: OpenFile, of key: FeedKey) throws(Fault) -> KeyChain {
+        let bytes = try read(file, count: FeedLimits.keysBytes + 1)
+        return try mapError(Fault.refused) { () throws(FeedError) in
+            let chain = try KeyChain(bytes.span)
+            guard chain.contains(key) else { throw .wrongFeed }
+            return chain
+        }
     }
 
     /// Reads and verifies a whole batch, signed by one of the cursor's keys.

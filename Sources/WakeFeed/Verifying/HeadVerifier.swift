@@ -2,16 +2,37 @@
 public struct HeadVerifier: Sendable {
     /// The client's state.
     public let cursor: FeedCursor
+    private let key: FeedKey
 
-    /// - Parameter cursor: as it was stored last.
-    public init(cursor: FeedCursor) { self.cursor = cursor }
+    /// - Parameters:
+    ///   - cursor: as it was stored last.
+    ///   - key: the configured key; nil for the one that the cursor began with.
+    public init(cursor: FeedCursor, key: FeedKey? = nil) {
+        self.cursor = cursor
+        self.key = key ?? cursor.chain.keys[0]
+    }
 
-    /// Performs the checks in order; the first that fails names the error. `now`: seconds since
-    /// 1970; `hint`: a wake-up's sequence, unsigned: it only makes a client fetch again.
+    /// Whether the feed's file `keys` is to be fetched before this head is verified: by a client's
+    /// first head, and by the first one of every other signer. It does not depend on which of the
+    /// keys was configured, so the request says no more than those for the batches that follow.
+    public func needsKeys(for head: Span<UInt8>) -> Bool {
+        guard let signer = FeedHead.keyID(ofUnverified: head) else { return false }
+        return cursor.newestIssued == nil || signer != cursor.newestSigner.keyID
+            || !cursor.chain.contains(key)
+    }
+
+    /// Performs the checks in order; the first that fails names the error. `keys`: the feed's file,
+    /// which counts as absent when it does not verify; `now`: seconds since 1970; `hint`: a
+    /// wake-up's sequence, unsigned: it only makes a client fetch again.
     public func verify(
-        _ bytes: Span<UInt8>, now: Int64, hint: UInt64? = nil
+        _ bytes: Span<UInt8>, keys: [UInt8]? = nil, now: Int64, hint: UInt64? = nil
     ) throws(FeedError) -> VerifiedHead {
-        let (head, signer) = try cursor.head(bytes)
+        let offered = keys.flatMap { try? KeyChain($0.span) }
+        let cursor = offered.map { self.cursor.extended(by: $0, for: key) } ?? self.cursor
+        if offered != nil, !cursor.chain.contains(key), FeedHead.layout.matches(bytes) {
+            throw .wrongFeed
+        }
+        let (head, signer) = try cursor.head(bytes, since: key)
         guard head.sequence >= cursor.sequence else {
             throw .rollback(stored: cursor.sequence, offered: head.sequence)
         }
@@ -20,11 +41,16 @@ public struct HeadVerifier: Sendable {
         guard known ?? head.headerHash == head.headerHash else {
             throw .fork(sequence: head.sequence)
         }
-        return advance(to: head, signedBy: signer, now: now, hint: hint)
+        if let known = cursor.headerHash, let suffix = head.suffix(of: cursor.sequence),
+            known.suffix != suffix
+        {
+            throw .fork(sequence: cursor.sequence)
+        }
+        return Self.advance(cursor, to: head, signedBy: signer, now: now, hint: hint)
     }
 
-    private func advance(
-        to head: FeedHead, signedBy signer: FeedKey, now: Int64, hint: UInt64?
+    private static func advance(
+        _ cursor: FeedCursor, to head: FeedHead, signedBy signer: Int, now: Int64, hint: UInt64?
     ) -> VerifiedHead {
         var warnings: [FeedWarning] = []
         let tolerance = FeedLimits.clockToleranceSeconds
@@ -42,11 +68,11 @@ public struct HeadVerifier: Sendable {
             next.headerHash = nil
         }
         if next.sequence == head.sequence {
-            next = next.advanced(to: head.sequence, head.headerHash, signer: signer, isNewest: true)
+            next = next.advanced(to: head.sequence, head.headerHash)
         }
         let isStale = hint.map { $0 > head.sequence } ?? false
         return VerifiedHead(
-            head: head, signer: signer, cursor: next, warnings: warnings,
+            head: head, cursor: next, warnings: warnings,
             freshness: isStale ? .edgeIsStale : .current)
     }
 }
@@ -72,7 +98,6 @@ public struct VerifiedHead: Sendable {
 
     /// The head itself.
     public let head: FeedHead
-    let signer: FeedKey
     /// The next cursor: newest settings and keys; only batches no longer retained are passed over.
     public let cursor: FeedCursor
     /// Warnings that stop nothing.
@@ -83,9 +108,12 @@ public struct VerifiedHead: Sendable {
     /// The batches to fetch, in order; empty when up to date.
     public var plan: [PlannedBatch] {
         guard cursor.sequence < head.sequence else { return [] }
-        return (cursor.sequence + 1...head.sequence).compactMap { sequence in
-            head.batchName(for: sequence).map { PlannedBatch(sequence: sequence, name: $0) }
-        }
+        return (cursor.sequence + 1...head.sequence).compactMap(batch)
+    }
+
+    /// A batch that the head names; nil for any other.
+    package func batch(_ sequence: UInt64) -> PlannedBatch? {
+        head.batchName(for: sequence).map { PlannedBatch(sequence: sequence, name: $0) }
     }
 
     /// The batches that can never be checked; nil when none.

@@ -21,7 +21,7 @@ except ImportError:
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).resolve().parent
-SEED = bytes(range(32))
+SEEDS = [bytes(range(32)), bytes(range(32, 64))]
 NOW = 1_800_000_059
 SECRETS = [bytes([n]) * 32 for n in (1, 2, 3)]
 NOTES = [b"first", b"", "dritte Zeile – ü".encode()]
@@ -99,10 +99,14 @@ def seal(note, secret, size, nonce):
     return secretbox(plain, nonce, blake2b(secret, key=blake2b(b"wake-feed/note/1")))
 
 
+def public(key):
+    return key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
 class Feed:
     def __init__(self):
-        self.key = Ed25519PrivateKey.from_private_bytes(SEED)
-        self.public = self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self.key = Ed25519PrivateKey.from_private_bytes(SEEDS[0])
+        self.public = public(self.key)
         self.id = blake2b(b"wake-feed-id" + self.public, 16)
         self.key_id = blake2b(self.public, 16)[:8]
         self.issued = NOW // 60 * 60
@@ -145,12 +149,31 @@ class Feed:
         assert len(head) == 4096
         self.files["head"] = head
 
+    def record(self, sequence, old, new):
+        fields = b"WAKEKY01" + self.id + struct.pack("<Q", sequence) + public(old) + public(new)
+        part = fields.ljust(112, b"\0") + blake2b(public(old), 16)[:8]
+        part += old.sign(b"wake-feed/succession/1\n" + part)
+        part += blake2b(public(new), 16)[:8]
+        return part + new.sign(b"wake-feed/acceptance/1\n" + part)
+
+    def keys(self):
+        records = self.record(1, self.key, self.key)
+        self.files["keys"] = records.ljust(4096, b"\0")
+        new = Ed25519PrivateKey.from_private_bytes(SEEDS[1])
+        records += self.record(3, self.key, new)
+        self.files["succeeded/keys"] = records.ljust(4096, b"\0")
+        head = self.files["head"][:4024] + blake2b(public(new), 16)[:8]
+        self.files["succeeded/head"] = head + new.sign(b"wake-feed/head/1\n" + head)
+
     def expected(self):
         lines = ["key " + self.public.hex(), "feed " + self.id.hex()]
+        new = Ed25519PrivateKey.from_private_bytes(SEEDS[1])
+        lines.append("successor " + public(new).hex())
         for sequence, hash in enumerate(self.hashes, 1):
             lines.append("batch %d %s" % (sequence, hash.hex()))
         for note in (None, NOTES[0]):
-            name = blake2b(self.id + SECRETS[0] + (note or b""), 16).hex()
+            pair = self.id + struct.pack("<H", len(SECRETS[0])) + SECRETS[0] + (note or b"")
+            name = blake2b(pair, 16, blake2b(b"wake-feed/match/1")).hex()
             lines.append("match %s %s" % (name, "-" if note is None else note.hex()))
         self.files["expected"] = ("\n".join(lines) + "\n").encode()
 
@@ -161,6 +184,7 @@ def main():
     feed.batch(16, b"", 0, stream, None)
     feed.batch(8, stream.take(16), 64, stream, NOTES)
     feed.head()
+    feed.keys()
     feed.expected()
     for name, data in feed.files.items():
         path = HERE / name

@@ -37,24 +37,57 @@ def number(data, offset, size):
     return int.from_bytes(data[offset:offset + size], "little")
 
 
-def signed(data, domain, key_at, key):
-    """Section 3 and 4: keyID and signature end both layouts."""
-    require(data[key_at:key_at + 8] == hashed(key, 16)[:8], "badSignature")
-    try:
-        message = domain + data[:key_at + 8]
-        Ed25519PublicKey.from_public_bytes(key).verify(data[key_at + 8:key_at + 72], message)
-    except InvalidSignature:
-        raise Refused("badSignature") from None
+def signed(data, domain, key_at, keys):
+    """Sections 3 to 5: keyID and signature end all layouts. The index of the key that signed."""
+    for index, key in enumerate(keys):
+        if data[key_at:key_at + 8] != hashed(key, 16)[:8]:
+            continue
+        try:
+            message = domain + data[:key_at + 8]
+            Ed25519PublicKey.from_public_bytes(key).verify(data[key_at + 8:key_at + 72], message)
+            return index
+        except InvalidSignature:
+            pass
+    raise Refused("badSignature")
 
 
-def read_head(data, key):
-    """Section 8, checks of a head, for a client that has seen nothing."""
+def read_keys(data):
+    """Section 5: all keys, each with the number of its first batch, and the feedID."""
+    require(len(data) >= 4096, "truncated")
+    require(len(data) == 4096, "tooLarge")
+    keys, froms = [], []
+    for offset in range(0, 4096, 256):
+        record = data[offset:offset + 256]
+        if keys and not any(record):
+            break
+        new = record[64:96]
+        before = keys[-1] if keys else new
+        signed(record, b"wake-feed/acceptance/1\n", 184, [new])
+        signed(record[:184], b"wake-feed/succession/1\n", 112, [before])
+        first = hashed(b"wake-feed-id" + (keys + [new])[0], 16)
+        require(record[8:24] == first, "wrongFeed")
+        start = number(record, 24, 8)
+        require(record[:8] == b"WAKEKY01" and record[32:64] == before and new not in keys
+                and not any(record[96:112])
+                and (froms[-1] <= start < 2**63 - 1 if froms else start == 1), "malformedKeys")
+        keys.append(new)
+        froms.append(start)
+    require(not any(data[256 * len(keys):]), "malformedKeys")
+    return keys, froms, first
+
+
+def read_head(data, chain, key):
+    """Section 9, checks of a head, for a client that has seen nothing."""
     require(len(data) >= 4096, "truncated")
     require(len(data) == 4096, "tooLarge")
     require(data[:8] == b"WAKEHD01", "badSignature")
-    signed(data, b"wake-feed/head/1\n", 4024, key)
-    require(data[8:24] == hashed(b"wake-feed-id" + key, 16), "wrongFeed")
-    require(not any(data[152:256] + data[3840:4024]), "malformedHead(reservedBytes)")
+    keys, froms, feed_id = chain
+    require(key in keys, "wrongFeed")
+    # Nothing that a key before the configured one signed.
+    oldest = keys.index(key)
+    signer = oldest + signed(data, b"wake-feed/head/1\n", 4024, keys[oldest:])
+    require(data[8:24] == feed_id, "wrongFeed")
+    require(not any(data[120:256] + data[3840:4024]), "malformedHead(reservedBytes)")
     sequence, first = number(data, 24, 8), number(data, 32, 8)
     times = number(data, 40, 8), number(data, 48, 8)
     require(sequence < 2**63 - 1 and 1 <= first <= sequence + 1 and max(times) < 2**63,
@@ -64,23 +97,26 @@ def read_head(data, key):
     require(not any(data[256 + count * 8:3840]), "malformedHead(reservedBytes)")
     suffixes = [data[256 + i * 8:264 + i * 8] for i in range(count)]
     require(not suffixes or suffixes[-1] == data[56:64], "malformedHead(table)")
+    require(signer + 1 == len(keys) or sequence < froms[signer + 1], "badSignature")
     return sequence, first, data[56:88], suffixes
 
 
-def read_batch(data, key, sequence, previous, suffix, newest):
-    """Section 8, checks of a batch."""
+def read_batch(data, chain, sequence, previous, suffix, newest):
+    """Section 9, checks of a batch."""
     require(len(data) >= 256, "truncated")
     header, payload = data[:256], data[256:]
     require(header[:8] == b"WAKEBT01", "badSignature")
-    signed(header, b"wake-feed/batch/1\n", 184, key)
+    keys, froms, feed_id = chain
+    signer = signed(header, b"wake-feed/batch/1\n", 184, keys)
     require(not any(header[136:184]), "corruptBatch(reservedBytes)")
     count, note = number(header, 40, 4), number(header, 46, 2)
     width, kind = header[44], header[45]
     require(width in (8, 16, 32) and kind in (0, 1) and number(header, 32, 8) < 2**63
             and count >= 1024 and count % 1024 == 0 and (note >= 42 if kind else note == 0),
             "corruptBatch(shape)")
-    require(header[8:24] == hashed(b"wake-feed-id" + key, 16), "wrongFeed")
+    require(header[8:24] == feed_id, "wrongFeed")
     require(number(header, 24, 8) == sequence, "corruptBatch(sequence)")
+    require(signer == max(i for i, start in enumerate(froms) if start <= sequence), "badSignature")
     require(header[64:96] == previous, "fork")
     header_hash = hashed(header)
     require(header_hash[:8] == suffix and newest in (None, header_hash), "fork")
@@ -98,7 +134,7 @@ def read_batch(data, key, sequence, previous, suffix, newest):
 
 
 def digest(secret, salt, width):
-    """Section 5."""
+    """Section 6."""
     key = hashed(b"wake-feed/digest/1")
     return hashed(secret + (salt if any(salt) else b""), max(width, 16), key)[:width]
 
@@ -133,7 +169,7 @@ def xsalsa20(key, nonce, count):
 
 
 def open_note(sealed, secret):
-    """Section 6; None when it does not open."""
+    """Section 7; None when it does not open."""
     if len(sealed) < 42:
         return None
     nonce, tag, cipher = sealed[:24], sealed[24:40], sealed[40:]
@@ -147,21 +183,25 @@ def open_note(sealed, secret):
 
 def read_feed(files, key, secrets):
     """All lines of `expected`, from head and batches."""
-    feed_id = hashed(b"wake-feed-id" + key, 16)
-    lines = ["key " + key.hex(), "feed " + feed_id.hex()]
-    sequence, first, newest, suffixes = read_head(files["head"], key)
+    chain = read_keys(files["keys"])
+    keys, _, feed_id = chain
+    lines = ["key " + keys[0].hex(), "feed " + feed_id.hex()]
+    if len(keys) > 1:
+        lines.append("successor " + keys[1].hex())
+    sequence, first, newest, suffixes = read_head(files["head"], chain, key)
     previous, matches = bytes(32), []
     for index, suffix in enumerate(suffixes):
         name = "b/%020d-%s" % (first + index, suffix.hex())
         is_last = first + index == sequence
         previous, salt, width, rows = read_batch(
-            files[name], key, first + index, previous, suffix, newest if is_last else None)
+            files[name], chain, first + index, previous, suffix, newest if is_last else None)
         lines.append("batch %d %s" % (first + index, previous.hex()))
         for secret in secrets:
             sealed = rows.get(digest(secret, salt, width))
             require(sealed is not None, "no match")
             note = open_note(sealed, secret)
-            name = hashed(feed_id + secret + (note or b""), 16)
+            pair = feed_id + struct.pack("<H", len(secret)) + secret + (note or b"")
+            name = hashed(pair, 16, hashed(b"wake-feed/match/1"))
             matches.append((secret, "match %s %s" % (name.hex(), "-" if note is None
                                                      else note.hex())))
     return lines + [line for secret, line in matches if secret == secrets[0]], matches
@@ -170,24 +210,38 @@ def read_feed(files, key, secrets):
 def main():
     here = pathlib.Path(sys.argv[1] if sys.argv[1:] else __file__).resolve()
     here = here if here.is_dir() else here.parent
-    files = {"head": (here / "head").read_bytes()}
+    files = {name: (here / name).read_bytes() for name in ("head", "keys")}
+    after = {name: (here / "succeeded" / name).read_bytes() for name in ("head", "keys")}
     files.update(("b/" + path.name, path.read_bytes()) for path in (here / "b").iterdir())
     expected = (here / "expected").read_text().splitlines()
     key = bytes.fromhex(expected[0].split()[1])
     secrets = [bytes([n]) * 32 for n in (1, 2, 3)]
+    successor = bytes.fromhex(expected[2].split()[1])
     lines, matches = read_feed(files, key, secrets)
-    if lines != expected:
+    if lines != expected[:2] + expected[3:]:
         sys.exit("the files say something else than `expected`")
+    # After the succession: with either key, and nothing of the old key for who knows of the new.
+    succeeded = {**files, **after}
+    for configured in (key, successor):
+        if read_feed(succeeded, configured, secrets)[0] != expected:
+            sys.exit("the feed with two keys says something else than `expected`")
+    for refused in ({**files, "keys": after["keys"]}, files):
+        try:
+            read_feed(refused, successor, secrets)
+        except Refused:
+            pass
+        else:
+            sys.exit("a head of the old key was accepted by a client of the new one")
     notes = [line.split(" ")[2] for _, line in matches[3:]]
     if notes != [note.hex() for note in (b"first", b"", "dritte Zeile – ü".encode())]:
         sys.exit("the notes differ")
-    checks = 2
-    for name, data in files.items():
+    checks = 6
+    for name, data in succeeded.items():
         for change in (lambda d: d[:-1], lambda d: d + b"\0",
                        *(lambda d, i=i: d[:i] + bytes([d[i] ^ 1]) + d[i + 1:]
                          for i in (0, 9, 24, 50, 100, 200, len(data) - 1))):
             try:
-                read_feed({**files, name: change(data)}, key, secrets)
+                read_feed({**succeeded, name: change(data)}, key, secrets)
             except Refused:
                 checks += 1
             else:
