@@ -50,14 +50,27 @@ package struct EndpointOptions: Sendable, Equatable {
 
     package init() {}
 
-    /// The keys of these options, and their values.
-    package static let words: [(key: String, takes: String)] = [
-        ("host", "a host name"),
-        ("port", "a number from 1 to 65535"),
-        ("ca", "the path of a PEM file"),
-        ("plain", "on or off"),
-        ("connections", "a whole number from 1 to 64"),
-    ]
+    /// The keys of these options.
+    /// - Parameter connections: their number where the key is missing.
+    package static func words(connections: Int = 1) -> [SectionKey] {
+        [
+            SectionKey(
+                "host", "a host name",
+                "Connect to this host, such as a test's; else to the push "
+                    + "service's own."),
+            SectionKey(
+                "port", "a number from 1 to 65535", usual: "443", "The port of `host`."),
+            SectionKey(
+                "ca", "the path of a PEM file", "The authorities to trust instead of the system's."
+            ),
+            SectionKey(
+                "plain", "on or off", usual: "off",
+                "HTTP/2 without TLS, to a `host` on this machine alone, where a proxy adds it."),
+            SectionKey(
+                "connections", "a whole number from 1 to 64", usual: "\(connections)",
+                "Connections to the push service."),
+        ]
+    }
 
     /// - Parameter section: keys and values, paths made absolute already.
     init(section: [String: String]) throws(GatewaySectionFault) {
@@ -84,6 +97,23 @@ package struct EndpointOptions: Sendable, Equatable {
         // Also when `plain`: access tokens come from elsewhere.
         guard !isPlain || authorityFile != nil else { return }
         _ = try TLSContext(authorityFile: authorityFile)
+    }
+}
+
+/// A key of a section of the configuration, as messages and reveille.conf(5) describe it.
+package struct SectionKey: Sendable {
+    package let key: String
+    /// The values it takes.
+    package let takes: String
+    /// Its value where the key is missing; nil: there is none.
+    package let usual: String?
+    package let meaning: String
+
+    package init(_ key: String, _ takes: String, usual: String? = nil, _ meaning: String) {
+        self.key = key
+        self.takes = takes
+        self.usual = usual
+        self.meaning = meaning
     }
 }
 
@@ -136,7 +166,7 @@ package enum GatewaySectionFault: Error, Equatable, Sendable {
     }
 
     /// Two lines: what is wrong, and what to do. `words`: the section's keys and their values.
-    package func message(section: String, words: [(key: String, takes: String)]) -> String {
+    package func message(section: String, words: [SectionKey]) -> String {
         func takes(_ key: String) -> String { words.first { $0.key == key }?.takes ?? "a value" }
         return switch self {
         case .missing(let key):

@@ -49,5 +49,24 @@ extension BusConnection {
 /// An endpoint in the form that the client takes.
 package typealias EndpointToken = AppPushToken
 
+extension EndpointToken {
+    /// The generator of P-256 (SEC 2 §2.4.2), whose private key is 1, and 16 zero bytes.
+    private static let publicKey = Array(
+        ("BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKW"
+            + "T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU").utf8)
+    private static let secret = Array("AAAAAAAAAAAAAAAAAAAAAA".utf8)
+
+    /// An endpoint as a distributor names it; nil when it is none, or too long.
+    ///
+    /// Push services that keep to UnifiedPush's specification refuse a message that is not
+    /// encrypted. Of ours nothing is secret, as its content is never read: the keys are the same
+    /// for every client and tell none from another. The longest endpoints have no room for them.
+    package init?(unifiedPush text: [UInt8]) {
+        let keyed = try? Self(endpoint: text, p256dh: Self.publicKey, auth: Self.secret)
+        guard let token = keyed ?? (try? Self(.webPush, text: text)) else { return nil }
+        self = token
+    }
+}
+
 /// The reason why no pushes come.
 public typealias DistributorTrouble = Warning.DistributorTrouble

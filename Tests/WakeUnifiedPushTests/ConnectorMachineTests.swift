@@ -20,6 +20,23 @@ struct ConnectorMachineTests {
         #expect(world.adopted == [World.endpoint(1), World.endpoint(2)])
     }
 
+    @Test("an endpoint is registered with keys that are the same for all, when there is room")
+    func endpointKeys() throws {
+        let text = World.text(1)
+        let endpoint = try #require(EndpointToken(unifiedPush: text))
+        #expect(endpoint.text() == text)
+        #expect(try endpoint != EndpointToken(.webPush, text: text))
+        // 508 bytes are an endpoint's most, 426 of one with keys.
+        for (count, hasKeys) in [(426, true), (427, false), (508, false)] {
+            let long = text + Array(repeating: UInt8(ascii: "x"), count: count - text.count)
+            let token = try #require(EndpointToken(unifiedPush: long))
+            #expect(try (token != EndpointToken(.webPush, text: long)) == hasKeys)
+        }
+        let longer = text + Array(repeating: UInt8(ascii: "x"), count: 509 - text.count)
+        #expect(EndpointToken(unifiedPush: longer) == nil)
+        #expect(EndpointToken(unifiedPush: Array("http://push.example/up".utf8)) == nil)
+    }
+
     @Test("the endpoint may come before the answer to the registration")
     func endpointFirst() {
         var world = World()

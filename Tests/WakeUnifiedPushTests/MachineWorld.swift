@@ -17,7 +17,7 @@ struct MachineWorld {
     }
 
     static func endpoint(_ number: Int) -> EndpointToken {
-        guard let token = try? EndpointToken(.webPush, text: text(number)) else {
+        guard let token = EndpointToken(unifiedPush: text(number)) else {
             preconditionFailure("no endpoint")
         }
         return token

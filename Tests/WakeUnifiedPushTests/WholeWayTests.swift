@@ -5,7 +5,7 @@ import Testing
 @Suite(
     "The whole way of a push, with the built programs",
     .enabled(if: PushedWorld.isPossible, PushedWorld.needs),
-    .enabled(if: PushServerScript.isPossible, "Python's h2 is not installed"),
+    .enabled(if: PushServerScript.isPossible, "Python's h2 or cryptography is not installed"),
     .timeLimit(.minutes(5)))
 struct WholeWayTests {
     @Test(
@@ -59,7 +59,7 @@ struct WholeWayTests {
         #expect(await publish.exit() == 0, "\(publish.output)")
         // No stream, and the next poll is hours away: nothing but the push can have told.
         #expect(try await reports.atLeast(1).map(\.secret) == ["visit"])
-        _ = try await server.line(containing: "pushed")
+        _ = try await server.line(containing: "pushed 1")
         running.signal(SIGTERM)
         #expect(await running.exit() == 0)
         #expect(running.output.contains("reveille-client: push\n"))

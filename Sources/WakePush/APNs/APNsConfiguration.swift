@@ -15,14 +15,19 @@ package struct APNsConfiguration: Sendable, Equatable {
         self.topic = topic
     }
 
-    /// The keys of the section, and their values; paths are relative to the file's directory.
-    package static let words: [(key: String, takes: String)] =
+    /// The keys of the section; paths are relative to the file's directory.
+    package static let words: [SectionKey] =
         [
-            ("key", "the path of the .p8 file"),
-            ("key-id", "ten capital letters and digits"),
-            ("team-id", "ten capital letters and digits"),
-            ("topic", "the app's bundle identifier"),
-        ] + APNsEnvironments.words + EndpointOptions.words
+            SectionKey(
+                "key", "the path of the .p8 file",
+                "The key as downloaded from the developer account, mode 0600."),
+            SectionKey(
+                "key-id", "ten capital letters and digits",
+                "The id of the key, which its name has: AuthKey_ID.p8."),
+            SectionKey(
+                "team-id", "ten capital letters and digits", "The id of the developer's team."),
+            SectionKey("topic", "the app's bundle identifier", "The app that is woken."),
+        ] + APNsEnvironments.words + EndpointOptions.words()
 
     /// From the section, with absolute paths; nil without keys. Throws the first fault.
     package init?(section: [String: String]) throws(GatewaySectionFault) {
@@ -48,7 +53,11 @@ package enum APNsEnvironments: Sendable, Equatable {
     case production, sandbox, both
 
     package static let key = "environments"
-    static let words = [(key: key, takes: "production, sandbox or both")]
+    static let words = [
+        SectionKey(
+            key, "production, sandbox or both", usual: "both",
+            "The environments whose push tokens are taken: a key may be for one of them alone.")
+    ]
 
     /// From the section `[apns]`, also beside `via`; both without the key.
     package init(section: [String: String]) throws(GatewaySectionFault) {

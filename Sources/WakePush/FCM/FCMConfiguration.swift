@@ -16,14 +16,23 @@ package struct FCMConfiguration: Sendable, Equatable {
     /// FCM's front allows 100 streams on each.
     package static let usualConnections = 10
 
-    /// The keys of the section, with what they take; paths are relative to the file's directory.
-    package static let words: [(key: String, takes: String)] =
+    /// The keys of the section; paths are relative to the file's directory.
+    package static let words: [SectionKey] =
         [
-            ("key", "the path of the service account's JSON file"),
-            ("credentials", "file, or metadata (this machine's at Google, without key)"),
-            ("project", "the ID of the Firebase project"),
-            ("per-minute", "a whole number from 600 to 60000000"),
-        ] + FCMTopic.words + EndpointOptions.words
+            SectionKey(
+                "key", "the path of the service account's JSON file",
+                "The file as downloaded from the Firebase console, mode 0600; or that of an "
+                    + "external account (workload identity)."),
+            SectionKey(
+                "credentials", "file, or metadata (this machine's at Google, without key)",
+                usual: "file", "Where access tokens come from."),
+            SectionKey(
+                "project", "the ID of the Firebase project",
+                "Needed with `credentials = metadata`; else that of the file."),
+            SectionKey(
+                "per-minute", "a whole number from 600 to 60000000", usual: "\(usualPerMinute)",
+                "Wake-ups in a minute: the quota that Google granted the project."),
+        ] + FCMTopic.words + EndpointOptions.words(connections: usualConnections)
 
     /// From the section, with absolute paths; nil without keys. Throws the first fault.
     package init?(section: [String: String]) throws(GatewaySectionFault) {

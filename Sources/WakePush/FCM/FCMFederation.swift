@@ -228,6 +228,8 @@ package struct FCMMetadataServer: FCMIdentity {
     package func token(
         by exchange: FCMTokenExchange, now: Int
     ) async -> FCMTokenExchange.Outcome {
-        await exchange.token(url, .get, [FetchField("Metadata-Flavor", "Google")])
+        // Google asks to look for it in the answer too: what else listens there is not its server.
+        let flavor = FetchField("Metadata-Flavor", "Google")
+        return await exchange.token(url, .get, [flavor], expected: flavor)
     }
 }

@@ -40,12 +40,13 @@ package struct FCMTokenExchange: Sendable {
     /// - Parameter now: seconds since 1970.
     package func run(now: Int) async -> Outcome { await identity.token(by: self, now: now) }
 
-    /// The access token that one request brings.
+    /// The access token that one request brings; `expected`: a field that its answer must have.
     func token(
-        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField], body: [UInt8]? = nil
+        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField],
+        body: [UInt8]? = nil, expected: FetchField? = nil
     ) async -> Outcome {
         do throws(Outcome) {
-            var answer = try await answer(url, method, fields, body: body)
+            var answer = try await answer(url, method, fields, body: body, expected: expected)
             defer { answer.body.wipe() }
             return Self.outcome(
                 status: answer.status, retryAfter: answer.retryAfter, body: answer.body.span)
@@ -66,14 +67,15 @@ package struct FCMTokenExchange: Sendable {
     }
 
     private func answer(
-        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField], body: [UInt8]?
+        _ url: FetchURL, _ method: FetchRequest.Method, _ fields: [FetchField], body: [UInt8]?,
+        expected: FetchField? = nil
     ) async throws(Outcome) -> (status: Int, retryAfter: Int?, body: [UInt8]) {
         let request = FetchRequest(
             url, method: method, fields: fields, body: body, limit: Self.answerLimit,
             timeout: FetchTimeout(
                 connect: .seconds(10), total: .seconds(30),
                 throughput: .atLeast(bytesPerSecond: 1, over: .seconds(15))),
-            purpose: .gateway)
+            purpose: .gateway, expected: expected)
         do throws(FetchError) {
             let (response, body) = try await fetcher.collect(request)
             return (response.status, response.retryAfter, body)

@@ -49,11 +49,19 @@ package struct FCMTopic: Sendable, Equatable {
     /// Seconds over which the shards' messages are sent.
     package var seconds = 60
 
-    static let words: [(key: String, takes: String)] = [
-        ("topic", "letters, digits and -_.~%"),
-        ("topic-shards", "a whole number from 1 to 64"),
-        ("topic-seconds", "a whole number from 0 to 3600"),
-        ("tokens", "on or off: whether push tokens are registered beside topic"),
+    static let words = [
+        SectionKey(
+            "topic", "letters, digits and -_.~%",
+            "Wake the subscribers of this topic: apps subscribe themselves."),
+        SectionKey(
+            "topic-shards", "a whole number from 1 to 64", usual: "1",
+            "Topics named NAME-0, NAME-1 and so on, instead of NAME."),
+        SectionKey(
+            "topic-seconds", "a whole number from 0 to 3600", usual: "60",
+            "Seconds over which the messages to the shards are sent."),
+        SectionKey(
+            "tokens", "on or off: whether push tokens are registered beside topic",
+            "Without the key: on, and off where there is a `topic`."),
     ]
 
     init?(section: [String: String]) throws(GatewaySectionFault) {

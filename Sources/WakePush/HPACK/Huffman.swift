@@ -45,7 +45,7 @@ enum Huffman {
         else { throw .badHuffman }
     }
 
-    /// Fills up to at least 56 bits, if there are so many.
+    /// Fills up to at least 56 bits, if there are that many.
     private static func refill(
         _ bits: inout UInt64, _ count: inout Int, from coded: Span<UInt8>, at next: inout Int
     ) {

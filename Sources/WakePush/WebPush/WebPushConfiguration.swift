@@ -29,17 +29,35 @@ package struct WebPushConfiguration: Sendable, Equatable {
 
     package init(key: String) { self.key = key }
 
-    /// The keys of the section, and their values; paths are relative to the file's directory.
-    package static let words: [(key: String, takes: String)] = [
-        ("key", "the path of a key file made with reveille keygen --kind vapid"),
-        ("subject", "mailto: and an address, or an https: address, of a domain that you have"),
-        ("hosts", "known, any, or host names such as push.example.org and *.example.org"),
-        ("body", "empty or byte"),
-        ("ca", "the path of a PEM file"),
-        ("connect", "a numeric ADDRESS:PORT, such as 127.0.0.1:8443 or [::1]:8443"),
-        ("networks", "networks such as 10.1.0.0/16, with commas between"),
-        ("heartbeat", "on or off"),
-        ("per-host", "a whole number from 1 to 256"),
+    /// The keys of the section; paths are relative to the file's directory.
+    package static let words = [
+        SectionKey(
+            "key", "the path of a key file made with reveille keygen --kind vapid",
+            "The VAPID key (RFC 8292); apps subscribe with its public half, which `check` shows."),
+        SectionKey(
+            "subject", "mailto: and an address, or an https: address, of a domain that you have",
+            "Whom push services may write to; Apple's endpoints are refused without it."),
+        SectionKey(
+            "hosts", "known, any, or host names such as push.example.org and *.example.org",
+            usual: "known", "The hosts whose endpoints are taken, several with commas between."),
+        SectionKey(
+            "body", "empty or byte", usual: "empty",
+            "The body of a push to an endpoint without keys: some UnifiedPush services refuse an "
+                + "empty one."),
+        SectionKey(
+            "ca", "the path of a PEM file", "The authorities to trust instead of the system's."),
+        SectionKey(
+            "connect", "a numeric ADDRESS:PORT, such as 127.0.0.1:8443 or [::1]:8443",
+            "The destination of every connection, such as a proxy's, instead of the endpoint's."),
+        SectionKey(
+            "networks", "networks such as 10.1.0.0/16, with commas between",
+            "Networks of your own that endpoints may lead to, although they are not global."),
+        SectionKey(
+            "heartbeat", "on or off", usual: "off",
+            "Heartbeats also to browsers, where people see every push."),
+        SectionKey(
+            "per-host", "a whole number from 1 to 256", usual: "\(WebPushLimits().perHost)",
+            "Requests in flight to one host."),
     ]
 
     /// From the section, with absolute paths; nil without keys. Throws the first fault.

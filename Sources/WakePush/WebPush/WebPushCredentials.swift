@@ -52,7 +52,7 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
     package var message: String { "[webpush] key: \(description)" }
 
     private static let fresh =
-        "make one with reveille keygen --kind vapid FILE; apps must subscribe anew with its "
+        "make one with reveille keygen --kind vapid FILE; apps must subscribe again with its "
         + "public key"
 
     private var description: String {
@@ -60,7 +60,7 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
         case .file(let error) where error.isMissing: "there is no such file\nhint: " + Self.fresh
         case .file(let error) where error.exists:
             "the file exists; nothing is overwritten\n"
-                + "hint: with another key every app must subscribe anew: keep the one that is there"
+                + "hint: with another key every app must subscribe again: keep the present one"
         case .file(let error):
             "cannot use the file: \(error.reason)\nhint: name a file made with reveille keygen "
                 + "--kind vapid, owned by the user of this service"

@@ -38,9 +38,10 @@ package enum WebPushResponses {
     package static func verdict(
         status: Int, retryAfter: Int? = nil, of kind: PushHostKind = .other
     ) -> Verdict {
-        // RFC 9110 §10.2.3: who says when to come again has not said no, other than of an endpoint.
+        // RFC 9110 §10.2.3: to say when to come again is not to refuse, but for what time does not
+        // change: the endpoint (404, 410), and the key that each request would show again (401).
         let isLater = retryAfter != nil && (400...499).contains(status)
-        if throttlesHost(status, kind) || isLater && status != 404 && status != 410 {
+        if throttlesHost(status, kind) || isLater && ![401, 404, 410].contains(status) {
             return .delivery(.retry(.throttled))
         }
         return table.verdict(status: status, reason: nil)

@@ -16,11 +16,17 @@ package struct RelayConfiguration: Sendable, Equatable {
 
     package static let defaultPerMinute = 60_000
 
-    /// The keys of the section, with the values they take.
-    package static let words: [(key: String, takes: String)] = [
-        ("via", "the https address of the owner's Reveille, without a path"),
-        ("via-key", "the path of a file made by reveille keygen --kind relay"),
-        ("via-per-minute", "a whole number from 600 to 60000000"),
+    /// The keys of the section.
+    package static let words = [
+        SectionKey(
+            "via", "the https address of the owner's Reveille, without a path",
+            "Wake through the relay of the app's owner, in place of keys of one's own."),
+        SectionKey(
+            "via-key", "the path of a file made by reveille keygen --kind relay",
+            "The key of this installation, whose public half the owner allows."),
+        SectionKey(
+            "via-per-minute", "a whole number from 600 to 60000000",
+            usual: "\(defaultPerMinute)", "Wake-ups in a minute that the owner allows."),
     ]
 
     /// Parses the section's keys and values, paths already absolute; nil without a key of a relay.

@@ -54,6 +54,7 @@ struct RelayDispatcher {
                 } catch { service.refuse(job.responder, error) }
             case .report(let session, let report): handle(report, of: session)
             case .disconnected(let request): forget(request)
+            case .gateways(let gateways, let services): sessions.replace(gateways, of: services)
             }
         }
         let now = isLast ? .max : clock.milliseconds()

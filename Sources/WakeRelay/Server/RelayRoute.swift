@@ -14,7 +14,8 @@ package struct RelayRoute: Sendable {
     ) {
         authenticator = RelayAuthenticator(settings, file: file, clock: clock)
         service = RelayService(
-            authenticator: authenticator, gateways: gateways, clock: clock, report: report)
+            authenticator: authenticator, gateways: Self.usable(gateways), clock: clock,
+            report: report)
     }
 
     /// Authenticates the head of a request, on the event loop's thread. The service reads the body.
@@ -24,6 +25,16 @@ package struct RelayRoute: Sendable {
         do throws(RelayProblem) {
             service.accept(request, responder, try authenticator.authenticate(request))
         } catch { service.refuse(responder, error) }
+    }
+
+    /// Takes other gateways for requests from now on; sessions of the others end their work.
+    package func replace(_ gateways: [any Gateway], of services: [PushService]) {
+        service.replace(Self.usable(gateways), of: services)
+    }
+
+    /// Never those that go through a relay themselves: two could ask each other for ever.
+    private static func usable(_ gateways: [any Gateway]) -> [any Gateway] {
+        gateways.filter { !($0 is RelayGateway) && $0.wakesTokens }
     }
 
     /// The rule for large bodies: none read from strangers, and no installation takes all memory.

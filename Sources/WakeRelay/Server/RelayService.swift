@@ -17,6 +17,8 @@ package final class RelayService: Sendable {
         case report(session: Int, GatewayReport)
         /// The client of a request is gone.
         case disconnected(request: Int)
+        /// Other gateways of these push services.
+        case gateways([any Gateway], of: [PushService])
     }
 
     package let counters = RelayCounters()
@@ -51,6 +53,10 @@ package final class RelayService: Sendable {
     ) {
         let message = Message.request((request, responder, authenticated))
         if mailbox.post(message) != .posted { refuse(responder, .busy(seconds: 1)) }
+    }
+
+    func replace(_ gateways: [any Gateway], of services: [PushService]) {
+        mailbox.post(.gateways(gateways, of: services), weight: 0)
     }
 
     func refuse(_ responder: Responder, _ problem: RelayProblem) {

@@ -33,7 +33,7 @@ struct RelaySessionPool {
         var failure: GatewayFailure
     }
 
-    private let gateways: [PushService: any Gateway]
+    private var gateways: [PushService: any Gateway]
     private let report: @Sendable (Int, GatewayReport) -> Void
     private var open: [Int: Open] = [:]
     private var current: [Key: Int] = [:]
@@ -53,8 +53,20 @@ struct RelaySessionPool {
 
     /// - Parameter report: called from any thread, with the session's number.
     init(gateways: [any Gateway], report: @escaping @Sendable (Int, GatewayReport) -> Void) {
-        self.gateways = Dictionary(gateways.map { ($0.service, $0) }) { first, _ in first }
+        self.gateways = Self.byService(gateways)
         self.report = report
+    }
+
+    private static func byService(_ gateways: [any Gateway]) -> [PushService: any Gateway] {
+        Dictionary(gateways.map { ($0.service, $0) }) { first, _ in first }
+    }
+
+    /// From now on wake-ups go to these gateways. Sessions with those that were replaced end when
+    /// they are settled and idle.
+    mutating func replace(_ gateways: [any Gateway], of services: [PushService]) {
+        self.gateways = Self.byService(gateways)
+        for key in current.keys where services.contains(key.service) { current[key] = nil }
+        for service in services { pauses[service] = nil }
     }
 
     var isEmpty: Bool { open.isEmpty }

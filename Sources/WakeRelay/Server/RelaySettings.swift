@@ -22,11 +22,18 @@ package struct RelaySettings: Sendable, Equatable {
         self.wakesPerMinute = wakesPerMinute
     }
 
-    /// The keys of the section, with their values; paths are relative to the file's directory.
-    package static let words: [(key: String, takes: String)] = [
-        ("authority", "the host name of this service, with its port unless that is 443"),
-        ("installations", "the path of the file of `reveille relay allow`"),
-        ("wakes-per-minute", "a whole number from 1 to 10000000"),
+    /// The keys of the section; paths are relative to the file's directory.
+    package static let words = [
+        SectionKey(
+            "authority", "the host name of this service, with its port unless that is 443",
+            "This service as installations address it; they sign for it."),
+        SectionKey(
+            "installations", "the path of the file of `reveille relay allow`",
+            usual: defaultInstallations, "The installations that are allowed."),
+        SectionKey(
+            "wakes-per-minute", "a whole number from 1 to 10000000",
+            usual: "\(defaultWakesPerMinute)",
+            "Wake-ups of each installation that are passed on in a minute."),
     ]
 
     /// Parses the section (paths absolute) of a file in `directory`; nil without any key.

@@ -15,7 +15,7 @@ struct EndpointLimiter: Sendable {
 
     var next: Duration? {
         guard waiting != nil else { return nil }
-        return last + .nanoseconds(Int64(clamping: bucket.wait(now: Self.nanoseconds(last))))
+        return last + .nanoseconds(Int64(clamping: bucket.wait(now: last.wholeNanoseconds)))
     }
 
     mutating func offer(_ endpoint: EndpointToken) {
@@ -25,7 +25,7 @@ struct EndpointLimiter: Sendable {
     /// The endpoint to register now, if any.
     mutating func take(at now: Duration) -> EndpointToken? {
         last = now
-        guard let endpoint = waiting, bucket.take(1, now: Self.nanoseconds(now)) == nil
+        guard let endpoint = waiting, bucket.take(1, now: now.wholeNanoseconds) == nil
         else { return nil }
         current = endpoint
         waiting = nil
@@ -37,7 +37,7 @@ struct EndpointLimiter: Sendable {
         guard current == endpoint else { return }
         current = nil
         waiting = waiting ?? endpoint
-        _ = bucket.take(upTo: .max, now: Self.nanoseconds(last))
+        _ = bucket.take(upTo: .max, now: last.wholeNanoseconds)
     }
 
     /// - Returns: the endpoint that the service has.
@@ -45,8 +45,6 @@ struct EndpointLimiter: Sendable {
         defer { (current, waiting) = (nil, nil) }
         return current
     }
-
-    private static func nanoseconds(_ time: Duration) -> UInt64 { UInt64(time / .nanoseconds(1)) }
 }
 
 /// A limit for wakes: one at once, and all of the next second as one more.

@@ -180,7 +180,7 @@ package struct ConnectorMachine: Sendable, Redacted {
             return [.acknowledge]
         case .newEndpoint(_, let text):
             // Not https, too long, odd bytes: ignored.
-            guard let endpoint = try? EndpointToken(.webPush, text: text) else { return [] }
+            guard let endpoint = EndpointToken(unifiedPush: text) else { return [] }
             endpoints.offer(endpoint)
             guard phase != .calling else {
                 hasEndpoint = true

@@ -15,14 +15,16 @@ struct FCMFederationTests {
         let requests = Observed<[WireRequest]>([])
         private let server: WireServer
 
-        init(_ answers: [String: (Int, String)]) throws {
+        /// - Parameter field: of every answer.
+        init(_ answers: [String: (Int, String)], field: String = "Server: x") throws {
             let requests = requests
             server = try WireServer { peer in
                 while let request = WireRequest(from: peer) {
                     requests.update { $0.append(request) }
                     let (status, body) = answers[request.path] ?? (404, "")
-                    let head = "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
-                    guard (try? peer.send(head + body)) != nil else { return }
+                    let head = "HTTP/1.1 \(status) X\r\n\(field)\r\n"
+                    let length = "Content-Length: \(body.utf8.count)\r\n\r\n"
+                    guard (try? peer.send(head + length + body)) != nil else { return }
                 }
             }
         }
@@ -170,15 +172,19 @@ struct FCMFederationTests {
     @Test("the metadata server gives the machine's own token")
     func metadata() async throws {
         let path = "/computeMetadata/v1/instance/service-accounts/default/token"
-        let provider = try Provider([path: Self.federated])
+        let provider = try Provider([path: Self.federated], field: "Metadata-Flavor: Google")
         let identity = try FCMMetadataServer(project: "p", host: provider.host)
         #expect(identity.projectID == "p")
         #expect(try await Self.run(identity) == Self.token("ya29.fed", 1800))
         let request = try #require(provider.requests.value.first)
         #expect(request.method == "GET" && request["metadata-flavor"] == "Google")
-        let none = try Provider([:])
+        let none = try Provider([:], field: "metadata-flavor:Google")
         let other = try FCMMetadataServer(project: "p", host: none.host)
         #expect(try await Self.run(other) == .refused(.exchangeRefused(status: 404)))
+        // Another server at its address, which knows nothing of it.
+        let foreign = try Provider([path: Self.federated])
+        let stranger = try FCMMetadataServer(project: "p", host: foreign.host)
+        #expect(try await Self.run(stranger) == .failed(retryAfter: 0))
         #expect(throws: FCMCredentialError.projectMissing) {
             try FCMMetadataServer(project: nil, host: nil)
         }

@@ -49,11 +49,11 @@ struct WebPushResponsesTests {
         }
     }
 
-    @Test("who says when to come again has not refused; 404 and 410 are about the endpoint")
+    @Test("to say when to come again is not to refuse, but for endpoint and key")
     func retryAfter() {
         for status in 400...499 {
             let verdict = WebPushResponses.verdict(status: status, retryAfter: 30)
-            if status == 404 || status == 410 {
+            if [401, 404, 410].contains(status) {
                 #expect(verdict == WebPushResponses.verdict(status: status))
             } else {
                 #expect(verdict == .delivery(.retry(.throttled)))

@@ -106,4 +106,39 @@ struct DispatcherTests {
         #expect(Self.answer("/", introspectable, "Introspect").contains("<node name=\"org\"/>"))
         #expect(Self.answer("/org/exam", introspectable, "Introspect") == "UnknownObject")
     }
+
+    @Test("properties are read, and nothing else is done with them")
+    func properties() throws {
+        let path = "/org/example/Ours"
+        let object = BusObject(
+            path: path, interface: "org.example.Ours", methods: [.init("Take", "ay")],
+            properties: [.init("Count", "u") { .uint32(7) }], signals: [("Given", "su")])
+        let dispatcher = BusDispatcher(objects: [object], machineID: nil)
+        func ask(_ member: String, _ body: [BusValue], _ path: String = path) -> BusMessage? {
+            dispatcher.answer(
+                to: .call(
+                    ":1.1", path: path, interface: "org.freedesktop.DBus.Properties",
+                    member: member, body))
+        }
+        let name = BusValue.string("org.example.Ours")
+        #expect(ask("Get", [name, .string("Count")])?.body == [.variant(.uint32(7))])
+        for interface in [name, .string("")] {
+            #expect(ask("GetAll", [interface])?.body == [.options([("Count", .uint32(7))])])
+        }
+        func error(_ member: String, _ body: [BusValue], _ path: String = path) -> String? {
+            ask(member, body, path)?.errorName.map { String(decoding: $0, as: UTF8.self) }
+        }
+        let prefix = "org.freedesktop.DBus.Error."
+        #expect(error("Get", [name, .string("Other")]) == prefix + "UnknownProperty")
+        let set: [BusValue] = [name, .string("Count"), .variant(.uint32(8))]
+        #expect(error("Set", set) == prefix + "PropertyReadOnly")
+        #expect(error("GetAll", [.string("org.example.Other")]) == prefix + "UnknownInterface")
+        #expect(error("Get", [name]) == prefix + "InvalidArgs")
+        #expect(error("Take", [name]) == prefix + "UnknownMethod")
+        #expect(error("GetAll", [name], "/org/example") == prefix + "UnknownObject")
+        #expect(
+            object.propertiesChanged.body == [
+                name, .options([("Count", .uint32(7))]), .strings([]),
+            ])
+    }
 }

@@ -76,6 +76,12 @@ package final class BusConnection: Sendable {
         try session.send(.reply(to: call, body))
     }
 
+    /// Answers a call of `messages` with an error, unless its caller expects nothing.
+    package func refuse(_ call: BusMessage, _ failure: BusFailure) throws(BusError) {
+        guard !call.flags.contains(.noReplyExpected) else { return }
+        try session.send(.error(to: call, name: failure.errorName))
+    }
+
     /// Ends the connection: pending calls throw `.closed`, queued bytes are sent without waiting.
     package func close() { session.end(.closed) }
 

@@ -33,10 +33,38 @@ struct BusDispatcher: Sendable {
             guard let machineID else { return refuse(call, .other) }
             return .reply(to: call, [.string(machineID)])
         }
+        if call.interface?.elementsEqual(BusObject.propertiesInterface.utf8) == true {
+            return propertyAnswer(call)
+        }
         guard call.is("org.freedesktop.DBus.Introspectable", "Introspect"), let path = call.path,
             let text = introspection(String(decoding: path, as: UTF8.self))
         else { return nil }
         return .reply(to: call, [.string(text)])
+    }
+
+    /// The answer of a path with an object; nil for any other.
+    private func propertyAnswer(_ call: BusMessage) -> BusMessage? {
+        let here = objects.filter { call.path?.elementsEqual($0.path.utf8) == true }
+        guard !here.isEmpty else { return nil }
+        let member = call.member.map { String(decoding: $0, as: UTF8.self) }
+        let signatures: [String: BusSignature] = ["Get": "ss", "GetAll": "s", "Set": "ssv"]
+        guard let member, let signature = signatures[member]
+        else { return refuse(call, .unknownMethod) }
+        guard call.signature == signature, case .string(let interface) = call.body[0]
+        else { return refuse(call, .invalidArguments) }
+        // "An empty string may be provided for the interface name".
+        let found = here.filter {
+            interface.isEmpty || interface.elementsEqual($0.interface.utf8)
+        }
+        guard !found.isEmpty else { return refuse(call, .unknownInterface) }
+        let properties = found.flatMap(\.properties)
+        if member == "GetAll" {
+            return .reply(to: call, [.options(properties.map { ($0.name, $0.read()) })])
+        }
+        guard let property = properties.first(where: { call.body[1] == .string($0.name) })
+        else { return refuse(call, .unknownProperty) }
+        if member == "Set" { return refuse(call, .readOnlyProperty) }
+        return .reply(to: call, [.variant(property.read())])
     }
 
     /// The description of a path; nil when no object is there or below.
@@ -50,60 +78,9 @@ struct BusDispatcher: Sendable {
         var text = "<!DOCTYPE node PUBLIC "
         text += "\"-//freedesktop//DTD D-BUS Object Introspection 1.0//EN\"\n"
         text += "\"http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd\">\n<node>\n"
-        for object in here { text += Self.introspection(object) }
+        if !here.isEmpty { text += BusObject.standardIntrospection }
+        for object in here { text += object.introspection }
         for child in children.sorted() { text += "  <node name=\"\(child)\"/>\n" }
         return text + "</node>\n"
-    }
-
-    private static func introspection(_ object: BusObject) -> String {
-        var text = "  <interface name=\"\(object.interface)\">\n"
-        for method in object.methods {
-            text += "    <method name=\"\(method.name)\">\n"
-            text += arguments(method.arguments, "in") + arguments(method.results, "out")
-            text += "    </method>\n"
-        }
-        return text + "  </interface>\n"
-    }
-
-    private static func arguments(_ signature: BusSignature, _ direction: String) -> String {
-        var text = ""
-        var position = 0
-        while position < signature.bytes.count {
-            let end = BusSignature.skip(signature.bytes, at: position)
-            let type = String(decoding: signature.bytes[position..<end], as: UTF8.self)
-            text += "      <arg type=\"\(type)\" direction=\"\(direction)\"/>\n"
-            position = end
-        }
-        return text
-    }
-}
-
-/// The methods of one interface at one path that may be called.
-package struct BusObject: Sendable {
-    package struct Method: Sendable {
-        package let name: String
-        /// The argument types: a call with others is answered with an error.
-        package let arguments: BusSignature
-        /// The result types, for introspection.
-        package let results: BusSignature
-
-        package init(_ name: String, _ arguments: BusSignature, results: BusSignature = .empty) {
-            precondition(BusGrammar.isMember(Array(name.utf8)), "no name of a method")
-            self.name = name
-            self.arguments = arguments
-            self.results = results
-        }
-    }
-
-    package let path: String
-    package let interface: String
-    package let methods: [Method]
-
-    package init(path: String, interface: String, methods: [Method]) {
-        precondition(BusGrammar.isObjectPath(Array(path.utf8)), "no path")
-        precondition(BusGrammar.isInterface(Array(interface.utf8)), "no name of an interface")
-        self.path = path
-        self.interface = interface
-        self.methods = methods
     }
 }

@@ -46,7 +46,8 @@ package enum BusProblem: Equatable, Sendable {
 
 /// An error reply's name, as far as callers distinguish it.
 package enum BusFailure: Equatable, Sendable {
-    case unknownMethod, unknownObject, unknownInterface, invalidArguments
+    case unknownMethod, unknownObject, unknownInterface, unknownProperty, invalidArguments
+    case readOnlyProperty
     /// The name has no owner and cannot be activated.
     case serviceUnknown
     case nameHasNoOwner
@@ -58,6 +59,7 @@ package enum BusFailure: Equatable, Sendable {
     private static let names: [(name: String, failure: BusFailure)] = [
         ("UnknownMethod", .unknownMethod), ("UnknownObject", .unknownObject),
         ("UnknownInterface", .unknownInterface), ("InvalidArgs", .invalidArguments),
+        ("UnknownProperty", .unknownProperty), ("PropertyReadOnly", .readOnlyProperty),
         ("ServiceUnknown", .serviceUnknown), ("NameHasNoOwner", .nameHasNoOwner),
         ("Spawn.Failed", .notStarted), ("NoReply", .noReply), ("Timeout", .noReply),
         ("TimedOut", .noReply), ("Disconnected", .noReply), ("AccessDenied", .accessDenied),
