@@ -103,8 +103,22 @@ package final class Store: Sendable {
 
     /// Registrations of both generations, from the size of the file: about five rows a page.
     package var estimatedRows: Int { counters.pages.load(ordering: .relaxed) * 5 }
+    /// Free bytes of the file system that a rotation needs to rewrite the database; none where half
+    /// of the reserve is enough.
+    package var compactionBytes: Int {
+        let bytes = counters.pages.load(ordering: .relaxed) * Limits.pageBytes
+        return bytes <= configuration.reserveBytes / 2 ? 0 : bytes + configuration.spareBytes
+    }
     /// Number of the current generation, counted from 1.
     package var generationNumber: UInt64 { counters.generation.load(ordering: .relaxed) }
+
+    /// On a full disk, gives room of the store's reserve to a file beside the database.
+    /// - Returns: whether there is more room now.
+    package func giveRoom(_ bytes: Int) async -> Bool {
+        await withCheckedContinuation { waiter in
+            post(.room(bytes: bytes) { waiter.resume(returning: $0) })
+        }
+    }
 
     // MARK: Rotation
 

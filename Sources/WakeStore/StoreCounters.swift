@@ -49,7 +49,8 @@ package final class StoreCounters: Sendable {
             case .operation(.register, _) where answer == .done:
                 registers.add(1, ordering: .relaxed)
             case .operation(.read, _): reads.add(1, ordering: .relaxed)
-            case .operation, .removal, .expiry, .page, .rotation, .compaction, .survey: break
+            case .operation, .removal, .expiry: break
+            case .page, .rotation, .compaction, .survey, .room: break
             }
             switch answer {
             case .full: refusals.add(1, ordering: .relaxed)

@@ -57,7 +57,7 @@ extension StoreOpenError {
         switch self {
         case .missing(.keyFile):
             return "the key file \(path(.keyFile)) is missing; without it no registration can be "
-                + "opened: bring it back, or start anew with `reveille init`"
+                + "opened: bring it back, or start again with `reveille init`"
         case .missing(let part): return "\(path(part)) is missing; \(Self.startAgain)"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
@@ -65,7 +65,7 @@ extension StoreOpenError {
             return "\(path(part)) has mode \(octal(mode)) or another owner; "
                 + "it must be this user's with mode \(part == .dataDirectory ? "0700" : "0600")"
         case .wrongKind(.reserve):
-            return "\(path(.reserve)) is no plain file; remove it: the service makes it anew"
+            return "\(path(.reserve)) is no plain file; remove it: the service makes a new one"
         case .wrongKind(let part):
             return "\(path(part)) is a symbolic link or of the wrong kind; name the real "
                 + (part == .dataDirectory ? "directory" : "file")
@@ -100,17 +100,18 @@ extension StoreOpenError {
         }
     }
 
-    /// SQLite says no more than that it cannot open a file.
+    /// SQLite says no more than that it cannot open a file, or not for writing.
     var isOutOfDescriptors: Bool {
         switch self {
         case .file(_, let error): error.number == EMFILE || error.number == ENFILE
         case .sqlite(let error): error.isUnopenable
+        case .readOnly: true
         default: false
         }
     }
 
     private static let startAgain =
-        "bring it back, or start anew: `reveille init` in a new directory"
+        "bring it back, or start again: `reveille init` in a new directory"
 
     private func octal(_ mode: UInt32) -> String {
         let digits = String(mode, radix: 8)

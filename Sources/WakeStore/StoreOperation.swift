@@ -62,12 +62,13 @@ enum WriterMessage: Sendable {
     case rotation(answer: @Sendable (RotationOutcome) -> Void)
     case compaction(answer: @Sendable (CompactionOutcome) -> Void)
     case survey(answer: @Sendable (StoreSurvey?) -> Void)
+    case room(bytes: Int, answer: @Sendable (Bool) -> Void)
 
     /// True for what is part of a transaction; the rest is done between two.
     var isOperation: Bool {
         switch self {
         case .operation, .removal, .expiry: true
-        case .page, .rotation, .compaction, .survey: false
+        case .page, .rotation, .compaction, .survey, .room: false
         }
     }
 
@@ -81,6 +82,7 @@ enum WriterMessage: Sendable {
         case .rotation(let reply): reply(.failed(.unavailable))
         case .compaction(let reply): reply(.failed)
         case .survey(let reply): reply(nil)
+        case .room(_, let reply): reply(false)
         }
     }
 }

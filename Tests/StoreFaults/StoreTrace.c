@@ -44,6 +44,11 @@ void wake_note_file(char letter, int descriptor, long number, const void *bytes,
     errno = before;
 }
 
+void wake_trace_directory(const char *path) {
+    struct stat status;
+    if (stat(path, &status) == 0) wake_note('D', status.st_ino, 0, path, strlen(path));
+}
+
 int wake_is_file(int descriptor) {
     int before = errno;
     struct stat status;

@@ -16,6 +16,8 @@ enum CrowdedDisk {
         case killed
         /// Beside a process that takes every byte that is free.
         case beside
+        /// Rotated beside one that takes what is free whenever the store has made a file.
+        case outrun
     }
 
     private static let rows = 600
@@ -24,20 +26,12 @@ enum CrowdedDisk {
         guard let kind = Kind(rawValue: number),
             let parent = Files.parent(of: before.dataDirectory)
         else { exit(2) }
-        let number = unsafe wake_mount_private(parent, "8m")
-        guard number == 0 else { return Line.write("skipped \(number)") }
-        var configuration = before
-        configuration.reserveBytes = 2 << 20
-        configuration.spareBytes = 1 << 20
-        do throws(StoreOpenError) {
-            try Store.create(configuration)
-        } catch {
-            return Line.write("refused \(error)")
-        }
+        guard let configuration = FullDisk.make(before, on: parent) else { return }
         switch kind {
         case .rotated: await rotate(configuration, parent)
         case .killed: await kill(configuration, parent)
         case .beside: await crowd(configuration, parent)
+        case .outrun: await outrun(configuration, parent)
         }
         Line.write("end")
     }
@@ -84,6 +78,15 @@ enum CrowdedDisk {
         await FullDisk.delete(registered, store)
         await FullDisk.rotate(store)
         Line.write("hog \(hog.stop())")
+        await store.close()
+    }
+
+    private static func outrun(_ configuration: StoreConfiguration, _ parent: String) async {
+        let store = Main.open(configuration)
+        Line.write("registered \(await FullDisk.fill(store, callers: 64, 0..<rows).count)")
+        Line.write("hog \(FullDisk.hog(parent + "/hog"))")
+        unsafe wake_hog_at_opening(strdup(parent + "/hog"))
+        await FullDisk.rotate(store)
         await store.close()
     }
 }

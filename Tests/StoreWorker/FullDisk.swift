@@ -10,15 +10,7 @@ import WakeSystem
 /// Lines: `skipped ERRNO` when none can be mounted, otherwise counts.
 enum FullDisk {
     static func run(_ before: StoreConfiguration, callers: Int) async {
-        let number = unsafe wake_mount_private(before.dataDirectory, "6m")
-        guard number == 0 else { return Line.write("skipped \(number)") }
-        var configuration = before
-        configuration.reserveBytes = 2 << 20
-        do throws(StoreOpenError) {
-            try Store.create(configuration)
-        } catch {
-            return Line.write("refused \(error)")
-        }
+        guard let configuration = make(before, on: before.dataDirectory) else { return }
         let store = Main.open(configuration)
         var registered = await fill(store, callers: callers)
         Line.write("condition \(store.counters.condition)")
@@ -43,18 +35,28 @@ enum FullDisk {
         Line.write("end")
     }
 
-    /// A disk on which somebody else's file takes the rest, and rotations on it.
-    static func rotate(_ before: StoreConfiguration) async {
-        let number = unsafe wake_mount_private(before.dataDirectory, "8m")
-        guard number == 0 else { return Line.write("skipped \(number)") }
+    /// A new store on a disk of 8 MiB; nil, which a line says, when there can be none.
+    static func make(_ before: StoreConfiguration, on directory: String) -> StoreConfiguration? {
+        let number = unsafe wake_mount_private(directory, "8m")
+        guard number == 0 else {
+            Line.write("skipped \(number)")
+            return nil
+        }
         var configuration = before
         configuration.reserveBytes = 2 << 20
         configuration.spareBytes = 1 << 20
         do throws(StoreOpenError) {
             try Store.create(configuration)
+            return configuration
         } catch {
-            return Line.write("refused \(error)")
+            Line.write("refused \(error)")
+            return nil
         }
+    }
+
+    /// A disk on which somebody else's file takes the rest, and rotations on it.
+    static func rotate(_ before: StoreConfiguration) async {
+        guard let configuration = make(before, on: before.dataDirectory) else { return }
         let store = Main.open(configuration)
         let early = await fill(store, callers: 64, 0..<1000)
         Line.write("registered \(early.count)")
@@ -79,9 +81,8 @@ enum FullDisk {
     }
 
     static func rotate(_ store: Store) async {
-        guard case .rotated(let report) = await store.rotate() else {
-            return Line.write("unrotated")
-        }
+        let outcome = await store.rotate()
+        guard case .rotated(let report) = outcome else { return Line.write("unrotated \(outcome)") }
         let isPutOff = if case .noRoom = report.compaction { true } else { false }
         Line.write("dropped \(report.dropped) \(isPutOff ? "putoff" : "compacted")")
     }

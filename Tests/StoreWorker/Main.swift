@@ -6,6 +6,7 @@ import WakeStore
 /// step on standard output, one line each, before and after it asks the store.
 ///
 ///     store-worker MODE DATA-DIRECTORY KEY-FILE [numbers]
+///     store-worker secrets STATE-DIRECTORY ignored DIE-AT
 @main
 enum Main {
     static func main() async {
@@ -18,6 +19,7 @@ enum Main {
             Line.write("fatal")
             _exit(1)
         }
+        if arguments[1] == "secrets" { exit(AddSecrets.run(arguments[2], arguments[4])) }
         let numbers = arguments.dropFirst(4).compactMap { Int($0) }
         if let setting = arguments.first(where: { $0.hasPrefix("slip:") }) {
             // As long as the process.
@@ -35,6 +37,7 @@ enum Main {
         case "mixed":
             await Mixed.run(
                 configuration, seed: numbers[0], bursts: numbers[1],
+                onFullDisk: numbers.count > 2,
                 traceTo: arguments[arguments.count - 1])
         case "forensic":
             let plan = Forensic.Plan(

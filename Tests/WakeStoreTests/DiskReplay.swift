@@ -73,6 +73,7 @@ struct DiskReplay {
 
     mutating func apply(_ record: Record) {
         switch record.letter {
+        case "D": directories[record.inode] = record.text
         case "C":
             // The reserve is zeros, and large.
             guard !record.text.hasSuffix("/reserve"), directory(record.text) != nil else { return }

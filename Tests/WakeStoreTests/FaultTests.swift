@@ -21,7 +21,7 @@ struct FaultTests {
     /// Every k-th with `REVEILLE_LONG=1`, otherwise some.
     private static let places =
         unsafe getenv("REVEILLE_LONG") == nil
-        ? Array(1...6) + [9, 14, 21, 33, 50, 80] : Array(1...200)
+        ? Array(1...6) + [9, 14, 17, 21, 33, 50, 80] : Array(1...200)
 
     /// Runs every place up to the number of calls that a run makes.
     /// - Parameter run: returns that number; nil when the worker did not get to its end.

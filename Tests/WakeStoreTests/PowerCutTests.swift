@@ -65,6 +65,30 @@ struct PowerCutTests {
         }
     }
 
+    @Test("the same on a full disk, while the log has room of the reserve's")
+    func lent() async throws {
+        let power = try await PowerCut("mixed", [3, Self.isLong ? 135 : 27, 1], isMade: true)
+        // How a log that is lent room is emptied: its header is overwritten.
+        let header = [UInt8](repeating: 0, count: 32)
+        let erased = power.records.count { $0.letter == "W" && $0.bytes == header }
+        #expect(erased > 10)
+        for survival in [DiskReplay.Survival.nothing, .anything] {
+            let left = power.leftovers(survival)
+            #expect(left.answers > 10 && left.ids == 0, "\(left)")
+        }
+        let opened = try #require(power.records.firstIndex { $0.text.hasPrefix("open") })
+        let stride = Self.isLong ? 3 : max(1, power.records.count / 80)
+        var random = SystemRandomNumberGenerator()
+        let model = try await power.replay(tokens: 0..<48) { index, _ in
+            guard index > opened, index.isMultiple(of: stride) else { return nil }
+            return Bool.random(using: &random) ? .nothing : .anything
+        } found: { index, wrong in
+            try #require(wrong.isEmpty, "cut after \(index): \(wrong)")
+        }
+        #expect(model.acknowledged > 100 && model.rotations > 1 && model.others == [])
+        #expect(model.refusals["full"] ?? 0 > 0, "\(model.refusals)")
+    }
+
     @Test("nor with the flush of the emptied log left out: it finds deleted rows")
     func emptiedLog() async throws {
         let power = try await PowerCut("mixed", [2, 27])

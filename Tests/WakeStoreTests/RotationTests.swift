@@ -78,7 +78,7 @@ struct RotationTests {
         await store.close()
     }
 
-    @Test("whoever takes disk and keys after two rotations can open nothing of what was dropped")
+    @Test("a thief of disk and keys after two rotations can open nothing of what was dropped")
     func copied() async throws {
         let place = StorePlace()
         try await place.create(registrations: 4)

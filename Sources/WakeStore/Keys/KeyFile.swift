@@ -120,13 +120,16 @@ extension KeyFile {
     }
 
     /// Replaces the file by rename and overwrites what the old one left on the disk.
-    func replace(_ configuration: StoreConfiguration) -> Replacement {
+    /// - Parameter giveRoom: on a full disk, allocates room for the new file.
+    func replace(
+        _ configuration: StoreConfiguration, onFullDisk giveRoom: (OpenFile) -> Void
+    ) -> Replacement {
         guard let path = configuration.keyFile else { return .done }
         var bytes = encode()
         defer { bytes.wipe() }
         do throws(FileError) {
             let old = try Self.openOld(path)
-            try Files.replace(path, with: bytes.span)
+            try Files.replace(path, with: bytes.span, onFullDisk: giveRoom)
             if let old { Self.destroy(old) }
             return .done
         } catch { return error.call == .syncDirectory ? .unknown : .refused(error.number) }

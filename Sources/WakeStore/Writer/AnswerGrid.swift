@@ -3,10 +3,10 @@ import WakeSystem
 
 /// Lets answers leave on a grid of time: how long one takes does not tell what was found for it.
 ///
-/// The grid begins anew with a batch before which no answer waits. A batch that takes less than a
+/// The grid begins again with a batch before which no answer waits. A batch that takes less than a
 /// tick, as nearly all do in calm times, is answered one tick after it began, whatever it did, and
 /// so are the short ones that begin meanwhile: nobody learns their ends from a request behind them.
-/// Large batches need no grid: beside so many others, what one request found takes no time.
+/// Large batches need no grid: beside the others, what one request found takes no time.
 final class AnswerGrid {
     /// What is left to do for an answer when it may leave.
     typealias Release = @Sendable () -> Void

@@ -1,10 +1,12 @@
 private import Glibc
+import WakeModel
 import WakeSystem
 
 /// Disk room for what must work on a full disk: deletes, new keys, a smaller file. While it is
 /// incomplete the database does not grow.
 final class DiskReserve {
     private let path: String
+    private let directory: String
     private let count: Int
     /// Kept open: to fill it up needs no descriptor.
     private var file: OpenFile?
@@ -19,6 +21,7 @@ final class DiskReserve {
     /// Takes over what an earlier start left; changes nothing.
     init(_ configuration: StoreConfiguration) throws(StoreOpenError) {
         path = configuration.reserveFile
+        directory = Files.parent(of: path) ?? "."
         count = configuration.reserveBytes
         guard let status = try? FileStatus(of: path) else { return }
         guard status.isRegular else { throw .wrongKind(.reserve) }
@@ -35,7 +38,7 @@ final class DiskReserve {
     /// - Returns: whether the reserve is complete and the disk has some room besides.
     func fill() -> Bool {
         if held > count { _ = resize(count) }
-        let free = Files.parent(of: path).flatMap { try? Files.freeBytes(at: $0) } ?? .max
+        let free = (try? Files.freeBytes(at: directory)) ?? .max
         var missing = min(count - held, free - spareBytes)
         while !isComplete, missing >= min(Self.leastBytes, count - held) {
             if resize(held + missing) { break }
@@ -49,23 +52,41 @@ final class DiskReserve {
         _ = resize(bytes < held - Self.leastBytes ? held - bytes : 0)
     }
 
-    /// Gives another file room behind `offset`, its size unchanged, as long as there is any. In
-    /// pieces: what this releases is anybody's between two system calls, and whoever is faster gets
-    /// no more than that.
-    func lend(_ bytes: Int, to file: OpenFile, behind offset: Int) {
-        var given = 0
+    /// Gives another file room behind `offset`, its size unchanged, as long as there is any;
+    /// nothing to a file on another disk. What this releases is anybody's between two system calls:
+    /// in small pieces, so that another process gets a part of one, and what it leaves is taken.
+    /// - Parameter least: bytes that this keeps.
+    func lend(_ bytes: Int, to file: OpenFile, behind offset: Int, keeping least: Int = 0) {
+        guard isBeside(file) else { return }
+        var (given, piece) = (0, Self.pieceBytes)
+        // Whether anything was released since the last success, and whether others took of it.
+        var (isReleased, isContended) = (false, false)
         while given < bytes {
-            let piece = min(Self.pieceBytes, bytes - given)
+            piece = min(piece, bytes - given)
             do throws(FileError) {
                 try file.allocateBehind(offset + given, piece)
                 given += piece
+                isReleased = false
             } catch {
                 // Where files cannot have such room (EOPNOTSUPP) it is on the disk at least.
                 guard error.isFull else { return release(bytes - given) }
-                guard held > 0 else { return }
-                release(piece)
+                if isReleased { isContended = true }
+                if isReleased, piece > Limits.pageBytes {
+                    piece = max(Limits.pageBytes, piece / 4)
+                } else {
+                    guard held > least else { return }
+                    release(isContended ? Self.leastBytes : max(piece, Limits.pageBytes))
+                    if isContended { piece = Self.leastBytes / 4 }
+                    isReleased = true
+                }
             }
         }
+    }
+
+    private func isBeside(_ other: OpenFile) -> Bool {
+        guard let file, let status = try? file.status(), let other = try? other.status()
+        else { return true }
+        return status.isOnDisk(of: other)
     }
 
     /// - Returns: false, with the size unchanged, when there is no room.
@@ -99,7 +120,7 @@ final class DiskReserve {
 }
 
 /// The write-ahead log while it has room of the reserve's. It is emptied by overwriting: truncating
-/// it would give the room to whoever asks first.
+/// it would give the room to the first process that asks.
 struct LentLog {
     private let file: OpenFile
 

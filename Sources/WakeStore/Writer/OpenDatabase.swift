@@ -300,12 +300,22 @@ final class OpenDatabase {
         guard reserve.held > 0,
             let file = try? OpenFile(configuration.logFile, flags: O_RDWR)
         else { return false }
-        reserve.lend(reserve.held / 2, to: file, behind: 0)
+        reserve.lend(reserve.held / 2, to: file, behind: 0, keeping: reserve.held / 4)
         lentLog = LentLog(file)
         return true
     }
 
-    /// Whether the file has so many free pages that these rows need no room but the log's.
+    /// Gives room of the reserve to a file beside the database; a quarter stays for deletes.
+    /// - Returns: false when there is none to give, or when no room is missing.
+    func giveRoom(_ bytes: Int) -> Bool {
+        guard let free = freeBytes, free < bytes,
+            reserve.held - bytes >= configuration.reserveBytes / 4
+        else { return false }
+        reserve.release(bytes)
+        return true
+    }
+
+    /// Whether these rows fit the free pages of the file and need no room but the log's.
     func canReuse(_ pages: Int) -> Bool {
         guard let free = try? connection.freePages(), free >= pages else { return false }
         return lendLog()

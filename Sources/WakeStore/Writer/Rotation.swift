@@ -1,3 +1,4 @@
+private import Glibc
 private import Synchronization
 import WakeModel
 import WakeSQLite
@@ -8,7 +9,7 @@ struct Rotation {
     /// Fewer rows than this in one transaction would never end.
     private static let leastSlice = 32
 
-    /// Room for a new key file, with an entry in its directory; asked for so many times.
+    /// Room for an entry in the keys' directory, and how often it is asked for.
     private static let keyBytes = 1 << 16
     private static let keyAttempts = 16
 
@@ -74,16 +75,20 @@ struct Rotation {
             RotationReport(generation: next.generation, dropped: dropped, compaction: compaction))
     }
 
-    /// On a full disk others may be faster to what the reserve releases.
+    /// On a full disk the room of the reserve goes straight to the new file, which is open by then:
+    /// another process has no more than the moment between two system calls to take it.
     private func replaceKeys(by next: KeyFile) -> KeyFile.Replacement {
         let reserve = database.reserve
         defer { _ = reserve.fill() }
         for _ in 0..<Self.keyAttempts {
-            let result = next.replace(database.configuration)
+            let result = next.replace(database.configuration) { file in
+                reserve.lend(KeyFile.byteCount, to: file, behind: 0)
+            }
             guard result.isOutOfRoom, reserve.held > 0 else { return result }
+            // There was no room for its name, or it is on another disk.
             reserve.release(Self.keyBytes)
         }
-        return next.replace(database.configuration)
+        return .refused(ENOSPC)
     }
 }
 

@@ -37,7 +37,8 @@ struct Transaction {
                 batch.report.erased += erased
                 batch.report.statements += 1
                 batch.append(.done)
-            case .page, .rotation, .compaction, .survey: preconditionFailure("done between batches")
+            case .page, .rotation, .compaction, .survey, .room:
+                preconditionFailure("done between batches")
             }
         }
     }

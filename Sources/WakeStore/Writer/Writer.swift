@@ -166,6 +166,7 @@ final class Writer {
             rotation = RunningRotation(rotation: Rotation(database), answer: answer)
         case .compaction(let answer): answer(Compaction(database: database).run())
         case .survey(let answer): answer(database.survey())
+        case .room(let bytes, let answer): answer(database.giveRoom(bytes))
         }
     }
 

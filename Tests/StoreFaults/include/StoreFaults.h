@@ -33,6 +33,7 @@ long wake_steps(void);
 ///
 /// | letter | inode | number | bytes |
 /// |---|---|---|---|
+/// | D | of a directory, see below | | its path |
 /// | C | of a file that was made | | its path |
 /// | W | of the file | offset | written |
 /// | T | of the file | new length | |
@@ -43,12 +44,19 @@ long wake_steps(void);
 /// Returns 0 or errno. Call before the first thread starts.
 int wake_trace(const char *path);
 
+/// Notes the number of a directory that is empty, for a replay that has not seen it.
+void wake_trace_directory(const char *path);
+
 /// Mounts an empty tmpfs of `size` (such as "4m") on a directory, seen by this process alone.
 /// Returns 0 or errno. Call before the first thread starts.
 int wake_mount_private(const char *directory, const char *size);
 
 /// Bytes of a file, -1 when there is none.
 long wake_file_size(const char *path);
+
+/// From here on takes all free room of a file system, into the file `path`, whenever a file is made
+/// or emptied, before the caller can write to it. The text must live as long as the process.
+void wake_hog_at_opening(const char *path);
 
 /// Makes that tmpfs read-only. Returns 0 or errno.
 int wake_remount_readonly(const char *directory);
