@@ -1,6 +1,7 @@
 import WakeFeed
+import WakeFetch
 import WakeModel
-import WakeSystem
+package import WakeSystem
 
 /// A client that turns wakes into local checks. Every wake (event stream, platform push, timer)
 /// starts the same cycle: fetch the signed feed that all clients fetch, check it against secrets
@@ -26,6 +27,7 @@ public actor WakeClient {
     let environment: ClientEnvironment
     let executor: any SerialExecutor
 
+    let transport: any ClientTransport
     private let sharesOrigin: Bool
     /// nil when the client only polls.
     private let stream: EventStream?
@@ -35,7 +37,10 @@ public actor WakeClient {
     private let source: any CycleSource
     /// The position of a client that has seen nothing yet.
     private let start: FeedRecord.Position
-    private(set) var isRunning = false
+    /// Signalled when `status` may differ. One waiter at a time.
+    package nonisolated let statusChange: AsyncEvent
+    private var runningSince: Int64?
+    var isRunning: Bool { runningSince != nil }
 
     /// A client of a signed feed. Opens the profile, or makes it; no request is made. `secrets` are
     /// compared with the published digests; `handler` receives matches and warnings.
@@ -56,8 +61,8 @@ public actor WakeClient {
                 cache: FeedCache(
                     configuration.cacheDirectory, feed: addresses.key.feedID,
                     capacity: configuration.cacheCapacity),
-                secrets: secrets, profile: profile, registration: registration,
-                transport: transport, environment: environment)
+                secrets: secrets, app: AppCaller(environment), profile: profile,
+                registration: registration, transport: transport, environment: environment)
         }
     }
 
@@ -78,7 +83,7 @@ public actor WakeClient {
         ) { profile, _, _ in
             AppSourceCycle(
                 source: source, configuration: configuration, profile: profile,
-                environment: environment)
+                environment: environment, app: AppCaller(environment))
         }
     }
 
@@ -88,13 +93,17 @@ public actor WakeClient {
         handler: any MatchHandler, environment: ClientEnvironment,
         makeSource: (ProfileState, RegistrationKeeper, any ClientTransport) -> any CycleSource
     ) throws(ClientError) {
+        statusChange = AsyncEvent()
+        let environment = environment.signalling(statusChange)
         self.environment = environment
-        self.start = start
         executor = environment.executor()
         sharesOrigin = service.sharesOrigin
         let transport = try environment.makeTransport(through: proxy)
+        self.transport = transport
+        self.start = start
         profile = try ProfileState(stateDirectory, start: start, in: environment)
         registration = RegistrationKeeper(profile, at: service, through: transport, in: environment)
+        try registration.moveToConfiguredService()
         source = makeSource(profile, registration, transport)
         outbox = Outbox(
             profile, handler: handler, hidesSequence: source is AppSourceCycle, in: environment)
@@ -112,16 +121,19 @@ public actor WakeClient {
     /// - Throws: `state` when the state can no longer be used; `locked` when it runs already.
     public func run() async throws(ClientError) {
         guard !isRunning else { throw .locked }
-        isRunning = true
-        defer { isRunning = false }
+        runningSince = environment.wallSeconds()
+        defer { runningSince = nil }
         try registration.shortenWait()
         environment.log(.started)
         defer { environment.log(.stopped) }
         let events = [wakes.event, registration.event, outbox.event]
-        let notifier = ChangeNotifier(profile.directory.path) {
+        let control = ControlSocket(of: self, in: profile.directory.path) {
             for event in events { event.signal() }
         }
-        defer { notifier?.close() }
+        defer { control?.close() }
+        let late = [scheduler.resumed, stream?.resumed, registration.event].compactMap(\.self)
+        let stopObserving = environment.resumes.start { for event in late { event.signal() } }
+        defer { stopObserving() }
         let failure = await withTaskGroup(of: ClientError?.self) { group in
             group.addTask { await self.keepCycling() }
             group.addTask { await self.poll() }
@@ -144,7 +156,7 @@ public actor WakeClient {
                 switch error {
                 case .cancelled: continue
                 case .diskFull:
-                    await outbox.reportFullDisk()
+                    outbox.reportFullDisk()
                     await environment.sleep(.seconds(60))
                 default: return error
                 }
@@ -156,7 +168,10 @@ public actor WakeClient {
     private func keepCycling() async -> ClientError? {
         await repeated { () async throws(ClientError) in
             // After a cycle the feed may allow or forbid registrations, or be retired.
-            if try await scheduler.runNextCycle() { registration.event.signal() }
+            if try await scheduler.runNextCycle() {
+                registration.event.signal()
+                statusChange.signal()
+            }
             return false
         }
     }
@@ -169,9 +184,14 @@ public actor WakeClient {
         }
     }
 
+    /// A cycle in which something is found goes on first: what an app does on a match must show in
+    /// none of its requests.
     private func keepDelivering() async -> ClientError? {
         await repeated { () async throws(ClientError) in
-            try await outbox.deliverAndWait()
+            await runner.waitForCycle(atMost: .seconds(30))
+            try await outbox.deliver()
+            statusChange.signal()
+            try await outbox.waitForNext()
             return false
         }
     }
@@ -191,17 +211,17 @@ public actor WakeClient {
 
     // MARK: Cycles
 
-    /// Checks what is published now, and delivers the matches. After a push or a wake it first
-    /// waits a random time of up to the spread. Calls while a cycle runs share the next one.
+    /// Checks what is published now, closes every connection of the check, and then delivers the
+    /// matches: nothing on the line depends on them. After a push or a wake it first waits a random
+    /// time of up to the spread. Calls while a cycle runs share the next one.
     /// - Throws: the failure of the cycle. Matches found before it are delivered all the same.
     @discardableResult
     public func synchronize(
         _ reason: SyncReason = .manual
     ) async throws(ClientError) -> SyncOutcome {
-        guard try scheduler.isListening(to: reason) else { return .ignored }
         let outcome: SyncOutcome
         do throws(ClientError) {
-            outcome = try await scheduler.runCycle(for: reason)
+            outcome = try await check(reason)
         } catch {
             if error != .cancelled { try? await outbox.deliver() }
             throw error
@@ -209,6 +229,30 @@ public actor WakeClient {
         try await outbox.deliver()
         return outcome
     }
+
+    /// The first part of `synchronize`: delivers nothing.
+    package func check(
+        _ reason: SyncReason = .manual
+    ) async throws(ClientError) -> SyncOutcome {
+        guard try scheduler.isListening(to: reason) else { return .ignored }
+        try registration.noteSuspension()
+        do throws(ClientError) {
+            let outcome = try await scheduler.runCycle(for: reason)
+            await endConnections()
+            return outcome
+        } catch {
+            await endConnections()
+            throw error
+        }
+    }
+
+    private func endConnections() async {
+        // Beside `run` a connection may serve further cycles, and ends at some time after the last.
+        if !isRunning { await transport.quiesce(.feed) }
+    }
+
+    /// The second part: delivers what is due.
+    package func deliver() async throws(ClientError) { try await outbox.deliver() }
 
     /// Requests one cycle of `run`, from any thread, and returns at once; `synchronize(_:)` waits
     /// for the outcome. Kept until `run` begins. All calls before that cycle are one; calls while a
@@ -250,19 +294,38 @@ public actor WakeClient {
 
     /// The client's knowledge about itself.
     public var status: ClientStatus {
-        ClientStatus(
-            record: profile.record, registration: (try? registration.state()) ?? .none,
-            matchesToDeliver: outbox.count, now: environment.wallSeconds(),
-            sharesOrigin: sharesOrigin, isStreaming: stream?.isConnected ?? false,
-            failure: runner.failure, quota: source.quota)
+        let now = environment.wallSeconds()
+        let process = ClientStatus.Process(
+            stream: isRunning ? stream?.state ?? .unused : .unused, failure: runner.failure,
+            runningSince: runningSince,
+            nextCheck: !isRunning
+                ? nil
+                : scheduler.nextStart.map { start in
+                    now + max(.zero, start - environment.uptime()).wholeSeconds
+                })
+        return ClientStatus(
+            record: profile.record, head: try? profile.head,
+            registration: (try? registration.state()) ?? .none,
+            formerServices: (try? registration.formerServices()) ?? 0,
+            matchesToDeliver: outbox.count, now: now, sharesOrigin: sharesOrigin,
+            quota: source.quota, process: process)
+    }
+
+    /// Begins the feed again, the way out of a fork: the history that is served now is checked from
+    /// its oldest batch. Secrets, registration, matches and evidence stay.
+    public func startOver() async throws(ClientError) {
+        try await runner.exclusively { () async throws(ClientError) in
+            try profile.restart(now: environment.wallSeconds())
+        }
     }
 
     /// Erases state, cache and evidence. Without `force` refused as `stillRegistered` while the
     /// service may hold a registration, which could then never be erased.
     public func erase(force: Bool = false) async throws(ClientError) {
         try await runner.exclusively { () async throws(ClientError) in
+            let former = try registration.formerServices()
             let desired = try registration.desired()
-            guard force || desired == nil else { throw .stillRegistered }
+            guard force || desired == nil && former == 0 else { throw .stillRegistered }
             try profile.erase(start: start, now: environment.wallSeconds())
             source.eraseCache()
             outbox.reset()

@@ -164,7 +164,7 @@ struct OwnSourceTests {
             #expect(try await client.register(token) == .registered)
             let running = Task(executorPreference: world.time.tasks) { try await client.run() }
             await world.time.sleep(.seconds(1000))
-            #expect(await client.status.isStreaming)
+            #expect(await client.status.stream == .connected)
             source.publish("red")
             world.network.broadcast(World.event(0))
             await world.time.sleep(.seconds(1))
@@ -210,7 +210,7 @@ struct OwnSourceTests {
             #expect(try await client.recheckRetained() == 1)
             #expect(try await client.recheckRetained() == 0)
             #expect(source.rechecks == rechecks + 1)
-            try await client.reconcileAndDeliver()
+            try await client.deliver()
             #expect(source.fetches.count == fetches)
             #expect(world.network.traces.isEmpty)
         }

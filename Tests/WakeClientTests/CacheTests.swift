@@ -66,7 +66,7 @@ struct CacheTests {
         try world.time.run {
             let client = try client(world, capacity: 1)
             try await client.synchronize()
-            #expect(try Set(Files.names(in: directory)) == Set(names + ["head"]))
+            #expect(try Set(Files.names(in: directory)) == Set(names))
             try await client.erase()
         }
         #expect(try Set(Files.names(in: directory)) == Set(names))
@@ -90,6 +90,6 @@ struct CacheTests {
             #expect(try await client.synchronize() == .checked(batches: 1, matches: 1))
         }
         #expect(world.network.traces.compactMap(\.range) == [196_608])
-        #expect(try Files.names(in: directory(world)) == ["head"])
+        #expect(try Files.names(in: directory(world)) == [])
     }
 }

@@ -71,6 +71,9 @@ extension BehaviourTests {
                 #expect(try await client.register(Self.pushToken(Self.other)) == .suspended)
                 try world.feed.resign(Self.settings())
                 #expect(try await Self.fetchesAfterWake(world, client) >= 1)
+                // All clients learn of it at once, and none registers beside its fetch.
+                #expect(world.service.rows == [])
+                await world.time.sleep(.seconds(601))
                 #expect(world.service.rows == [Self.other])
             }
         }

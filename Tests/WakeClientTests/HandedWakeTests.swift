@@ -118,7 +118,8 @@ struct HandedWakeTests {
             var schedule = CycleSchedule()
             let time = SimulatedTime(seed: seed)
             for _ in 0..<100 {
-                schedule.request(.init(), at: .seconds(300) * time.randomUnit(), isJittered: true)
+                schedule.requestByWake(
+                    .init(), at: .seconds(300) * time.randomUnit(), isJittered: true)
             }
             sum += try #require(schedule.nextStart)
         }
@@ -129,11 +130,11 @@ struct HandedWakeTests {
     @Test("a jittered start does not keep anything else waiting")
     func urgentFirst() {
         var schedule = CycleSchedule()
-        schedule.request(.init(), at: .seconds(200), isJittered: true)
+        schedule.requestByWake(.init(), at: .seconds(200), isJittered: true)
         schedule.request(.init(), at: .seconds(1))
         #expect(schedule.nextStart == .seconds(1))
         #expect(schedule.begin(at: .seconds(1)) != nil)
-        schedule.request(.init(), at: .seconds(50), isJittered: true)
+        schedule.requestByWake(.init(), at: .seconds(50), isJittered: true)
         #expect(schedule.nextStart == nil)
     }
 }

@@ -3,6 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 import WakeSodium
+import WakeSystem
 
 @testable import WakeClient
 
@@ -44,6 +45,10 @@ struct HostileFeedTests {
         try expect(.tooLarge) { _, _ in .init(body: page, contentType: .html) }
         try expect(.badSignature) { _, _ in
             .init(body: Array(page.prefix(4096)), contentType: .html)
+        }
+        // Not a head that broke off: nothing of it can be continued.
+        try expect(.badSignature) { _, _ in
+            .init(body: Array(page.prefix(300)), contentType: .html)
         }
     }
 
@@ -199,6 +204,41 @@ struct HostileFeedTests {
         let files = try world.scratch.contents().keys
         #expect(files.contains(world.stateDirectory + "/evidence-2-known-head"))
         #expect(files.contains(world.stateDirectory + "/evidence-2-other-head"))
+    }
+
+    @Test("a history that differs before its newest batch is a fork at once; starting over ends it")
+    func olderFork() throws {
+        let world = try world()
+        let twin = try SimulatedFeed(world.scratch.path + "/twin", world.time)
+        for _ in 0..<2 { try twin.publishCover() }
+        try twin.publish([Self.secret], note: "of the twin")
+        for name in try Files.names(in: twin.directory + "/b") {
+            let bytes = try Files.read("\(twin.directory)/b/\(name)", limit: 1 << 20)
+            try Files.create("\(world.feed.directory)/b/\(name)", with: bytes.span)
+        }
+        try world.time.run {
+            let client = try world.client()
+            try await client.synchronize()
+            let fingerprint = await client.status.fingerprint
+            let requests = world.network.traces.count
+            world.feed.tamper { path, _ in
+                path == "head"
+                    ? (try? FeedDirectory(twin.directory).headBytes()).map { .init(body: $0) } : nil
+            }
+            await #expect(throws: ClientError.fork) { try await client.synchronize() }
+            #expect(world.network.traces.count == requests + 1)
+            #expect(await client.status.isForked)
+            #expect(await client.status.fingerprint == fingerprint)
+            try await client.startOver()
+            #expect(try await client.synchronize() == .checked(batches: 3, matches: 1))
+            #expect(await client.status.fingerprint != fingerprint)
+        }
+        #expect(world.handler.warnings == [.fork(sequence: 2)])
+        #expect(world.handler.matches.count == 2)
+        let files = try world.scratch.contents().keys
+        for half in ["known", "other"] {
+            #expect(files.contains("\(world.stateDirectory)/evidence-2-\(half)-head"))
+        }
     }
 
     @Test("a clock that is off by a year stops nothing", arguments: [-31_536_000, 31_536_000])

@@ -83,19 +83,42 @@ struct MeteringTests {
             let client = try client(world, budget: budget)
             var days = 0
             while await client.status.sequence == 0 {
-                let before = world.network.bytesDelivered
+                let before = world.network.bytesSent
                 for _ in 0..<4 { try await client.synchronize() }
-                // The piece in which a fetch is cut has come as well.
-                #expect(world.network.bytesDelivered - before <= budget + 65_536)
+                // No server sends more of a batch, not even what nobody takes; heads always come.
+                #expect(world.network.bytesSent - before <= budget + 3 * FeedLimits.headBytes)
                 world.time.setWall(by: Self.day)
                 days += 1
             }
             #expect((4...8).contains(days), "\(days)")
         }
+        #expect(batches(world).allSatisfy { $0.range != nil && $0.rangeEnd != nil })
         let ranges = batches(world).compactMap(\.range)
         #expect(ranges.allSatisfy { $0 % 65_536 == 0 } && ranges == ranges.sorted())
         #expect(Set(ranges).count == ranges.count && !ranges.isEmpty)
         #expect(world.handler.matches.count == 1)
+    }
+
+    @Test("a server that ignores ranges, or names no length, is read as far as there is room")
+    func unhelpful() throws {
+        for isUnannounced in [false, true] {
+            let world = try world()
+            try world.feed.publish([Self.secret], digests: 16_384)
+            world.feed.tamper { path, bytes in
+                path == "head"
+                    ? nil
+                    : .init(
+                        body: bytes, isUnannounced: isUnannounced, ignoresRange: !isUnannounced)
+            }
+            try world.time.run {
+                let client = try client(world, budget: DailyQuota.least)
+                for _ in 0..<12 where await client.status.sequence == 0 {
+                    _ = try await client.synchronize()
+                    world.time.setWall(by: Self.day)
+                }
+                #expect(await client.status.sequence == 1, "\(isUnannounced)")
+            }
+        }
     }
 
     @Test("a continued fetch counts what is fetched, not what was there")
@@ -108,11 +131,11 @@ struct MeteringTests {
                 path == "head" ? nil : .init(body: bytes, cutAfter: 200_000)
             }
             await #expect(throws: ClientError.truncated) { try await client.synchronize() }
-            #expect(try counted(world) == 4096 + 200_000)
+            #expect(try counted(world) == 2 * 4096 + 200_000)
             world.feed.tamper(nil)
             try await client.synchronize()
             let rest = Self.bytes(16_384) - 196_608
-            #expect(try counted(world) == 2 * 4096 + 200_000 + rest)
+            #expect(try counted(world) == 3 * 4096 + 200_000 + rest)
         }
     }
 
@@ -129,7 +152,7 @@ struct MeteringTests {
                 return .init(body: bytes)
             }
             await #expect(throws: ClientError.corruptBatch) { try await client.synchronize() }
-            #expect(try counted(world) == 4096 + 2 * Self.bytes(4096))
+            #expect(try counted(world) == 2 * 4096 + 2 * Self.bytes(4096))
         }
     }
 
@@ -242,7 +265,8 @@ struct MeteringTests {
                 SimulatedNetwork.Trace(
                     time: $0.time, purpose: $0.purpose, method: $0.method,
                     path: $0.path.range(of: "/b/") == nil ? $0.path : "/b/",
-                    fields: $0.fields, bodyBytes: $0.bodyBytes, range: $0.range)
+                    fields: $0.fields, bodyBytes: $0.bodyBytes, range: $0.range,
+                    rangeEnd: $0.rangeEnd)
             }
         }
         let matched = try traces(Self.secret)

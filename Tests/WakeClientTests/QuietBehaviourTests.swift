@@ -31,8 +31,8 @@ extension BehaviourTests {
         let one = try requests(1, Self.secret, Self.token)
         let two = try requests(2, Self.other, [UInt8](repeating: 0x61, count: 400))
         #expect(one == two)
-        // Head, batches, stream, and three of registrations.
-        #expect(one.count == 6, "\(one.sorted { $0[0] < $1[0] })")
+        // Head, keys, batches, stream, and three of registrations.
+        #expect(one.count == 7, "\(one.sorted { $0[0] < $1[0] })")
     }
 
     /// Everything in a request that is not an instance token, a push token or a batch's name.
@@ -67,7 +67,7 @@ extension BehaviourTests {
             #expect(try await client.synchronize() == .checked(batches: 1, matches: 0))
         }
         #expect(world.network.requests.allSatisfy { $0.fields.isEmpty && $0.range == nil })
-        #expect(world.network.traces.count == 11)
+        #expect(world.network.traces.count == 12)
     }
 
     @Test("bounds: what is asked for has its cap, and 64 KiB marks are where a fetch goes on")
@@ -96,7 +96,7 @@ extension BehaviourTests {
         for request in world.network.requests {
             let path = String(decoding: request.url.bytes, as: UTF8.self)
             switch request.purpose {
-            case .feed where path.hasSuffix("/head"): #expect(request.limit == 4096)
+            case .feed where !path.contains("/b/"): #expect(request.limit == 4096)
             case .feed: #expect(request.limit == 256 + (4 << 20))
             case .registration: #expect(request.limit <= 16_384)
             default: #expect(request.limit <= 64 << 20)

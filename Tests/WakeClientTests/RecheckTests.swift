@@ -33,7 +33,7 @@ struct RecheckTests {
             let requests = world.network.traces.count
             world.secrets.add("late", Self.late)
             #expect(try await client.recheckRetained() == 3)
-            try await client.reconcileAndDeliver()
+            try await client.deliver()
             #expect(world.network.traces.count == requests)
         }
         #expect(

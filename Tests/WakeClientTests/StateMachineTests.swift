@@ -129,14 +129,30 @@ struct StateMachineTests {
 
     @Test("silence is a warning at two and at seven days, each once, and a head ends it")
     func silence() {
-        var health = FeedHealth(verified: 0)
+        var health = FeedHealth(startingAt: 0)
         let day: Int64 = 86_400
-        #expect(health.silence(now: 2 * day - 1) == nil)
-        #expect(health.silence(now: 2 * day) == .silence(days: 2))
-        #expect(health.silence(now: 6 * day) == nil)
-        #expect(health.silence(now: 8 * day) == .silence(days: 7))
-        #expect(health.silence(now: 99 * day) == nil)
+        #expect(health.silence(now: 2 * day - 1, unchecked: nil) == nil)
+        #expect(health.silence(now: 2 * day, unchecked: nil) == .silence(days: 2))
+        #expect(health.silence(now: 6 * day, unchecked: nil) == nil)
+        #expect(health.silence(now: 8 * day, unchecked: nil) == .silence(days: 7))
+        #expect(health.silence(now: 99 * day, unchecked: nil) == nil)
         health.headVerified(now: 100 * day)
-        #expect(health.silence(now: 102 * day) == .silence(days: 2))
+        health.checkCompleted(now: 100 * day)
+        #expect(health.silence(now: 102 * day, unchecked: nil) == .silence(days: 2))
+    }
+
+    @Test("heads without a completed check are no silence, and a warning of their own")
+    func notChecked() {
+        var health = FeedHealth(startingAt: 0)
+        let day: Int64 = 86_400
+        for hour in 0..<240 {
+            health.headVerified(now: Int64(hour) * 3600)
+            let warning = health.silence(now: Int64(hour) * 3600, unchecked: 3...5)
+            let isDue = hour == 48 || hour == 168
+            #expect(warning == (isDue ? .notChecked(first: 3, last: 5, since: 0) : nil))
+        }
+        // A clock that was set back counts from there.
+        #expect(health.silence(now: -5 * day, unchecked: 3...5) == nil)
+        #expect(health.checked == -5 * day)
     }
 }

@@ -101,18 +101,25 @@ struct StateTests {
         #expect(try Files.read(path, limit: 1 << 20) == before)
     }
 
-    @Test("a profile that belongs to another feed is refused")
+    @Test("a key of another feed is refused, and what is known of this one stays")
     func otherFeed() throws {
         let world = try World()
+        try world.feed.publishCover()
         try world.time.run { try await world.client().synchronize() }
         var configuration = world.configuration()
         configuration.feedKey = try SimulatedFeed(
             world.scratch.path + "/other", world.time, keySeed: 5
         ).feedKey.text
-        #expect(throws: ClientError.configuration(.otherFeed)) {
-            try WakeClient(
+        try world.time.run { [configuration] in
+            let other = try WakeClient(
                 configuration, secrets: world.secrets, handler: world.handler,
                 environment: world.environment)
+            await #expect(throws: ClientError.wrongFeed) { try await other.synchronize() }
+            #expect(await other.status.sequence == 1)
+        }
+        try world.time.run {
+            let client = try world.client()
+            #expect(try await client.synchronize() == .upToDate)
         }
     }
 
@@ -193,7 +200,7 @@ struct StateTests {
         try secrets.add(Self.secret.span, named: "visit")
         #expect(try secrets.generation() == 1)
         #expect(throws: SecretDirectory.Fault.exists) {
-            try secrets.add(Self.secret.span, named: "visit")
+            try secrets.add((Self.secret + [1]).span, named: "visit")
         }
         for name in ["", ".hidden", "a/b", "..", String(repeating: "a", count: 65)] {
             #expect(throws: SecretDirectory.Fault.name) {

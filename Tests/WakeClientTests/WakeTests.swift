@@ -104,9 +104,9 @@ struct WakeTests {
             try world.feed.publish([Self.secret])
             world.network.dropStreams()
             await world.time.sleep(.seconds(1))
-            #expect(await client.status.isStreaming == false)
+            #expect(await client.status.stream == .waiting)
             await world.time.sleep(.seconds(60))
-            #expect(await client.status.isStreaming)
+            #expect(await client.status.stream == .connected)
             #expect(world.handler.matches.count == 1)
             running.cancel()
             _ = await running.result

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import TestSupport
 import Testing
@@ -38,7 +39,19 @@ private final class Wire: Sendable {
         }
     }
 
-    func client(_ name: String) throws -> WakeClient {
+    func client(_ name: String) throws -> WakeClient { try client(name, secrets, handler) }
+
+    func client(_ name: String, handler: some MatchHandler) throws -> WakeClient {
+        try client(name, secrets, handler)
+    }
+
+    func client(_ name: String, secrets: some LocalSecrets) throws -> WakeClient {
+        try client(name, secrets, handler)
+    }
+
+    private func client(
+        _ name: String, _ secrets: some LocalSecrets, _ handler: some MatchHandler
+    ) throws -> WakeClient {
         let origin = "http://127.0.0.1:\(server.port)"
         return try WakeClient(
             ClientConfiguration(
@@ -47,6 +60,42 @@ private final class Wire: Sendable {
                 cacheDirectory: scratch.path + "/" + name + "-cache"),
             secrets: secrets, handler: handler)
     }
+}
+
+/// A handler as many apps write it: it blocks its thread, here until it is released.
+private final class BlockingHandler: MatchHandler {
+    let matches = Observed(0)
+    private let gate = DispatchSemaphore(value: 0)
+
+    func handle(_ match: Match) async throws {
+        matches.update { $0 += 1 }
+        block()
+    }
+
+    func handle(_ warning: Warning) async {}
+
+    private func block() { gate.wait() }
+
+    func release() { gate.signal() }
+}
+
+/// Secrets that block as long.
+private final class BlockingSecrets: LocalSecrets {
+    let readings = Observed(0)
+    private let gate = DispatchSemaphore(value: 0)
+    /// Of a new client: before its first cycle, and in it.
+    private static let usual = 2
+
+    func generation() async throws -> UInt64 { 0 }
+
+    func lend(to body: (String, Span<UInt8>) -> Void) async throws {
+        readings.update { $0 += 1 }
+        block()
+    }
+
+    private func block() { gate.wait() }
+
+    func release() { for _ in 0..<Self.usual { gate.signal() } }
 }
 
 @Suite("On the wire", .timeLimit(.minutes(5)))
@@ -67,8 +116,41 @@ struct WireTests {
             asked.append(Array(wire.server.received[before...]))
         }
         #expect(asked[0] == asked[1])
-        #expect(asked[0].count == 2)
+        #expect(asked[0].count == 3)
         #expect(wire.handler.matches.count == 2)
+    }
+
+    @Test("a handler that blocks delays neither the status nor the next wake's fetch")
+    func blocked() async throws {
+        let wire = try Wire()
+        wire.secrets.add("visit", Self.secret)
+        try wire.feed.publish([Self.secret])
+        let handler = BlockingHandler()
+        let client = try wire.client("blocked", handler: handler)
+        let running = Task { try await client.run() }
+        _ = try await handler.matches.first { $0 == 1 ? () : nil }
+        // All of this while the handler blocks.
+        let sequence = try wire.feed.publish([Array("a secret of nobody here".utf8)])
+        #expect(try await client.synchronize(.manual) == .checked(batches: 1, matches: 0))
+        let status = await client.status
+        #expect(status.sequence == sequence && status.matchesToDeliver == 1)
+        handler.release()
+        running.cancel()
+        try await running.value
+        #expect(handler.matches.value == 1)
+    }
+
+    @Test("secrets that are slow to read do not delay the status")
+    func slowSecrets() async throws {
+        let wire = try Wire()
+        try wire.feed.publish([Self.secret])
+        let secrets = BlockingSecrets()
+        let client = try wire.client("slow", secrets: secrets)
+        async let outcome = client.synchronize()
+        _ = try await secrets.readings.first { $0 == 1 ? () : nil }
+        #expect(await client.status.sequence == 0)
+        secrets.release()
+        #expect(try await outcome == .checked(batches: 1, matches: 0))
     }
 
     @Test("PUT, GET and DELETE of a registration have one size, for every token")

@@ -21,6 +21,8 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
         case tooLong
         /// Not of the form that the push service issues.
         case malformed
+
+        init(_ error: PushTokenError) { self = error == .tooLong ? .tooLong : .malformed }
     }
 
     let wire: PushToken
@@ -29,10 +31,15 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
     public init(_ service: Service, text: [UInt8]) throws(Fault) {
         let name = Array(service.rawValue.utf8)
         guard let kind = PushService(name: name.span) else { throw .malformed }
-        do {
-            wire = try PushToken(service: kind, text: text.span)
-        } catch {
-            throw error == .tooLong ? .tooLong : .malformed
+        wire = try mapError(Fault.init, try PushToken(service: kind, text: text.span))
+    }
+
+    /// A Web Push endpoint with the keys of its subscription, in base64url as
+    /// `PushSubscription.toJSON()` has them: what is sent to it is encrypted (RFC 8291).
+    public init(endpoint: [UInt8], p256dh: [UInt8], auth: [UInt8]) throws(Fault) {
+        wire = try mapError(Fault.init) { () throws(PushTokenError) in
+            let keys = try SubscriptionKeys(p256dh: p256dh.span, auth: auth.span)
+            return try PushToken(endpoint: endpoint.span, keys: keys)
         }
     }
 

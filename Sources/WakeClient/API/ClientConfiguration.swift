@@ -27,7 +27,8 @@ public struct ClientConfiguration: Sendable, Redacted {
 
     /// The directory that holds the feed's `head`: https, or http on loopback and onion services.
     public var feed: String
-    /// The feed's first public key: 43 characters of base64url.
+    /// One of the feed's public keys, best the newest: 43 characters of base64url. The client
+    /// finds the keys that followed it, and never goes back before it.
     public var feedKey: String
     /// The service's address, without path; nil when there is only a feed.
     public var service: String?

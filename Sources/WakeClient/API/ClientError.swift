@@ -19,7 +19,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case wrongFeed
     /// The head is older than one seen before; an edge of a CDN may lag behind.
     case rollback
-    /// Two different histories under one sequence number. The evidence is kept in the cache.
+    /// Two different histories under one sequence number. Both halves of the proof are in the state
+    /// directory; `startOver()` is the way out.
     case fork
     /// A batch whose bytes do not match its signed header, even when fetched afresh.
     case corruptBatch
@@ -80,7 +81,7 @@ public enum ClientError: Error, Sendable, Equatable {
         case feedKey
         /// The event stream and registrations need a service URL.
         case serviceMissing
-        /// The state belongs to another feed, or to a source of the other kind.
+        /// The state belongs to a source of the other kind: a feed's, or the app's own.
         case otherFeed
         /// The proxy's host, port or isolation.
         case proxy
@@ -156,6 +157,25 @@ extension ClientError {
         if case .httpStatus(_, let seconds?) = self { .seconds(Int64(seconds)) } else { nil }
     }
 
+    /// A failure to get one batch, which keeps no other from being checked.
+    var isOfBatch: Bool {
+        switch self {
+        case .network, .tls, .httpStatus, .truncated, .tooLarge, .badSignature, .wrongFeed,
+            .corruptBatch, .protocolViolation:
+            true
+        default: false
+        }
+    }
+
+    /// Such a failure that the next batch will probably meet as well.
+    var isOfServer: Bool {
+        switch self {
+        case .network, .tls: true
+        case .httpStatus: isTransient
+        default: false
+        }
+    }
+
     /// An answer that captive portals give to a request for a head.
     var isOfPortal: Bool {
         switch self {
@@ -180,7 +200,7 @@ extension ClientError {
         case .wrongFeed: self = .wrongFeed
         case .rollback: self = .rollback
         case .fork: self = .fork
-        case .malformedHead: self = .protocolViolation
+        case .malformedHead, .malformedKeys: self = .protocolViolation
         case .corruptBatch: self = .corruptBatch
         }
     }

@@ -13,6 +13,9 @@ public enum ClientEvent: Sendable, Equatable {
     case streamConnected
     /// The event stream ended and is tried again after this many seconds.
     case streamEnded(retrySeconds: Int)
+    /// The service accepted the event stream and its first event did not come: a proxy on the way
+    /// keeps it back. Tried again after this many seconds.
+    case streamSilent(retrySeconds: Int)
     /// A cycle began.
     case cycleBegan
     /// A cycle succeeded; this many batches were new.

@@ -1,11 +1,23 @@
+public import WakeFeed
+
 /// The client's knowledge about itself. Times are in seconds since 1970.
 public struct ClientStatus: Sendable, Equatable {
     /// The progress of the desired registration.
     public let registration: RegistrationState
+    /// Services of earlier configurations that have not acknowledged an erasure yet, and so may
+    /// still hold a registration. What they hold expires by itself: see `Policy/PRIVACY.md`.
+    public let formerServices: Int
     /// The newest batch of the feed that was checked; 0 before the first, and with a `DataSource`.
     public let sequence: UInt64
     /// The time of the last verified head, or checked page of a `DataSource`; nil before the first.
     public let lastVerified: Int64?
+    /// The time of the last check of everything that a head named, or of the last page of a
+    /// `DataSource`; nil before the first.
+    public let lastChecked: Int64?
+    /// The first and the last batch that a head names and that was not checked; nil when none.
+    public let unchecked: ClosedRange<UInt64>?
+    /// The fingerprint of the newest accepted head, to compare with others; nil before the first.
+    public let fingerprint: FeedFingerprint?
     /// Matches that wait for their delivery.
     public let matchesToDeliver: Int
     /// Wakes are ignored until then, as the publisher asks.
@@ -16,31 +28,83 @@ public struct ClientStatus: Sendable, Equatable {
     public let isForked: Bool
     /// Feed and service share an origin: one operator sees who registers and who fetches.
     public let sharesOrigin: Bool
-    /// The event stream stands, in this process.
-    public let isStreaming: Bool
+    /// The state of the event stream, in this process.
+    public let stream: StreamState
     /// Batches that wait for another day's quota.
     public let batchesWaiting: Int
     /// The time at which they are fetched; nil when none waits.
     public let waitingUntil: Int64?
     /// The failure of the last cycle, in this process; nil when it succeeded.
     public let failure: ClientError?
+    /// The begin of `run`; nil when it does not run in this process.
+    public let runningSince: Int64?
+    /// The begin of the next cycle, unless a wake comes before; nil when none is planned.
+    public let nextCheck: Int64?
+
+    /// The parts that only the process knows in which the client runs.
+    struct Process {
+        let stream: StreamState
+        let failure: ClientError?
+        let runningSince: Int64?
+        let nextCheck: Int64?
+
+        /// Of no process.
+        static let none = Process(
+            stream: .unused, failure: nil, runningSince: nil, nextCheck: nil)
+    }
 
     init(
-        record: FeedRecord, registration: RegistrationState, matchesToDeliver: Int, now: Int64,
-        sharesOrigin: Bool, isStreaming: Bool, failure: ClientError?, quota: DailyQuota?
+        record: FeedRecord, head: FeedHead?, registration: RegistrationState,
+        formerServices: Int, matchesToDeliver: Int, now: Int64, sharesOrigin: Bool,
+        quota: DailyQuota?, process: Process = .none
     ) {
         self.registration = registration
+        self.formerServices = formerServices
         sequence = record.sequence
         lastVerified = record.health.hasVerified ? record.health.verified : nil
+        lastChecked = record.health.hasChecked ? record.health.checked : nil
+        unchecked = record.unchecked
+        fingerprint = head.map(FeedFingerprint.init)
         self.matchesToDeliver = matchesToDeliver
         pausedUntil = record.directives.pausedUntil(now: now)
         isRetired = record.directives.isRetired
         isForked = record.isForked
         self.sharesOrigin = sharesOrigin
-        self.isStreaming = isStreaming
-        self.failure = failure
+        stream = process.stream
+        failure = process.failure
+        runningSince = process.runningSince
+        nextCheck = process.nextCheck
         batchesWaiting = quota?.waiting ?? 0
         waitingUntil = batchesWaiting > 0 ? quota?.nextDay : nil
+    }
+}
+
+/// The state of the event stream.
+public enum StreamState: Sendable, Equatable {
+    /// The client only polls, or does not run.
+    case unused
+    /// The request is made, and nothing has come yet.
+    case connecting
+    /// Events come.
+    case connected
+    /// It could not be opened, or ended; tried again.
+    case waiting
+    /// The server answered with this status, or with something else than a stream; tried again.
+    case refused(status: Int)
+    /// The server accepted, and its first event, which it sends at once, did not come: a proxy on
+    /// the way keeps back what should pass. Tried again.
+    case silent
+
+    /// A stable name for scripts.
+    public var name: String {
+        switch self {
+        case .unused: "unused"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        case .waiting: "waiting"
+        case .refused: "refused"
+        case .silent: "silent"
+        }
     }
 }
 
@@ -55,7 +119,8 @@ public enum RegistrationState: Sendable, Equatable {
     /// Many register with the service now: it wants a proof of work, which the client computes for
     /// some seconds before it sends the push token again.
     case proving
-    /// The erasure is on its way; the client keeps trying, across restarts.
+    /// The erasure is on its way, with this service or one of an earlier configuration; the client
+    /// keeps trying, across restarts.
     case unregistering(failure: ClientError?)
     /// The feed's publisher has switched registrations off for now; it stays desired.
     case suspended

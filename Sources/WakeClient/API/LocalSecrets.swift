@@ -5,11 +5,12 @@ import WakeSystem
 /// The secrets that the feed is checked against. They stay with the app and are lent one at a time.
 public protocol LocalSecrets: Sendable {
     /// A number that changes whenever a secret is added: the retained batches are then checked
-    /// again, without any request. Keep it across restarts.
+    /// again, without any request. Keep it across restarts. What it counts can be lent before it
+    /// changes, never after: a secret that follows its number is not checked against the past.
     func generation() async throws -> UInt64
 
     /// Calls `body` once for every secret: a name of the app's choosing that comes back with a
-    /// match, and 16 to 1024 bytes (others are passed over).
+    /// match, and 16 to 1024 bytes. Others are passed over, with a warning.
     func lend(to body: (_ id: String, _ secret: Span<UInt8>) -> Void) async throws
 }
 
@@ -21,7 +22,7 @@ public struct SecretDirectory: LocalSecrets {
         case name
         /// A secret has 16 to 1024 bytes.
         case size
-        /// There is one of this name already.
+        /// There is another one of this name already.
         case exists
         /// The same bytes are there already, under this name: a match is delivered only once.
         case same(as: String)
@@ -33,7 +34,6 @@ public struct SecretDirectory: LocalSecrets {
 
     /// The allowed lengths of a secret, in bytes.
     public static let allowedByteCounts = 16...1024
-    private static let counter = ".generation"
 
     private let path: String
 
@@ -44,9 +44,7 @@ public struct SecretDirectory: LocalSecrets {
     public func names() throws(Fault) -> [String] {
         guard Files.exists(path) else { return [] }
         try check()
-        return try Self.usable { () throws(FileError) in
-            try Files.names(in: path).filter(Self.isName).sorted()
-        }
+        return try Self.usable { () throws(FileError) in try names(beside: try journal()) }
     }
 
     /// The name of the secret with these bytes; nil when there is none.
@@ -59,78 +57,128 @@ public struct SecretDirectory: LocalSecrets {
         return found
     }
 
-    /// Adds a secret. A running client checks the past for it at once.
+    /// Adds a secret, as `add(_:)` does.
     public func add(_ secret: Span<UInt8>, named name: String) throws(Fault) {
         var copy = Array(copying: secret)
         defer { copy.wipe() }
         try add([(name, copy)])
     }
 
-    /// Adds secrets, all or none. A running client checks the past for them at once.
+    /// Adds secrets, all or none, also when the process is killed. Those that are there already,
+    /// name and bytes, are no error. A running client checks the past for them at once.
     public func add(_ secrets: [(name: String, secret: [UInt8])]) throws(Fault) {
         for (name, secret) in secrets {
             guard Self.isName(name) else { throw .name }
             guard Self.allowedByteCounts.contains(secret.count) else { throw .size }
-            guard !Files.exists(file(name)) else { throw .exists }
         }
         try Self.usable { () throws(FileError) in
             if !Files.exists(path) { try Files.makeDirectory(path) }
         }
-        try check()
-        var known: [[UInt8]: String] = [:]
-        try lend { name, bytes in known[Array(copying: bytes)] = name }
-        for (name, secret) in secrets {
-            if let other = known.updateValue(name, forKey: secret) { throw .same(as: other) }
-        }
-        var made: [String] = []
-        do throws(FileError) {
-            // First the files, then the number: a crash in between is secrets found later.
-            for (name, secret) in secrets {
-                try Files.create(file(name), with: secret.span)
-                made.append(name)
+        try changing { () throws(Fault) in
+            let new = try new(of: secrets)
+            guard !new.isEmpty else { return }
+            try Self.usable { () throws(FileError) in
+                let journal = SecretJournal(generation: try readGeneration() &+ 1, secrets: new)
+                var bytes = journal.encode()
+                defer { bytes.wipe() }
+                try Files.replace(file(SecretJournal.name), with: bytes.span)
+                // They are added: readers find them in the journal until each has its file.
+                try? complete(journal)
             }
-            let next = Array(String(try readGeneration() &+ 1).utf8)
-            try Files.replace(file(Self.counter), with: next.span)
-        } catch {
-            for name in made { try? remove(named: name) }
-            throw .unusable
         }
-        ChangeNotifier.notify(String(path.dropLast("/secrets".count)))
+        ControlSocket.notify(String(path.dropLast("/secrets".count)))
+    }
+
+    /// The secrets that are not there yet.
+    private func new(
+        of secrets: [(name: String, secret: [UInt8])]
+    ) throws(Fault) -> [(name: String, secret: [UInt8])] {
+        var known: [String: [UInt8]] = [:]
+        try lend { name, bytes in known[name] = Array(copying: bytes) }
+        var names = Dictionary(known.map { ($1, $0) }, uniquingKeysWith: min)
+        var new: [(name: String, secret: [UInt8])] = []
+        for (name, secret) in secrets {
+            if let other = known[name] {
+                guard other == secret else { throw .exists }
+                continue
+            }
+            if let other = names[secret] { throw .same(as: other) }
+            (known[name], names[secret]) = (secret, name)
+            new.append((name, secret))
+        }
+        return new
     }
 
     /// Removes a secret; its bytes are overwritten first.
     public func remove(named name: String) throws(Fault) {
-        guard Self.isName(name), Files.exists(file(name)) else { throw .missing }
-        try check()
-        try Self.usable { () throws(FileError) in
-            let open = try OpenFile(file(name), flags: O_WRONLY)
-            let zeros = [UInt8](repeating: 0, count: try open.status().size)
-            try open.write(zeros.span)
-            try open.synchronize()
-            try Files.remove(file(name))
+        guard Self.isName(name), Files.exists(path) else { throw .missing }
+        try changing { () throws(Fault) in
+            guard Files.exists(file(name)) else { throw .missing }
+            try Self.usable { () throws(FileError) in try wipe(name) }
         }
     }
 
-    /// A number that grows with every secret added.
+    /// Removes every secret, and what beside them is the directory's own.
+    package func removeAll() throws(Fault) {
+        guard Files.exists(path) else { return }
+        try check()
+        try Self.usable { () throws(FileError) in
+            for name in try Files.names(in: path).filter(Self.isName) { try wipe(name) }
+            for name in [SecretJournal.name] + Self.leftovers { try wipe(name) }
+            for name in [Self.counter, Self.counter + ".tmp", Self.lock] {
+                try Files.remove(file(name))
+            }
+        }
+    }
+
+    /// A number that grows with every change that adds secrets.
     public func generation() throws(Fault) -> UInt64 {
         guard Files.exists(path) else { return 0 }
         try check()
-        return try Self.usable { () throws(FileError) in try readGeneration() }
+        return try Self.usable { () throws(FileError) in
+            // The journal first: files and number are complete before it goes.
+            if let journal = try journal() { return journal.generation }
+            return try readGeneration()
+        }
     }
 
     /// Reads and lends every secret.
     public func lend(to body: (_ id: String, _ secret: Span<UInt8>) -> Void) throws(Fault) {
-        for name in try names() {
-            try Self.usable { () throws(FileError) in
-                guard try FileStatus(of: file(name)).isPrivate else {
-                    throw FileError(.read, EPERM)
+        guard Files.exists(path) else { return }
+        try check()
+        try Self.usable { () throws(FileError) in
+            let journal = try journal()
+            let added = Dictionary(
+                (journal?.secrets ?? []).map { ($0.name, $0.secret) }, uniquingKeysWith: { $1 })
+            for name in try names(beside: journal) {
+                if let secret = added[name] {
+                    body(name, secret.span)
+                    continue
                 }
-                var bytes = try Files.read(file(name), limit: Self.allowedByteCounts.upperBound)
-                defer { bytes.wipe() }
-                body(name, bytes.span)
+                do throws(FileError) {
+                    let limit = Self.allowedByteCounts.upperBound
+                    guard var bytes = try Files.readPrivate(file(name), limit: limit) else {
+                        throw FileError(.read, EPERM)
+                    }
+                    defer { bytes.wipe() }
+                    body(name, bytes.span)
+                } catch {
+                    // Removed since the names were read.
+                    guard error.isMissing else { throw error }
+                }
             }
         }
     }
+
+    // MARK: Files
+
+    private static let counter = ".generation"
+    private static let lock = ".lock"
+    /// Where a secret gets its file before it has its name.
+    private static let made = ".made"
+    private static let removed = ".removed"
+    /// Files with secrets that a killed process may leave.
+    private static let leftovers = [made, removed, SecretJournal.name + ".tmp"]
 
     private func file(_ name: String) -> String { path + "/" + name }
 
@@ -144,6 +192,69 @@ public struct SecretDirectory: LocalSecrets {
         _ body: () throws(FileError) -> Result
     ) throws(Fault) -> Result {
         try mapError({ _ in Fault.unusable }, body)
+    }
+
+    /// Runs `body` while no other process changes the directory, after ending the change that a
+    /// killed process began.
+    private func changing(_ body: () throws(Fault) -> Void) throws(Fault) {
+        try check()
+        let lock = try Self.usable { () throws(FileError) in
+            let lock = try OpenFile(file(Self.lock), flags: O_RDWR | O_CREAT)
+            try lock.lockExclusively(waiting: true)
+            if let journal = try journal() { try complete(journal) }
+            for name in Self.leftovers { try wipe(name) }
+            return lock
+        }
+        defer { lock.unlock() }
+        try body()
+    }
+
+    /// Gives each secret its file, and then ends the journal. Can be repeated.
+    private func complete(_ journal: SecretJournal) throws(FileError) {
+        for (name, secret) in journal.secrets {
+            try wipe(Self.made)
+            try Files.create(file(Self.made), with: secret.span)
+            try Files.renameForNow(file(Self.made), to: file(name))
+        }
+        let number = Array(String(journal.generation).utf8)
+        // Makes the names before it durable, too.
+        try Files.replace(file(Self.counter), with: number.span)
+        try wipe(SecretJournal.name)
+    }
+
+    /// Overwrites and removes a file, under another name: no reader takes zeros for a secret.
+    private func wipe(_ name: String) throws(FileError) {
+        guard Files.exists(file(name)) else { return }
+        if name != Self.removed {
+            try wipe(Self.removed)
+            try Files.rename(file(name), to: file(Self.removed))
+        }
+        let open = try OpenFile(file(Self.removed), flags: O_WRONLY)
+        let zeros = [UInt8](repeating: 0, count: try open.status().size)
+        try open.write(zeros.span)
+        try open.synchronize()
+        try Files.remove(file(Self.removed))
+    }
+
+    /// Read before the names: what it lists has its file when it is gone.
+    private func journal() throws(FileError) -> SecretJournal? {
+        guard Files.exists(file(SecretJournal.name)) else { return nil }
+        do throws(FileError) {
+            var bytes = try Files.read(file(SecretJournal.name), limit: SecretJournal.mostBytes)
+            defer { bytes.wipe() }
+            guard let journal = SecretJournal(decoding: bytes.span) else {
+                throw FileError(.read, EINVAL)
+            }
+            return journal
+        } catch {
+            guard error.isMissing else { throw error }
+            return nil
+        }
+    }
+
+    private func names(beside journal: SecretJournal?) throws(FileError) -> [String] {
+        let files = try Files.names(in: path).filter(Self.isName)
+        return Set(files + (journal?.secrets.map(\.name) ?? [])).sorted()
     }
 
     private func readGeneration() throws(FileError) -> UInt64 {

@@ -59,9 +59,21 @@ public protocol MatchHandler: Sendable {
 public enum Warning: Sendable, Equatable {
     /// No verified head, and no page of a `DataSource`, for this many days (2, then 7).
     case silence(days: Int)
+    /// Heads come, and of the batches `first` to `last` that they name at least these two were not
+    /// checked, 2 and then 7 days after the last complete check at `since` (seconds since 1970):
+    /// somebody withholds or damages them. 0 and 0 when a `DataSource` never comes to its end.
+    case notChecked(first: UInt64, last: UInt64, since: Int64)
+    /// The `LocalSecrets` cannot be read: nothing is checked until they can be.
+    case secretsUnreadable
+    /// This many secrets have another length than 16 to 1024 bytes: nothing is checked for them.
+    case unusableSecrets(count: Int)
+    /// Retained batches that the cache has lost, when a secret was added: they were checked for all
+    /// secrets before, and will never be for this one.
+    case lostBatches(first: UInt64, last: UInt64)
     /// Two histories under one number: a split view or a stolen key. Nothing newer is checked.
     case fork(sequence: UInt64)
-    /// Batches that were dropped before the client came: they are never checked.
+    /// Batches that were dropped before the client came, or before they came as they were signed:
+    /// they are never checked.
     case gap(first: UInt64, last: UInt64)
     /// The head has expired: the publisher is silent, or newer heads are held back.
     case stale
@@ -89,6 +101,10 @@ public enum Warning: Sendable, Equatable {
     public var code: String {
         switch self {
         case .silence: "silence"
+        case .notChecked: "not-checked"
+        case .secretsUnreadable: "secrets-unreadable"
+        case .unusableSecrets: "unusable-secrets"
+        case .lostBatches: "lost-batches"
         case .fork: "fork"
         case .gap: "gap"
         case .stale: "stale"

@@ -1,3 +1,6 @@
+package import WakeFeed
+import WakeFetch
+
 /// The interface for programs of this package: the UnifiedPush connector and the command line.
 extension WakeClient {
     // MARK: UnifiedPush
@@ -55,10 +58,17 @@ extension WakeClient {
         try await registration.reconcile()
     }
 
-    /// Takes the step that is due, and delivers a warning about it at once.
-    package func reconcileAndDeliver() async throws(ClientError) {
-        try await registration.reconcile()
-        try await outbox.deliver()
+    /// The wait before `reconcileApart` takes a step that is due: nil when none is, or it is to be
+    /// taken at once.
+    package func registrationWait() throws(ClientError) -> Duration? {
+        try registration.separation()
+    }
+
+    /// Takes the registration step that is due, apart from the requests of a check, and returns
+    /// when its connections are closed.
+    package func reconcileApart() async throws(ClientError) {
+        try await registration.reconcileApart()
+        await transport.quiesce(.registration)
     }
 
     /// Drops the warning of a refusal that the caller of `register` has reported itself.
@@ -71,6 +81,19 @@ extension WakeClient {
 
     /// Records the matches that the handler collected: the user has them.
     package func confirmDeliveries() throws(ClientError) { try outbox.confirm() }
+
+    // MARK: Other programs
+
+    /// Records that a program has notified the user of a match; false when there is none.
+    package func acknowledge(_ id: MatchID) throws(ClientError) -> Bool {
+        try outbox.acknowledge(id)
+    }
+
+    /// Delivers at once what waits for another attempt: somebody is there to handle it.
+    package func retryDeliveries() throws(ClientError) { try outbox.retryNow() }
+
+    /// Delivers a planted match as any other, and leaves nothing of it; whether it was delivered.
+    package func deliverTest() async throws(ClientError) -> Bool { try await outbox.deliverTest() }
 }
 
 /// The use of an endpoint that a distributor gave.

@@ -10,6 +10,7 @@ struct AppSourceCycle: CycleSource {
     let configuration: SourceConfiguration
     let profile: ProfileState
     let environment: ClientEnvironment
+    let app: AppCaller
 
     /// The app's settings in the form of a feed's head.
     static func settings(of configuration: SourceConfiguration) -> FeedSettings {
@@ -50,6 +51,7 @@ struct AppSourceCycle: CycleSource {
         var next = profile.record
         next.position = .app(page.cursor, Self.settings(of: configuration))
         next.health.headVerified(now: now)
+        if !page.hasMore { next.health.checkCompleted(now: now) }
         let oldest = now - max(configuration.retention.wholeSeconds, 0)
         return try profile.save(
             next, matches: Self.stamped(page.batches.flatMap(\.self), at: now),
@@ -61,14 +63,15 @@ struct AppSourceCycle: CycleSource {
         return try await limited(onLate) { try await source.generation() }
     }
 
-    func recheck(onLate: () -> Void) async throws(ClientError) -> Int {
-        guard cursor != nil else { return 0 }
+    func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck {
+        guard cursor != nil else { return Recheck() }
         let source = source
         let matches = try await limited(onLate) { try await source.recheck() }
-        guard !matches.isEmpty else { return 0 }
+        guard !matches.isEmpty else { return Recheck() }
         let now = environment.wallSeconds()
-        return try profile.save(
+        let new = try profile.save(
             profile.record, matches: Self.stamped(matches, at: now), as: .recheck)
+        return Recheck(new: new)
     }
 
     /// Puts `now` in place of a batch's number: a match that is brought again is remembered longer.
@@ -80,21 +83,15 @@ struct AppSourceCycle: CycleSource {
 
     func eraseCache() {}
 
-    /// Runs `body` on the concurrent pool: a source that blocks keeps nothing else waiting.
+    /// Runs `body` on the source's own executor: one that blocks keeps nothing else waiting.
     private func limited<Value: Sendable>(
         _ onLate: () -> Void, _ body: @escaping @Sendable () async throws -> Value
     ) async throws(ClientError) -> Value {
         let timeLimit = max(configuration.timeLimit, .seconds(1))
-        let environment = environment
+        let (environment, app) = (environment, app)
         // nil when the time is up.
         let end = await withTaskGroup(of: Result<Value, any Error>?.self) { group in
-            group.addTask {
-                do {
-                    return .success(try await body())
-                } catch {
-                    return .failure(error)
-                }
-            }
+            group.addTask { await app.call(body) }
             group.addTask {
                 await environment.sleep(timeLimit)
                 return nil

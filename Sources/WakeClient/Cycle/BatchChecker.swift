@@ -2,8 +2,22 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-/// The check of one batch, fetched or cached: verified and searched in one pass, then committed.
+/// The check of the batches that a head names: each is fetched or found in the cache, verified and
+/// searched in one pass, and committed. One that does not come keeps no other waiting.
 struct BatchChecker {
+    /// Failures in a row of the line or the server, after which the rest waits for the next cycle.
+    static let patience = 3
+
+    /// The end of a cycle's checks.
+    struct End {
+        var checked = 0
+        var matches = 0
+        /// Batches that exceed the day's quota.
+        var waiting = 0
+        /// Of the first batch that could not be checked.
+        var failure: ClientError?
+    }
+
     let addresses: FeedAddresses
     let cache: FeedCache
     let meter: TrafficMeter?
@@ -11,14 +25,51 @@ struct BatchChecker {
     let transport: any ClientTransport
     let environment: ClientEnvironment
 
-    /// - Returns: the number of matches that are new; nil when the day's quota is used up.
+    /// The batches to ask for: new ones in order, then those that were missing before.
+    func plan(_ verified: VerifiedHead) -> [VerifiedHead.PlannedBatch] {
+        var missing = profile.record.missing.compactMap { verified.batch($0.sequence) }
+        // Should the server fail for some of them in a row, others come first another time.
+        if missing.count >= Self.patience {
+            let start = Int(environment.randomUnit() * Double(missing.count))
+            missing = Array(missing[start...] + missing[..<start])
+        }
+        return verified.plan + missing
+    }
+
     func check(
+        _ plan: [VerifiedHead.PlannedBatch], of verified: VerifiedHead,
+        against secrets: LocalSecretSet
+    ) async throws(ClientError) -> End {
+        var end = End()
+        var failuresInRow = 0
+        for (index, batch) in plan.enumerated() {
+            do throws(ClientError) {
+                guard let new = try await check(batch, of: verified, against: secrets) else {
+                    end.waiting = plan.count - index
+                    break
+                }
+                end.checked += 1
+                end.matches += new
+                failuresInRow = 0
+            } catch {
+                guard error.isOfBatch else { throw error }
+                end.failure = end.failure ?? error
+                failuresInRow = error.isOfServer ? failuresInRow + 1 : 0
+                if failuresInRow == Self.patience { break }
+            }
+        }
+        return end
+    }
+
+    /// - Returns: the number of matches that are new; nil when the day's quota is used up.
+    private func check(
         _ planned: VerifiedHead.PlannedBatch, of verified: VerifiedHead,
         against secrets: LocalSecretSet
     ) async throws(ClientError) -> Int? {
-        let cursor = profile.record.cursor
-        precondition(cursor.sequence + 1 == planned.sequence, "batches come in order")
-        let search = BatchSearch(cursor: cursor, head: verified, secrets: secrets)
+        let record = profile.record
+        let search = BatchSearch(
+            cursor: record.cursor, head: verified, secrets: secrets, sequence: planned.sequence,
+            hash: record.missing.first { $0.sequence == planned.sequence }?.hash)
         var checked = cached(planned.name, search)
         if checked == nil {
             do throws(ClientError) {
@@ -33,11 +84,12 @@ struct BatchChecker {
     }
 
     private func commit(_ batch: CommittedBatch, head: FeedHead) throws(ClientError) -> Int {
+        let now = environment.wallSeconds()
         var next = profile.record
-        next.cursor = batch.cursor
+        next.advance(to: batch.cursor, after: batch.header, now: now)
         // Checked all the same, but a secret that is added later will not be checked against it.
         let warnings = next.mark(.cacheFull, cache.isFull ? .cacheFull : nil)
-        let oldest = environment.wallSeconds() - FeedLimits.retainedSeconds
+        let oldest = now - FeedLimits.retainedSeconds
         let new = try profile.save(
             next, matches: batch.matches.map(Match.init), warnings: warnings,
             dropBefore: (head.firstSequence, oldest), as: .batch)
@@ -67,15 +119,17 @@ struct BatchChecker {
         let download = BatchDownload(path: cache.partPath(name), search: search)
         let reserved = try meter?.reserve(for: download, in: cache, isSecond: bypassingCaches)
         if meter != nil, reserved == nil { return nil }
+        let range = download.range
         let request = FetchRequest(
             try addresses.batch(name),
             fields: bypassingCaches ? [FetchField("Cache-Control", "no-cache")] : [],
-            range: download.resumeAt > 0 ? download.resumeAt : nil,
+            range: range?.first, rangeEnd: range?.last,
             limit: BatchDownload.mostBytes, purpose: .feed)
         var fetchError: FetchError?
         do throws(FetchError) {
             _ = try await transport.fetch(
                 request, onHead: { download.begin($0) }, sink: { download.append($0) })
+            download.received()
         } catch {
             fetchError = error
         }
@@ -89,7 +143,7 @@ struct BatchChecker {
             cache.isFull = download.progress.isFull
             return checked
         } catch {
-            throw try refuse(name, error)
+            throw try refuse(name, error, download)
         }
     }
 
@@ -98,7 +152,7 @@ struct BatchChecker {
         _ error: FetchError, of download: BatchDownload, _ name: String
     ) throws(ClientError) -> ClientError {
         let progress = download.progress
-        if let refusal = progress.failure { return try refuse(name, refusal) }
+        if let refusal = progress.failure { return try refuse(name, refusal, download) }
         if error == .stopped, let response = progress.response {
             // RFC 9110 §15.5.17: what is kept is longer than what the server has.
             if response.status == 416 || response.status == 206 { cache.dropPart(name) }
@@ -110,11 +164,13 @@ struct BatchChecker {
         return ClientError(error)
     }
 
-    private func refuse(_ name: String, _ error: FeedError) throws(ClientError) -> ClientError {
+    private func refuse(
+        _ name: String, _ error: FeedError, _ download: BatchDownload
+    ) throws(ClientError) -> ClientError {
         switch error {
         case .truncated: break
-        // The part file is evidence; trimming spares what the head names.
-        case .fork(let sequence): try profile.recordFork(at: sequence)
+        case .fork(let sequence):
+            try profile.recordFork(at: sequence, other: download.header, "batch-header")
         default: cache.dropPart(name)
         }
         return ClientError(error)

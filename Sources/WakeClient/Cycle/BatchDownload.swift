@@ -31,6 +31,8 @@ final class BatchDownload: Sendable {
         /// nil once caching failed: matching goes on without.
         var part: OpenFile?
         var share: DailyQuota.Share?
+        /// Bytes from the first one asked for to the end of the batch, as the server says.
+        var rest: UInt64?
     }
 
     private let search: BatchSearch
@@ -56,20 +58,37 @@ final class BatchDownload: Sendable {
 
     var progress: Progress { state.withLock { $0.progress } }
 
+    /// The header's bytes, as far as they came; empty after `finish`.
+    var header: [UInt8] { state.withLock { $0.reader?.headerBytes ?? [] } }
+
     /// Received bytes are kept for another day.
     var isKept: Bool { state.withLock { $0.part != nil } }
 
     func limit(to share: DailyQuota.Share) { state.withLock { $0.share = share } }
 
+    /// The bytes to ask for; nil for all. No server sends what the day's quota has no room for, not
+    /// even into buffers on the way.
+    var range: (first: UInt64, last: UInt64?)? {
+        let share = state.withLock { $0.share }
+        if let share, !share.isWholeAllowed, share.most > 0 {
+            return (resumeAt, resumeAt + UInt64(share.most) - 1)
+        }
+        return resumeAt > 0 ? (resumeAt, nil) : nil
+    }
+
     func begin(_ response: FetchResponse) -> FetchVerdict {
         state.withLock { $0.progress.response = response }
         let isRestart = response.status == 200 && resumeAt > 0
         if response.isSuccess {
-            let length = response.contentLength
-            guard state.withLock({ $0.admits(length, isRestart: isRestart) }) else { return .stop }
+            let isOpen = range?.last == nil
+            let isAdmitted = state.withLock { state in
+                state.rest = response.rest(isOpen: isOpen)
+                return state.admits(state.rest, isRestart: isRestart)
+            }
+            guard isAdmitted else { return .stop }
         }
         switch response.status {
-        case 206 where resumeAt > 0 && response.contentRangeStart == resumeAt: return .proceed
+        case 206 where range != nil && response.contentRangeStart == resumeAt: return .proceed
         case 200 where isRestart:
             // RFC 9110 §14.2: a server may ignore Range and send everything.
             restart()
@@ -111,6 +130,16 @@ final class BatchDownload: Sendable {
         }
     }
 
+    /// Records that all bytes came that were asked for, which may not be all that there are.
+    func received() {
+        state.withLock { state in
+            let isPart = state.progress.response?.status == 206
+            if isPart, let rest = state.rest, UInt64(state.progress.received) < rest {
+                state.progress.isCut = true
+            }
+        }
+    }
+
     /// Ends the batch; called once, after the fetch.
     func finish() throws(FeedError) -> CommittedBatch {
         let reader = state.withLock { state in state.reader.take() }
@@ -130,6 +159,16 @@ final class BatchDownload: Sendable {
                 return false
             }
         }
+    }
+}
+
+extension FetchResponse {
+    /// Bytes from the first one sent to the end of the whole; nil when unknown. `isOpen`: all of
+    /// them were asked for.
+    fileprivate func rest(isOpen: Bool) -> UInt64? {
+        guard status == 206, let start = contentRangeStart else { return contentLength }
+        if let total = contentRangeTotal { return total - start }
+        return isOpen ? contentLength : nil
     }
 }
 
@@ -159,9 +198,11 @@ struct BatchSearch: Sendable {
     let cursor: FeedCursor
     let head: VerifiedHead
     let secrets: LocalSecretSet
+    let sequence: UInt64
+    let hash: HeaderHash?
 
     func begin() -> sending BatchReader {
-        BatchReader(cursor: cursor, head: head, secrets: secrets)
+        BatchReader(cursor: cursor, head: head, secrets: secrets, sequence: sequence, hash: hash)
     }
 }
 

@@ -5,8 +5,8 @@ protocol CycleSource {
     /// A number that changes whenever the device has more to search for.
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64
 
-    /// Checks retained data again, without a request; returns the number of new matches.
-    func recheck(onLate: () -> Void) async throws(ClientError) -> Int
+    /// Checks retained data again, without a request.
+    func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck
 
     /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named.
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome
@@ -15,6 +15,12 @@ protocol CycleSource {
     var quota: DailyQuota? { get }
 
     func eraseCache()
+}
+
+/// The result of a check of retained data: the number of new matches, and what it could not check.
+struct Recheck {
+    var new = 0
+    var warnings: [Warning] = []
 }
 
 /// Runs cycles, one at a time: callers that come while one runs share the next one.
@@ -27,6 +33,9 @@ final class CycleRunner {
     private var isBusy = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private(set) var cyclesBegun = 0
+    private var isCycling = false
+    /// Signalled when a cycle ends, for `waitForCycle`.
+    private let end = AsyncEvent()
     /// The newest sequence that a caller of the next cycle heard of; 0 for none.
     private var wantedHint: UInt64 = 0
     /// The end of the newest cycle; nil while it runs, or when its caller went away.
@@ -62,11 +71,18 @@ final class CycleRunner {
     private func cycle() async throws(ClientError) -> Result<SyncOutcome, ClientError> {
         let hint = wantedHint == 0 ? nil : wantedHint
         wantedHint = 0
+        isCycling = true
         environment.log(.cycleBegan)
+        defer {
+            isCycling = false
+            end.signal()
+            // Here for those who run no `run`; a state that cannot be written is reported as such.
+            try? profile.warnOfSilence(now: environment.wallSeconds())
+        }
         do throws(ClientError) {
-            try await recheck()
-            let outcome = try await source.cycle(hint: hint, onLate: setLate)
+            let outcome = try await recheckAndCycle(hint: hint)
             failure = nil
+            profile.cycleSucceeded()
             return .success(outcome)
         } catch {
             if error == .cancelled {
@@ -76,6 +92,19 @@ final class CycleRunner {
             failure = error
             return .failure(error)
         }
+    }
+
+    private func recheckAndCycle(hint: UInt64?) async throws(ClientError) -> SyncOutcome {
+        var unreadable: ClientError?
+        do throws(ClientError) {
+            try await recheck()
+        } catch .secrets {
+            // The line shows what every client's does.
+            unreadable = .secrets
+        }
+        let outcome = try await source.cycle(hint: hint, onLate: setLate)
+        if let unreadable { throw unreadable }
+        return outcome
     }
 
     /// Checks retained data again if the app has more to search for since the last time.
@@ -89,11 +118,21 @@ final class CycleRunner {
         let generation = try await source.generation(onLate: setLate)
         guard profile.record.generation != generation else { return 0 }
         // Read after the generation: a secret added meanwhile changes it again.
-        let new = try await source.recheck(onLate: setLate)
+        let recheck = try await source.recheck(onLate: setLate)
         var next = profile.record
         next.generation = generation
-        try profile.save(next, as: .recheck)
-        return new
+        try profile.save(next, warnings: recheck.warnings, as: .recheck)
+        return recheck.new
+    }
+
+    /// Returns when the cycle that runs has ended, or after a while. One waiter at a time.
+    func waitForCycle(atMost time: Duration) async {
+        let (cycle, deadline) = (cyclesBegun, environment.uptime() + time)
+        while isCycling, cyclesBegun == cycle, !Task.isCancelled {
+            let rest = deadline - environment.uptime()
+            guard rest > .zero else { return }
+            await end.wait(for: rest, in: environment)
+        }
     }
 
     private func setLate() { failure = .source(.slow) }

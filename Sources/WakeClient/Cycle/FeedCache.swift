@@ -7,7 +7,6 @@ final class FeedCache {
     private let directory: String
     /// Bytes of all batches together.
     private let capacity: Int
-    private let isUsable: Bool
     /// The disk had no room for the last batch that was fetched.
     var isFull = false
 
@@ -15,15 +14,22 @@ final class FeedCache {
     init(_ parent: String, feed: FeedID, capacity: Int) {
         directory = parent + "/" + feed.text
         self.capacity = capacity
-        try? Files.makeDirectory(directory)
-        // What others can write must not be searched later without being verified again.
-        isUsable = ((try? FileStatus(of: directory))?.isPrivate) ?? false
+    }
+
+    /// Looked at each time: the directory may be emptied or removed while the client runs. What
+    /// others can write must not be searched later without being verified again.
+    private var isUsable: Bool {
+        guard let status = try? FileStatus(of: directory) else { return false }
+        return status.isPrivate && status.isDirectory
     }
 
     func path(_ name: String) -> String { directory + "/" + name }
 
     /// nil when nothing is to be kept.
-    func partPath(_ name: String) -> String? { isUsable ? directory + "/" + name + ".part" : nil }
+    func partPath(_ name: String) -> String? {
+        if !Files.exists(directory) { try? Files.makeDirectory(directory) }
+        return isUsable ? directory + "/" + name + ".part" : nil
+    }
 
     func hasRoom(for bytes: Int) -> Bool {
         guard isUsable, let free = try? Files.freeBytes(at: directory) else { return false }
@@ -33,14 +39,6 @@ final class FeedCache {
     func open(_ name: String) -> OpenFile? {
         guard isUsable else { return nil }
         return try? OpenFile(path(name), flags: O_RDONLY)
-    }
-
-    /// The matches of the secrets in a kept batch. Throws when its file is damaged or unreadable.
-    func matches(
-        in name: String, of feed: FeedID, secrets: LocalSecretSet
-    ) throws(FeedError) -> [FeedMatch] {
-        guard let file = open(name) else { throw .truncated }
-        return try CachedBatch(file, name: name, feedID: feed).matches(of: secrets)
     }
 
     /// Keeps a batch that was verified to its end.
@@ -56,7 +54,7 @@ final class FeedCache {
     }
 
     func dropPart(_ name: String) {
-        if let part = partPath(name) { try? Files.remove(part) }
+        try? Files.remove(path(name) + ".part")
     }
 
     /// The batches that are kept, oldest first.
@@ -94,21 +92,7 @@ final class FeedCache {
     func erase() {
         for name in (try? Files.names(in: directory)) ?? [] {
             let batch = name.hasSuffix(".part") ? String(name.dropLast(".part".count)) : name
-            if name == "head" || name == "head.tmp" || FeedHead.isBatchName(batch) {
-                try? Files.remove(path(name))
-            }
+            if FeedHead.isBatchName(batch) { try? Files.remove(path(name)) }
         }
-    }
-
-    /// The newest head that was accepted: one half of the proof, should another one turn up.
-    func keepHead(_ bytes: [UInt8]) { try? Files.replace(path("head"), with: bytes.span) }
-
-    /// Copies both halves where no trimming reaches them.
-    func keepEvidence(of sequence: UInt64, other: [UInt8], in stateDirectory: String) {
-        let name = stateDirectory + "/evidence-\(sequence)-"
-        if let known = try? Files.read(path("head"), limit: FeedLimits.headBytes) {
-            try? Files.replace(name + "known-head", with: known.span)
-        }
-        try? Files.replace(name + "other-head", with: other.span)
     }
 }

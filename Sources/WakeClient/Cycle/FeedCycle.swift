@@ -8,6 +8,8 @@ struct FeedCycle: CycleSource {
     let dailyByteBudget: Int?
     let cache: FeedCache
     let secrets: any LocalSecrets
+    /// The app's secrets may be slow to read.
+    let app: AppCaller
     let profile: ProfileState
     let registration: RegistrationKeeper
     let transport: any ClientTransport
@@ -21,48 +23,37 @@ struct FeedCycle: CycleSource {
 
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
         let verified = try await newHead(hint: hint)
-        let plan = verified.plan
-        let (checked, matches) = plan.isEmpty ? (0, 0) : try await checkBatches(of: verified)
-        let waiting = plan.count - checked
-        let nextDay = try meter?.setWaiting(waiting)
+        let batches = BatchChecker(
+            addresses: addresses, cache: cache, meter: meter, profile: profile,
+            transport: transport, environment: environment)
+        let plan = batches.plan(verified)
+        let end =
+            plan.isEmpty
+            ? BatchChecker.End()
+            : try await batches.check(
+                plan, of: verified, against: LocalSecretSet(try await lentSecrets()))
+        let nextDay = try meter?.setWaiting(end.waiting)
         cache.trim(head: verified.head)
-        if !plan.isEmpty { environment.log(.cycleEnded(batches: checked)) }
-        if let nextDay {
-            return .metered(batches: checked, matches: matches, waiting: waiting, until: nextDay)
+        if !plan.isEmpty, end.failure == nil {
+            environment.log(.cycleEnded(batches: end.checked))
         }
-        if profile.record.directives.isRetired {
+        let isRetired = profile.record.directives.isRetired
+        if let failure = end.failure {
+            // The last batches of a retired feed are checked first, if they can be.
+            if isRetired, !failure.isTransient { try registration.retire() }
+            throw failure
+        }
+        if let nextDay {
+            return .metered(
+                batches: end.checked, matches: end.matches, waiting: end.waiting, until: nextDay)
+        }
+        if isRetired {
             try registration.retire()
             return .retired
         }
         if verified.freshness == .edgeIsStale { return .behind }
-        return plan.isEmpty ? .upToDate : .checked(batches: checked, matches: matches)
-    }
-
-    /// Checks the planned batches in order, until the day's quota is used up.
-    private func checkBatches(
-        of verified: VerifiedHead
-    ) async throws(ClientError) -> (checked: Int, matches: Int) {
-        let batches = BatchChecker(
-            addresses: addresses, cache: cache, meter: meter, profile: profile,
-            transport: transport, environment: environment)
-        let secrets = LocalSecretSet(try await lentSecrets())
-        var (checked, matches) = (0, 0)
-        for planned in verified.plan {
-            let new: Int?
-            do throws(ClientError) {
-                new = try await batches.check(planned, of: verified, against: secrets)
-            } catch {
-                // The last batches of a retired feed are checked first, if they can be.
-                if profile.record.directives.isRetired, !error.isTransient {
-                    try registration.retire()
-                }
-                throw error
-            }
-            guard let new else { break }
-            checked += 1
-            matches += new
-        }
-        return (checked, matches)
+        return plan.isEmpty
+            ? .upToDate : .checked(batches: end.checked, matches: end.matches)
     }
 
     private func newHead(hint: UInt64?) async throws(ClientError) -> VerifiedHead {
@@ -76,21 +67,61 @@ struct FeedCycle: CycleSource {
             if error.isOfPortal { try recordRefusal(.badFeed) }
             throw error
         }
+        let verifier = HeadVerifier(cursor: profile.record.cursor, key: addresses.key)
+        let keys = verifier.needsKeys(for: bytes.span) ? try await fetchedKeys() : nil
         let now = environment.wallSeconds()
         let verified: VerifiedHead
         do throws(FeedError) {
-            verified = try HeadVerifier(cursor: profile.record.cursor)
-                .verify(bytes.span, now: now, hint: hint)
+            verified = try verify(
+                bytes, keys: try? keys?.get(), by: verifier, against: try? profile.head, now: now,
+                hint: hint)
         } catch {
+            // Without the keys it says nothing that a head does not verify.
+            if case .failure(let failure) = keys, error == .badSignature, failure.isTransient {
+                throw failure
+            }
             try refuse(bytes, error)
             throw ClientError(error)
         }
-        try accept(verified, now: now)
-        cache.keepHead(bytes)
+        try accept(verified, bytes, now: now)
         return verified
     }
 
-    private func accept(_ verified: VerifiedHead, now: Int64) throws(ClientError) {
+    /// The file `keys`. Its failure matters only when the head does not verify without.
+    private func fetchedKeys() async throws(ClientError) -> Result<[UInt8], ClientError> {
+        try meter?.countHead()
+        let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
+        do throws(ClientError) {
+            return .success(try await transport.body(of: request).bytes)
+        } catch {
+            guard error != .cancelled else { throw .cancelled }
+            return .failure(error)
+        }
+    }
+
+    /// Verifies a head, also against all that the newest head before it named.
+    private func verify(
+        _ bytes: [UInt8], keys: [UInt8]?, by verifier: HeadVerifier, against known: FeedHead?,
+        now: Int64, hint: UInt64?
+    ) throws(FeedError) -> VerifiedHead {
+        func compare(_ head: FeedHead?) throws(FeedError) {
+            let sequence = head.flatMap { known?.contradiction(to: $0) }
+            if let sequence { throw .fork(sequence: sequence) }
+        }
+        do throws(FeedError) {
+            let verified = try verifier.verify(bytes.span, keys: keys, now: now, hint: hint)
+            try compare(verified.head)
+            return verified
+        } catch {
+            // Signed, and older: of another history it is more than a rollback.
+            if case .rollback = error { try compare(FeedHead(stored: bytes)) }
+            throw error
+        }
+    }
+
+    private func accept(
+        _ verified: VerifiedHead, _ bytes: [UInt8], now: Int64
+    ) throws(ClientError) {
         let record = profile.record
         // Two histories were seen: nothing that this one says is believed any more.
         guard !record.isForked else { throw .fork }
@@ -104,21 +135,22 @@ struct FeedCycle: CycleSource {
             case .clockSkew(let issued): skew = .clockSkew(seconds: issued - now)
             }
         }
-        let warnings = next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
         if verified.cursor.newestIssued != record.cursor.newestIssued { next.directivesSeen = now }
-        next.cursor = verified.cursor
-        next.health.headVerified(now: now)
-        try profile.save(next, warnings: warnings, as: .head)
+        gaps += next.advance(to: verified, now: now).runs.map {
+            .gap(first: $0.lowerBound, last: $0.upperBound)
+        }
+        let warnings = next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
+        try profile.save(next, head: bytes, warnings: warnings, as: .head)
     }
 
     private func refuse(_ bytes: [UInt8], _ error: FeedError) throws(ClientError) {
         switch error {
         // Truncated: too short for a head, such as the page of a captive portal.
-        case .badSignature, .wrongFeed, .malformedHead, .truncated: try recordRefusal(.badFeed)
+        case .badSignature, .wrongFeed, .malformedHead, .malformedKeys, .truncated:
+            try recordRefusal(.badFeed)
         case .rollback: try recordRefusal(.rollback)
         case .fork(let sequence):
-            cache.keepEvidence(of: sequence, other: bytes, in: profile.directory.path)
-            try profile.recordFork(at: sequence)
+            try profile.recordFork(at: sequence, other: bytes, "head")
         case .tooLarge, .corruptBatch: break
         }
     }
@@ -130,32 +162,56 @@ struct FeedCycle: CycleSource {
     }
 
     func generation(onLate: () -> Void) async throws(ClientError) -> UInt64 {
-        do { return try await secrets.generation() } catch { throw .secrets }
+        let secrets = secrets
+        do {
+            return try await app.call { try await secrets.generation() }.get()
+        } catch {
+            throw try unreadable()
+        }
     }
 
     private func lentSecrets() async throws(ClientError) -> [LocalSecret] {
-        var lent: [LocalSecret] = []
+        let secrets = secrets
+        let lent: [LocalSecret]
+        let unusable: Int
         do {
-            try await secrets.lend { id, bytes in
-                if let secret = LocalSecret(id: id, bytes: bytes) { lent.append(secret) }
-            }
+            (lent, unusable) = try await app.call { try await secrets.copied() }.get()
         } catch {
-            throw .secrets
+            throw try unreadable()
         }
+        try profile.warnOnce(.secrets, nil)
+        try profile.warnOnce(
+            .unusableSecrets, unusable > 0 ? .unusableSecrets(count: unusable) : nil)
         return lent
     }
 
-    func recheck(onLate: () -> Void) async throws(ClientError) -> Int {
-        var (new, damaged) = (0, 0)
+    private func unreadable() throws(ClientError) -> ClientError {
+        try profile.warnOnce(.secrets, .secretsUnreadable)
+        return .secrets
+    }
+
+    func recheck(onLate: () -> Void) async throws(ClientError) -> Recheck {
         let secrets = LocalSecretSet(try await lentSecrets())
         let cursor = profile.record.cursor
-        for (sequence, name) in cache.batches() where sequence <= cursor.sequence {
+        var (new, damaged) = (0, 0)
+        var lost: [UInt64] = []
+        guard let head = try profile.head, head.count > 0, !secrets.secrets.isEmpty else {
+            return Recheck()
+        }
+        for sequence in head.firstSequence...head.sequence where profile.record.hasChecked(sequence)
+        {
             guard !Task.isCancelled else { throw .cancelled }
+            guard let name = head.batchName(for: sequence), let file = cache.open(name) else {
+                lost.append(sequence)
+                continue
+            }
             let found: [FeedMatch]
             do throws(FeedError) {
-                found = try cache.matches(in: name, of: cursor.feedID, secrets: secrets)
+                found = try CachedBatch(file, name: name, feedID: cursor.feedID)
+                    .matches(of: secrets)
             } catch {
                 cache.drop(name)
+                lost.append(sequence)
                 damaged += 1
                 continue
             }
@@ -167,10 +223,28 @@ struct FeedCycle: CycleSource {
         }
         // Not fetched again: a request caused by a new secret would reveal it.
         if damaged > 0 { environment.log(.keptBatchesDamaged(damaged)) }
-        return new
+        return Recheck(
+            new: new,
+            warnings: lost.runs.map { .lostBatches(first: $0.lowerBound, last: $0.upperBound) })
     }
 
     var quota: DailyQuota? { try? meter?.stored() }
 
     func eraseCache() { cache.erase() }
+}
+
+extension LocalSecrets {
+    /// All secrets, and the number of those whose length is not allowed.
+    fileprivate func copied() async throws -> ([LocalSecret], unusable: Int) {
+        var copied: [LocalSecret] = []
+        var unusable = 0
+        try await lend { id, bytes in
+            if let secret = LocalSecret(id: id, bytes: bytes) {
+                copied.append(secret)
+            } else {
+                unusable += 1
+            }
+        }
+        return (copied, unusable)
+    }
 }

@@ -34,11 +34,12 @@ struct ServiceAddresses: Sendable {
     }
 }
 
-/// The feed's URLs and the key of its signatures, checked.
+/// The feed's URLs and one of its keys, checked.
 struct FeedAddresses: Sendable {
     let key: FeedKey
     let base: FetchURL
     let head: FetchURL
+    let keys: FetchURL
 
     init(_ configuration: ClientConfiguration) throws(ClientError) {
         guard let key = FeedKey(text: configuration.feedKey) else { throw .configuration(.feedKey) }
@@ -50,6 +51,7 @@ struct FeedAddresses: Sendable {
         do {
             base = try FetchURL(configuration.feed)
             head = try base.appending("head")
+            keys = try base.appending("keys")
         } catch {
             throw .configuration(.feedURL)
         }

@@ -1,4 +1,3 @@
-internal import Dispatch
 import Synchronization
 package import WakeFetch
 import WakeModel
@@ -14,11 +13,14 @@ public struct ClientEnvironment: Sendable {
     package var uptime: @Sendable () -> Duration
     /// Returns early when its task is cancelled.
     package var sleep: @Sendable (Duration) async -> Void
+    package var resumes: ResumeNotifier
     /// Evenly distributed in [0, 1).
     package var randomUnit: @Sendable () -> Double
     /// Fit for secrets.
     package var randomBytes: @Sendable (Int) -> [UInt8]
     package var executor: @Sendable () -> any SerialExecutor
+    /// A new thread of its own for each part of the app that the client calls.
+    package var appExecutor: @Sendable () -> any TaskExecutor
     /// Lets the process die in tests; nil outside them.
     var faultPoint: StateDatabase.FaultPoint?
     /// Receives everything that is logged.
@@ -30,15 +32,28 @@ public struct ClientEnvironment: Sendable {
         wallSeconds: { Int64(SystemClock.wallSeconds) },
         uptime: { .nanoseconds(Int64(SystemClock.bootNanoseconds)) },
         sleep: { duration in try? await Task.sleep(for: duration, clock: .continuous) },
-        randomUnit: { SystemRandom.unit() },
+        resumes: .system, randomUnit: { SystemRandom.unit() },
         randomBytes: { Sodium.random($0) },
-        executor: { QueueExecutor() })
+        executor: { ClientQueue() }, appExecutor: { AppQueue() })
+
+    /// The time after the last answer after which connections are closed, whatever it brought.
+    static let linger = Duration.milliseconds(500)
+
+    /// The same, which also signals for everything that is logged.
+    func signalling(_ event: AsyncEvent) -> ClientEnvironment {
+        var copy = self
+        copy.log = { [log] logged in
+            log(logged)
+            event.signal()
+        }
+        return copy
+    }
 
     /// - Throws: `configuration(.libraryMissing)` or `configuration(.proxy)`.
     func makeTransport(
         through proxy: ClientConfiguration.Proxy?
     ) throws(ClientError) -> any ClientTransport {
-        var configuration = FetchConfiguration()
+        var configuration = FetchConfiguration(idleTime: Self.linger)
         if let proxy {
             // New for every start: circuits of two profiles, or two days, are never joined.
             let isolation = Base64URL.encode(randomBytes(16).span)
@@ -67,6 +82,28 @@ public struct ClientEnvironment: Sendable {
     }
 }
 
+/// The way in which a client learns that the machine has slept: connections may be dead by then,
+/// and what was due meanwhile is late.
+package struct ResumeNotifier: Sendable {
+    /// Ends the notifications.
+    package typealias Stop = @Sendable () -> Void
+
+    /// Calls back after every sleep of the machine, on any thread.
+    package var start: @Sendable (_ onResume: @escaping @Sendable () -> Void) -> Stop
+
+    package init(
+        start: @escaping @Sendable (_ onResume: @escaping @Sendable () -> Void) -> Stop
+    ) {
+        self.start = start
+    }
+
+    /// By the kernel. Where that does not say so, polls notice it within some minutes.
+    package static let system = ResumeNotifier { onResume in
+        let monitor = try? SuspendMonitor(onResume: onResume)
+        return { monitor?.close() }
+    }
+}
+
 /// A carrier of requests: libcurl, or a simulated network in tests.
 package protocol ClientTransport: Sendable {
     /// As `Fetcher.fetch`.
@@ -75,6 +112,10 @@ package protocol ClientTransport: Sendable {
         onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict,
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
     ) async throws(FetchError) -> FetchResponse
+
+    /// Returns when no connection of the purpose is open any more: some time after the last answer,
+    /// the same whatever it brought.
+    func quiesce(_ purpose: FetchPurpose) async
 }
 
 extension Fetcher: ClientTransport {}
@@ -124,20 +165,4 @@ private final class BoundedBody: Sendable {
     }
 
     var bytes: [UInt8] { collected.withLock { $0 } }
-}
-
-private final class QueueExecutor: SerialExecutor {
-    private let queue = DispatchQueue(label: "reveille.client")
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-    }
-}
-
-extension WakeClient {
-    /// The client's own serial queue: SQLite and fsync never block the cooperative pool.
-    public nonisolated var unownedExecutor: UnownedSerialExecutor {
-        unsafe executor.asUnownedSerialExecutor()
-    }
 }

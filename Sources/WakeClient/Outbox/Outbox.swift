@@ -5,6 +5,8 @@ import WakeSystem
 final class Outbox {
     private let profile: ProfileState
     private let handler: any MatchHandler
+    /// The handler may block, or take long.
+    private let app: AppCaller
     private let environment: ClientEnvironment
     /// Matches of an app's own source bear no number of a batch; see `AppSourceCycle`.
     private let hidesSequence: Bool
@@ -12,6 +14,10 @@ final class Outbox {
     private var isDelivering = false
     /// Delivered by this process, and not yet recorded in the state.
     private var deliveredUnrecorded: Set<MatchID> = []
+    /// Name and note of a delivered match may still lie in a file.
+    private var hasTraces = false
+    /// Warnings that the state has no room for.
+    private var unsavedWarnings: [Warning] = []
     /// Delivered, and recorded only by `confirm`; nil when every delivery is recorded at once.
     private var unconfirmed: [MatchID]?
 
@@ -21,6 +27,7 @@ final class Outbox {
     ) {
         self.profile = profile
         self.handler = handler
+        app = AppCaller(environment)
         self.hidesSequence = hidesSequence
         self.environment = environment
     }
@@ -30,28 +37,45 @@ final class Outbox {
 
     var count: Int { (try? profile.database.undeliveredCount()) ?? 0 }
 
-    func deliverAndWait() async throws(ClientError) {
-        try await deliver()
-        let next = try profile.database.nextDelivery()
-        await event.wait(for: environment.wait(until: next), in: environment)
+    /// Waits until something is due, or something new is there.
+    func waitForNext() async throws(ClientError) {
+        var wait = environment.wait(until: try profile.database.nextDelivery())
+        if hasTraces { wait = min(wait ?? .seconds(60), .seconds(60)) }
+        await event.wait(for: wait, in: environment)
     }
 
-    /// Delivers what is due. One at a time; a second call returns at once.
+    /// Delivers what is due, and leaves no byte of the name and the note of what was delivered. One
+    /// at a time; a second call returns at once.
     func deliver() async throws(ClientError) {
         guard !isDelivering else { return }
         isDelivering = true
         defer { isDelivering = false }
+        defer { scrub() }
+        try await deliverDue()
+    }
+
+    /// Leaves no byte of what was delivered in any file. Another process that reads, or a full
+    /// disk, may be in the way: then it is tried again with the next delivery, or in a minute.
+    private func scrub() {
+        if hasTraces { hasTraces = (try? profile.database.wipeFreeSpace()) == nil }
+    }
+
+    private func deliverDue() async throws(ClientError) {
+        while !unsavedWarnings.isEmpty, !Task.isCancelled {
+            await handle(unsavedWarnings.removeFirst())
+        }
         while let next = try profile.database.nextWarning() {
-            await handler.handle(next.warning)
+            await handle(next.warning)
             guard !Task.isCancelled else { return }
             try profile.database.dropWarning(next.id)
         }
         while let pending = try nextMatch() {
             let id = pending.match.id
+            let start = environment.uptime()
             do {
                 // Delivered before, and a full disk had no room to record it: once is enough.
                 if !deliveredUnrecorded.contains(id) {
-                    try await handler.handle(pending.match)
+                    try await handle(pending.match)
                     deliveredUnrecorded.insert(id)
                 }
             } catch {
@@ -61,7 +85,19 @@ final class Outbox {
                 continue
             }
             if unconfirmed == nil { try record(id) } else { unconfirmed?.append(id) }
+            // Deliveries that take long do not keep the notes of those before.
+            if environment.uptime() - start > .seconds(1) { scrub() }
         }
+    }
+
+    private func handle(_ match: Match) async throws {
+        let handler = handler
+        try await app.call { try await handler.handle(match) }.get()
+    }
+
+    private func handle(_ warning: Warning) async {
+        let handler = handler
+        _ = await app.call { await handler.handle(warning) }
     }
 
     private func nextMatch() throws(ClientError) -> PendingMatch? {
@@ -75,6 +111,7 @@ final class Outbox {
 
     private func record(_ id: MatchID) throws(ClientError) {
         try profile.database.markDelivered(id, now: environment.wallSeconds())
+        hasTraces = true
         deliveredUnrecorded.remove(id)
     }
 
@@ -95,17 +132,67 @@ final class Outbox {
             try record(id)
             unconfirmed?.removeFirst()
         }
+        scrub()
     }
 
-    /// Reports a full disk, once until the state can be written again.
-    func reportFullDisk() async {
-        guard profile.reportFullDisk() else { return }
-        await handler.handle(.diskFull)
+    /// Records that the user was notified of a match by other means than the handler's return.
+    /// - Returns: false when there is no such match.
+    func acknowledge(_ id: MatchID) throws(ClientError) -> Bool {
+        guard let progress = try profile.database.progress(of: id) else { return false }
+        guard !progress.isDelivered else { return true }
+        try record(id)
+        scrub()
+        return true
     }
 
-    func warnOfSilence() async {
+    /// Makes all that waits for another attempt due now.
+    func retryNow() throws(ClientError) {
+        try profile.database.dropBackoffs()
+        event.signal()
+    }
+
+    // MARK: Test
+
+    /// Delivers a match that nobody published by the way of all others, and leaves nothing of it.
+    func deliverTest() async throws(ClientError) -> Bool {
+        guard let id = MatchID(bytes: environment.randomBytes(16)) else { return false }
+        let test = Match(
+            id: id, secretID: StateDatabase.testSecret,
+            note: Array("This is a test: nothing was published.".utf8), sequence: 0)
+        try profile.save(profile.record, matches: [test], as: .recheck)
+        defer {
+            // A crash, or a full disk, leaves this to the next start.
+            try? profile.database.dropTests(id)
+            hasTraces = true
+            scrub()
+        }
+        return try await attemptTest(id)
+    }
+
+    private func attemptTest(_ id: MatchID) async throws(ClientError) -> Bool {
+        while !Task.isCancelled {
+            try await deliver()
+            guard let progress = try profile.database.progress(of: id) else { return false }
+            if progress.isDelivered || progress.failures > 0 { return progress.isDelivered }
+            // Another call delivers.
+            await environment.sleep(.milliseconds(50))
+        }
+        throw .cancelled
+    }
+
+    /// Reports a full disk, once until a cycle succeeds.
+    func reportFullDisk() {
+        if profile.reportFullDisk() { deliverUnsaved(.diskFull) }
+    }
+
+    private func deliverUnsaved(_ warning: Warning) {
+        unsavedWarnings.append(warning)
+        event.signal()
+    }
+
+    func warnOfSilence() {
         var next = profile.record
-        let warning = next.health.silence(now: environment.wallSeconds())
+        let warning = next.silence(now: environment.wallSeconds())
         // Also without a warning, or every start would begin to count again.
         guard next != profile.record else { return }
         do throws(ClientError) {
@@ -113,7 +200,7 @@ final class Outbox {
         } catch {
             // The state cannot be written: warn all the same, and again after a restart.
             profile.keepUnsaved(next)
-            if let warning { await handler.handle(warning) }
+            if let warning { deliverUnsaved(warning) }
         }
     }
 

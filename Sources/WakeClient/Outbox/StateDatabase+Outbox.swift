@@ -1,5 +1,6 @@
 import WakeFeed
 import WakeSQLite
+import WakeSystem
 
 /// A match that waits for its delivery, and the number of times that its handler failed.
 typealias PendingMatch = (match: Match, failures: Int)
@@ -53,11 +54,48 @@ extension StateDatabase {
         Int(try integer("SELECT count(*) FROM match WHERE delivered=0") ?? 0)
     }
 
-    /// Leaves a tombstone with the id of a delivered match.
+    /// Leaves a tombstone with the id of a delivered match; the rest may still lie in the log.
     func markDelivered(_ id: MatchID, now: Int64) throws(ClientError) {
         try write(
             .delivery, "UPDATE match SET delivered=?, secret_id='', note=x'' WHERE id=?",
             .integer(max(now, 1)), .blob(id.bytes))
+    }
+
+    /// What became of a match so far; nil when there is none of this id.
+    func progress(of id: MatchID) throws(ClientError) -> (isDelivered: Bool, failures: Int)? {
+        try first("SELECT delivered, failures FROM match WHERE id=?", id) {
+            ($0.integer(0) != 0, Int($0.integer(1)))
+        }
+    }
+
+    func deliveredMatches(limit: Int) throws(ClientError) -> [MatchID] {
+        var ids: [MatchID] = []
+        try first(
+            "SELECT id FROM match WHERE delivered<>0 ORDER BY delivered DESC, id LIMIT ?",
+            Int64(limit)
+        ) { row throws(ClientError) in
+            repeat {
+                guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
+                ids.append(id)
+            } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
+        }
+        return ids
+    }
+
+    func dropBackoffs() throws(ClientError) {
+        try write(.postponement, "UPDATE match SET not_before=0 WHERE delivered=0")
+    }
+
+    /// The name of the secret of a planted match: no secret of a `SecretDirectory` can have it.
+    static let testSecret = "(test)"
+
+    /// Drops planted matches: this one, and those of a process that died.
+    func dropTests(_ id: MatchID? = nil) throws(ClientError) {
+        let count = try integer("SELECT count(*) FROM match WHERE secret_id='\(Self.testSecret)'")
+        if id == nil, count == 0 { return }
+        try write(
+            .delivery, "DELETE FROM match WHERE id=? OR secret_id='\(Self.testSecret)'",
+            .blob(id?.bytes ?? []))
     }
 
     func postpone(_ id: MatchID, failures: Int, until time: Int64) throws(ClientError) {
@@ -77,24 +115,25 @@ extension StateDatabase {
 
     func insert(_ warnings: [Warning]) throws(ClientError) {
         let rows = warnings.map { warning -> [Value] in
-            let (code, first, second) = warning.row
-            return [.integer(code), .integer(first), .integer(second)]
+            let (code, values) = warning.row
+            return ([code] + values).map(Value.integer)
         }
-        try execute("INSERT INTO warning(code, first, second) VALUES(?, ?, ?)", rows: rows)
+        try execute(
+            "INSERT INTO warning(code, first, second, third) VALUES(?, ?, ?, ?)", rows: rows)
     }
 
     func nextWarning() throws(ClientError) -> (id: Int64, warning: Warning)? {
         try first(
-            "SELECT id, code, first, second FROM warning ORDER BY id LIMIT 1"
+            "SELECT id, code, first, second, third FROM warning ORDER BY id LIMIT 1"
         ) { row throws(ClientError) in
-            let columns = (row.integer(1), row.integer(2), row.integer(3))
-            guard let warning = Warning(row: columns) else { throw .corruptRow }
+            let values = (2...4).map { row.integer($0) }
+            guard let warning = Warning(row.integer(1), values) else { throw .corruptRow }
             return (row.integer(0), warning)
         }
     }
 
     func dropRefusalWarnings() throws(ClientError) {
-        let code = Warning.registrationRefused(status: 0).row.0
+        let code = Warning.registrationRefused(status: 0).row.code
         try write(.warning, "DELETE FROM warning WHERE code=?", .integer(code))
     }
 
@@ -103,40 +142,50 @@ extension StateDatabase {
     }
 }
 
-/// The columns of a warning: its number and up to two values.
+/// The columns of a warning: its number and three values.
 extension Warning {
     /// Warnings without a value.
     private static let plain: [Int64: Warning] = [
         4: .stale, 6: .badFeed, 7: .rollback, 8: .stateReset, 9: .diskFull, 10: .retired,
-        12: .cacheFull,
+        12: .cacheFull, 16: .secretsUnreadable,
     ]
 
-    fileprivate var row: (Int64, Int64, Int64) {
-        switch self {
-        case .silence(let days): (1, Int64(days), 0)
-        case .fork(let sequence): (2, Int64(sequence), 0)
-        case .gap(let first, let last): (3, Int64(first), Int64(last))
-        case .clockSkew(let seconds): (5, seconds, 0)
-        case .registrationRefused(let status): (11, Int64(status), 0)
-        case .distributorFails(let trouble): (13, trouble.rawValue, 0)
-        case .stale, .badFeed, .rollback, .stateReset, .diskFull, .retired, .cacheFull:
-            (Self.plain.first { $0.value == self }?.key ?? 0, 0, 0)
-        }
+    fileprivate var row: (code: Int64, values: [Int64]) {
+        let (code, values): (Int64, [Int64]) =
+            switch self {
+            case .silence(let days): (1, [Int64(days)])
+            case .fork(let sequence): (2, [Int64(sequence)])
+            case .gap(let first, let last): (3, [Int64(first), Int64(last)])
+            case .clockSkew(let seconds): (5, [seconds])
+            case .registrationRefused(let status): (11, [Int64(status)])
+            case .distributorFails(let trouble): (13, [trouble.rawValue])
+            case .notChecked(let first, let last, let since):
+                (14, [Int64(first), Int64(last), since])
+            case .lostBatches(let first, let last): (15, [Int64(first), Int64(last)])
+            case .unusableSecrets(let count): (17, [Int64(count)])
+            case .stale, .badFeed, .rollback, .stateReset, .diskFull, .retired, .cacheFull,
+                .secretsUnreadable:
+                (Self.plain.first { $0.value == self }?.key ?? 0, [])
+            }
+        return (code, Array((values + [0, 0, 0]).prefix(3)))
     }
 
-    fileprivate init?(row: (Int64, Int64, Int64)) {
-        let first = UInt64(clamping: row.1)
-        switch row.0 {
-        case 1: self = .silence(days: Int(row.1))
+    fileprivate init?(_ code: Int64, _ values: [Int64]) {
+        let (first, last) = (UInt64(clamping: values[0]), UInt64(clamping: values[1]))
+        switch code {
+        case 1: self = .silence(days: Int(values[0]))
         case 2: self = .fork(sequence: first)
-        case 3: self = .gap(first: first, last: UInt64(clamping: row.2))
-        case 5: self = .clockSkew(seconds: row.1)
-        case 11: self = .registrationRefused(status: Int(row.1))
+        case 3: self = .gap(first: first, last: last)
+        case 5: self = .clockSkew(seconds: values[0])
+        case 11: self = .registrationRefused(status: Int(values[0]))
         case 13:
-            guard let trouble = DistributorTrouble(rawValue: row.1) else { return nil }
+            guard let trouble = DistributorTrouble(rawValue: values[0]) else { return nil }
             self = .distributorFails(trouble)
+        case 14: self = .notChecked(first: first, last: last, since: values[2])
+        case 15: self = .lostBatches(first: first, last: last)
+        case 17: self = .unusableSecrets(count: Int(values[0]))
         default:
-            guard let plain = Self.plain[row.0] else { return nil }
+            guard let plain = Self.plain[code] else { return nil }
             self = plain
         }
     }

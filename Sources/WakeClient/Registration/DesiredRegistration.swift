@@ -12,6 +12,8 @@ struct DesiredRegistration: Sendable, Equatable {
 
     /// The same until an erasure is acknowledged: a lost answer can then leave one row at most.
     let instanceToken: InstanceToken
+    /// The service that the instance token is for, and no other: the URL of its registrations.
+    var address: [UInt8] = []
     var kind: Kind
     /// Counts changes of `kind`, so that a late answer to an older one changes nothing.
     var revision: Int64
@@ -20,20 +22,20 @@ struct DesiredRegistration: Sendable, Equatable {
     var failures = 0
     /// No attempt before this time: back-off, or the time of renewal once acknowledged.
     var notBefore: Int64 = 0
-    /// Status of a refusal that no retry will change; 0 for none, `askedToWait` or `proving`.
+    /// Status of a refusal that no retry will change; 0 for none, `askedToWait` or `solving`.
     var refusedStatus = 0
 
     /// The service said when to come again: that holds across restarts.
     static let askedToWait = -1
     /// The service asked for a proof of work, and it is computed.
-    private static let proving = -2
-    var isProved: Bool { refusedStatus == Self.proving }
+    private static let solving = -2
+    var isSolvingChallenge: Bool { refusedStatus == Self.solving }
 
-    /// The same while its proof is computed.
-    var proved: DesiredRegistration {
-        var proved = self
-        proved.refusedStatus = Self.proving
-        return proved
+    /// The same while the proof is computed that the service's challenge asks for.
+    var solvingChallenge: DesiredRegistration {
+        var solving = self
+        solving.refusedStatus = Self.solving
+        return solving
     }
 
     var token: AppPushToken? {

@@ -12,6 +12,7 @@ final class RegistrationKeeper {
     let event = AsyncEvent()
 
     private var isReconciling = false
+    private var isLeaving = false
     /// Another call came while one reconciled.
     private var wasRefused = false
     private var failure: ClientError?
@@ -19,6 +20,11 @@ final class RegistrationKeeper {
     private var search: ProofSearch?
     /// The first attempt after the start is made at this time at the latest.
     private var restart: Int64?
+    /// The time of the steps that are kept apart from fetches, by the clock of uptime; nil while
+    /// none is due.
+    private var separationEnd: Duration?
+    /// The feed switched registrations off, or ended: what is due is so for all clients at once.
+    private var isDirected = false
 
     init(
         _ profile: ProfileState, at service: ServiceAddresses,
@@ -36,7 +42,21 @@ final class RegistrationKeeper {
 
     func state() throws(ClientError) -> RegistrationState {
         RegistrationState(
-            try desired(), mayRegister: profile.record.directives.mayRegister, failure: failure)
+            try desired(), at: address, formerServices: try formerServices(),
+            mayRegister: profile.record.directives.mayRegister, failure: failure)
+    }
+
+    /// The services of earlier configurations that may still hold a registration.
+    func formerServices() throws(ClientError) -> Int {
+        try profile.database.formerRegistrationCount()
+    }
+
+    private var address: [UInt8]? { service.registration?.bytes }
+
+    /// Parts with the service of an earlier configuration: an instance token is for one service.
+    func moveToConfiguredService() throws(ClientError) {
+        try profile.database.moveRegistration(
+            to: address, now: environment.wallSeconds(), newToken: environment.newInstanceToken())
     }
 
     /// Registers under the instance token of this client. Brought about by `reconcile`.
@@ -56,23 +76,31 @@ final class RegistrationKeeper {
     /// Gives up the registration with a feed that has ended, and warns once.
     func retire() throws(ClientError) {
         if let desired = try desired(), desired.kind != .absent {
-            try profile.database.replaceRegistration(
-                .absent, newToken: environment.newInstanceToken())
-            event.signal()
+            isDirected = true
+            try replace(.absent)
         }
         try profile.warnOnce(.retired, .retired)
     }
 
     func setDesired(_ kind: DesiredRegistration.Kind) throws(ClientError) {
-        try profile.database.replaceRegistration(kind, newToken: environment.newInstanceToken())
+        isDirected = false
+        try replace(kind)
         failure = nil
         search?.stop()
+    }
+
+    private func replace(_ kind: DesiredRegistration.Kind) throws(ClientError) {
+        try profile.database.replaceRegistration(
+            kind, at: address ?? [], now: environment.wallSeconds(),
+            newToken: environment.newInstanceToken())
         event.signal()
     }
 
     func held() async throws(ClientError) -> HeldRegistration {
         guard let url = service.registration else { throw .configuration(.serviceMissing) }
-        guard let desired = try desired() else { throw .notRegistered }
+        guard let desired = try desired(), desired.address == address else {
+            throw .notRegistered
+        }
         return try await HeldRegistration(of: desired.instanceToken, at: url, through: transport)
     }
 
@@ -86,13 +114,65 @@ final class RegistrationKeeper {
 
     /// Takes the due step and waits for the next; true when retired with nothing to unregister.
     func reconcileAndWait() async throws(ClientError) -> Bool {
-        let next = try await reconcile()
+        let next = try await reconcileApart()
         let record = profile.record
-        if record.directives.isRetired, record.warned.contains(.retired), try desired() == nil {
+        if record.directives.isRetired, record.warned.contains(.retired), try desired() == nil,
+            try formerServices() == 0
+        {
             return true
         }
         await event.wait(for: environment.wait(until: next), in: environment)
         return false
+    }
+
+    // MARK: Separation
+
+    /// The longest time by which a registration is kept apart from fetches: who sees both must not
+    /// join them by their times.
+    static let longestSeparation = Duration.seconds(600)
+
+    /// The rest of the random wait before the steps that are due; nil when none is due, or one is
+    /// that somebody asked for and that is not acknowledged yet: that is taken at once.
+    func separation() throws(ClientError) -> Duration? {
+        guard try isSeparated() else {
+            separationEnd = nil
+            return nil
+        }
+        let now = environment.uptime()
+        let end = separationEnd ?? now + Self.longestSeparation * environment.randomUnit()
+        separationEnd = end
+        return end > now ? end - now : nil
+    }
+
+    private func isSeparated() throws(ClientError) -> Bool {
+        let now = environment.wallSeconds()
+        let former = try profile.database.formerRegistrations().filter {
+            Reconciler.step($0, now: now, mayRegister: false) == .delete
+        }
+        let desired = try desired()
+        let step = Reconciler.step(
+            desired, now: now, mayRegister: profile.record.directives.mayRegister, restart: restart)
+        try noteSuspension()
+        guard let desired, step == .put || step == .delete else { return !former.isEmpty }
+        // A renewal; a move to another service, whose first step is the erasure at the old one; or
+        // what the feed decides for all clients.
+        return desired.isAcknowledged || isDirected || former.contains { $0.failures == 0 }
+    }
+
+    /// While the feed has registrations switched off, which it may end with its next head.
+    func noteSuspension() throws(ClientError) {
+        let isSuspended = !profile.record.directives.mayRegister
+        if isSuspended, try desired()?.token != nil { isDirected = true }
+    }
+
+    /// As `reconcile`, after the random wait of steps that are kept apart from fetches.
+    @discardableResult
+    func reconcileApart() async throws(ClientError) -> Int64? {
+        if profile.database.needsScrub { try profile.database.scrub() }
+        if let wait = try separation() { return environment.wallSeconds() + wait.wholeSeconds }
+        let isLate = separationEnd != nil
+        defer { if isLate { (separationEnd, isDirected) = (nil, false) } }
+        return try await reconcile()
     }
 
     /// Takes the step that is due, if any. One at a time; a second call returns at once.
@@ -100,6 +180,48 @@ final class RegistrationKeeper {
     @discardableResult
     func reconcile() async throws(ClientError) -> Int64? {
         if profile.database.needsScrub { try profile.database.scrub() }
+        // First: whoever holds the device's row with an old service need not hold it longer.
+        let former = try await leaveFormerServices()
+        return [former, try await reconcileDesired()].compactMap(\.self).min()
+    }
+
+    /// Takes the steps that are due with services of earlier configurations; see `reconcile`.
+    private func leaveFormerServices() async throws(ClientError) -> Int64? {
+        guard !isLeaving, !isReconciling else {
+            // A PUT under way to one of them must not be overtaken.
+            wasRefused = true
+            return nil
+        }
+        isLeaving = true
+        defer { isLeaving = false }
+        try profile.database.dropExpiredRegistrations(now: environment.wallSeconds())
+        var times: [Int64] = []
+        for former in try profile.database.formerRegistrations() {
+            let now = environment.wallSeconds()
+            if case .wait(let time) = Reconciler.step(former, now: now, mayRegister: false) {
+                times.append(time)
+                continue
+            }
+            guard let url = try? FetchURL(former.address) else { throw .corruptRow }
+            let sent = try await send(former, nil, at: url)
+            let end = environment.wallSeconds()
+            let next = Reconciler.apply(
+                sent.answer, to: former, now: end, random: environment.randomUnit())
+            try profile.database.storeFormer(next, of: former)
+            if let next, let failure = sent.failure {
+                times.append(next.notBefore)
+                let wait = Int(next.notBefore - end)
+                environment.log(.registrationFailed(failure, retrySeconds: wait))
+            } else {
+                environment.log(.unregistered)
+            }
+            // Another caller may have been turned away meanwhile.
+            event.signal()
+        }
+        return times.min()
+    }
+
+    private func reconcileDesired() async throws(ClientError) -> Int64? {
         while true {
             let desired = try desired()
             let step = Reconciler.step(
@@ -109,7 +231,9 @@ final class RegistrationKeeper {
             case .rest: return nil
             case .wait(let time): return time
             case .put, .delete:
-                guard let desired, let url = service.registration else { return nil }
+                // Of a process with a newer configuration: left to the next start.
+                guard let desired, let url = service.registration, desired.address == url.bytes
+                else { return nil }
                 guard !isReconciling else {
                     wasRefused = true
                     return nil
@@ -175,7 +299,7 @@ final class RegistrationKeeper {
     private func prove(
         _ challenge: RegistrationChallenge, for desired: DesiredRegistration
     ) async throws(ClientError) -> RegistrationProof? {
-        guard try profile.database.store(desired.proved, ifRevision: desired.revision)
+        guard try profile.database.store(desired.solvingChallenge, ifRevision: desired.revision)
         else { return nil }
         environment.log(.registrationProof(bits: challenge.bits))
         let search = ProofSearch(challenge, desired.instanceToken)
@@ -214,9 +338,13 @@ final class RegistrationKeeper {
 }
 
 extension RegistrationState {
-    init(_ desired: DesiredRegistration?, mayRegister: Bool, failure: ClientError?) {
+    /// - Parameter address: of the configured service.
+    init(
+        _ desired: DesiredRegistration?, at address: [UInt8]?, formerServices: Int,
+        mayRegister: Bool, failure: ClientError?
+    ) {
         guard let desired else {
-            self = .none
+            self = formerServices == 0 ? .none : .unregistering(failure: failure)
             return
         }
         let refusal =
@@ -226,8 +354,8 @@ extension RegistrationState {
         self =
             switch desired.kind {
             case .absent: .unregistering(failure: failure)
-            case .registered where desired.isAcknowledged: .registered
-            case .registered where desired.isProved: .proving
+            case .registered where desired.isAcknowledged && desired.address == address: .registered
+            case .registered where desired.isSolvingChallenge: .proving
             case .registered: mayRegister ? .registering(failure: failure) : .suspended
             }
     }

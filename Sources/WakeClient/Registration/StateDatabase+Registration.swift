@@ -17,12 +17,12 @@ extension StateDatabase {
         try first(
             """
             SELECT instance_token, service, push_token, revision, acknowledged, failures,
-              not_before, refused FROM registration
+              not_before, refused, address FROM registration
             """
         ) { row throws(ClientError) in
             guard let instanceToken = InstanceToken(row.blob(0)) else { throw .corruptRow }
             return DesiredRegistration(
-                instanceToken: instanceToken,
+                instanceToken: instanceToken, address: row.blob(8),
                 kind: try Self.kind(service: row.integer(1), token: row.blob(2)),
                 revision: row.integer(3), isAcknowledged: row.integer(4) != 0,
                 failures: Int(row.integer(5)), notBefore: row.integer(6),
@@ -40,21 +40,25 @@ extension StateDatabase {
         return .registered(token)
     }
 
-    /// Replaces the desired registration. The instance token of the former one is kept: only an
-    /// acknowledged erasure ends it. `absent` stays nothing when nothing is there.
+    /// Replaces the desired registration. The instance token of the one before is kept: only an
+    /// acknowledged erasure ends it. One with another service than that of `address` becomes a
+    /// former registration. `absent` stays nothing when nothing is there.
     func replaceRegistration(
-        _ kind: DesiredRegistration.Kind, newToken: @autoclosure () -> InstanceToken
+        _ kind: DesiredRegistration.Kind, at address: [UInt8], now: Int64,
+        newToken: @autoclosure () -> InstanceToken
     ) throws(ClientError) {
         if kind == .absent, try registration() == nil { return }
         // Read where it is written: of two processes with a first registration, one would lose the
         // instance token under which the other has registered already.
         let wasThere = try write(.registration) { () throws(ClientError) in
             let old = try registration()
-            if old == nil, kind == .absent { return false }
+            let isHere = old?.address == address
+            if let old, !isHere { try leave(old, now: now) }
+            if kind == .absent, !isHere { return old != nil }
             try insert(
                 DesiredRegistration(
-                    instanceToken: old?.instanceToken ?? newToken(), kind: kind,
-                    revision: (old?.revision ?? 0) + 1))
+                    instanceToken: isHere ? old?.instanceToken ?? newToken() : newToken(),
+                    address: address, kind: kind, revision: (old?.revision ?? 0) + 1))
             return old != nil
         }
         // The push token that was replaced must not stay behind in free space.
@@ -82,11 +86,11 @@ extension StateDatabase {
             case .registered(let token): (token.service.rawValue, .secret(token.bytes))
             }
         try execute(
-            "INSERT OR REPLACE INTO registration VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO registration VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             .secret(desired.instanceToken.bytes), .integer(Int64(service)), pushToken,
             .integer(desired.revision), .flag(desired.isAcknowledged),
             .integer(Int64(desired.failures)), .integer(desired.notBefore),
-            .integer(Int64(desired.refusedStatus)))
+            .integer(Int64(desired.refusedStatus)), .blob(desired.address))
     }
 
     // MARK: Distributor

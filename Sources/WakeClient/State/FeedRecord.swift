@@ -1,4 +1,5 @@
 import WakeFeed
+import WakeSystem
 
 /// Everything remembered about the source and its cycles: one row.
 struct FeedRecord: Sendable, Equatable {
@@ -8,12 +9,22 @@ struct FeedRecord: Sendable, Equatable {
         /// The app's own cursor, nil before the first page, and the app's settings.
         case app(DataCursor?, FeedSettings)
 
+        /// The begin of the same source; the keys of a feed stay known.
+        var restarted: Position {
+            switch self {
+            case .feed(let cursor): .feed(cursor.restarted())
+            case .app(_, let settings): .app(nil, settings)
+            }
+        }
+
         /// The stored position, with the settings of this one, which is the start of a source.
-        /// - Returns: nil when it belongs to another feed, or to a source of the other kind.
+        /// - Returns: nil when it belongs to a source of the other kind.
         func resumed(at stored: Position) -> Position? {
             switch (self, stored) {
             case (.feed(let start), .feed(let cursor)):
-                start.feedID == cursor.feedID ? stored : nil
+                // Whether both are of one feed shows when its keys are fetched.
+                cursor.newestIssued != nil || cursor.chain.contains(start.chain.newest)
+                    ? stored : self
             case (.app(_, let settings), .app(let cursor, _)): .app(cursor, settings)
             case (.feed, .app), (.app, .feed): nil
             }
@@ -31,6 +42,15 @@ struct FeedRecord: Sendable, Equatable {
         static let refused = Warned(rawValue: 16)
         static let cacheFull = Warned(rawValue: 32)
         static let distributor = Warned(rawValue: 64)
+        static let secrets = Warned(rawValue: 128)
+        static let unusableSecrets = Warned(rawValue: 256)
+    }
+
+    /// A batch that did not come, or not as it was signed, though a later one was checked.
+    struct MissingBatch: Sendable, Equatable {
+        let sequence: UInt64
+        /// The hash of its header, as its successor's header says; nil when that is missing, too.
+        var hash: HeaderHash?
     }
 
     var position: Position
@@ -42,6 +62,10 @@ struct FeedRecord: Sendable, Equatable {
     var warned: Warned = []
     /// The generation of the app's secrets that everything retained was checked against.
     var generation: UInt64?
+    /// Asked for again in each cycle; ascending, all before the cursor.
+    private(set) var missing: [MissingBatch] = []
+    /// The newest batch that a verified head named.
+    var newestNamed: UInt64 = 0
 
     /// The cursor of a client of the feed; no other has one.
     var cursor: FeedCursor {
@@ -59,6 +83,45 @@ struct FeedRecord: Sendable, Equatable {
         if case .feed(let cursor) = position { cursor.sequence } else { 0 }
     }
 
+    /// The first and the last batch that a head names and that was not checked; nil when none.
+    var unchecked: ClosedRange<UInt64>? {
+        let waiting = newestNamed > sequence ? sequence + 1...newestNamed : nil
+        guard let first = missing.first, let last = missing.last else { return waiting }
+        return first.sequence...(waiting?.upperBound ?? last.sequence)
+    }
+
+    /// Advances to the cursor after a batch; batches that it passes over are missing from now on.
+    mutating func advance(to cursor: FeedCursor, after header: BatchHeader, now: Int64) {
+        if cursor.sequence > sequence {
+            missing += (sequence + 1..<header.sequence).map { MissingBatch(sequence: $0) }
+        }
+        missing.removeAll { $0.sequence == header.sequence }
+        if let index = missing.firstIndex(where: { $0.sequence == header.sequence - 1 }) {
+            missing[index].hash = header.previous
+        }
+        self.cursor = cursor
+        if unchecked == nil { health.checkCompleted(now: now) }
+    }
+
+    /// Advances to a head; returns the missing batches that are retained no more.
+    mutating func advance(to verified: VerifiedHead, now: Int64) -> [UInt64] {
+        let dropped = missing.map(\.sequence).filter { $0 < verified.head.firstSequence }
+        missing.removeFirst(dropped.count)
+        cursor = verified.cursor
+        newestNamed = verified.head.sequence
+        health.headVerified(now: now)
+        if unchecked == nil { health.checkCompleted(now: now) }
+        return dropped
+    }
+
+    /// Whether the batch was checked, if a head names it.
+    func hasChecked(_ sequence: UInt64) -> Bool {
+        sequence <= self.sequence && !missing.contains { $0.sequence == sequence }
+    }
+
+    /// The warning of silence that is due, once.
+    mutating func silence(now: Int64) -> Warning? { health.silence(now: now, unchecked: unchecked) }
+
     /// Seconds between two polls, as the newest head or the app asks; 0 when neither did.
     var pollSeconds: UInt32 {
         if case .feed(let cursor) = position, cursor.newestIssued == nil { return 0 }
@@ -67,7 +130,10 @@ struct FeedRecord: Sendable, Equatable {
 
     var directives: FeedDirectives {
         switch position {
-        case .feed(let cursor): FeedDirectives(settings: cursor.settings, seen: directivesSeen)
+        case .feed(let cursor):
+            FeedDirectives(
+                settings: cursor.settings, seen: directivesSeen,
+                isKnown: cursor.newestIssued != nil)
         case .app(_, let settings): FeedDirectives(settings: settings, seen: directivesSeen)
         }
     }
@@ -88,11 +154,17 @@ struct FeedDirectives: Sendable, Equatable {
     var settings = FeedSettings()
     /// The time at which that head was first seen, by this device's clock: seconds since 1970.
     var seen: Int64 = 0
+    /// A head was seen.
+    var isKnown = true
 
+    /// Before the first head: who has just installed a client waits for it.
+    static let firstSpread = Duration.seconds(10)
     static let longestPause: Int64 = 72 * 3600
 
     /// The upper bound of the random wait after a wake.
-    var spread: Duration { .seconds(Int64(min(settings.spreadSeconds, 3600))) }
+    var spread: Duration {
+        isKnown ? .seconds(Int64(min(settings.spreadSeconds, 3600))) : Self.firstSpread
+    }
     /// The longest time that a cache on the way may serve an old head.
     var cache: Duration { .seconds(Int64(min(max(settings.cacheSeconds, 1), 3600))) }
     var isRetired: Bool { settings.flags.contains(.retired) }
@@ -107,10 +179,11 @@ struct FeedDirectives: Sendable, Equatable {
     }
 }
 
-/// The rule of when to warn of silence and of lasting trouble, counted from the last verified head
-/// and never from the last wake: a service that wakes and a feed that is dead look alike otherwise.
+/// The rule of when to warn of silence and of lasting trouble. Silence is counted from the last
+/// check of everything that a head named, and never from the last wake or head: who withholds a
+/// batch can sign heads.
 struct FeedHealth: Sendable, Equatable {
-    /// Days without a verified head, each warned of once.
+    /// Days without a completed check, each warned of once.
     static let silenceDays = [2, 7]
     /// Seconds of nothing but trouble before a warning.
     static let lastingTrouble: Int64 = 24 * 3600
@@ -125,12 +198,22 @@ struct FeedHealth: Sendable, Equatable {
     private(set) var verified: Int64
     /// `verified` is of a head.
     private(set) var hasVerified = false
+    /// Seconds since 1970: the last completed check, or the first start.
+    private(set) var checked: Int64
+    /// `checked` is of a check.
+    private(set) var hasChecked = false
     private(set) var warnedDays = 0
     private(set) var trouble: Trouble?
     private(set) var troubleSince: Int64 = 0
     private(set) var hasWarnedOfTrouble = false
 
-    mutating func headVerified(now: Int64) { self = FeedHealth(verified: now, hasVerified: true) }
+    mutating func headVerified(now: Int64) {
+        (verified, hasVerified) = (now, true)
+        (trouble, troubleSince, hasWarnedOfTrouble) = (nil, 0, false)
+    }
+
+    /// Nothing that a head named is left to check.
+    mutating func checkCompleted(now: Int64) { (checked, hasChecked, warnedDays) = (now, true, 0) }
 
     /// A head was refused. A change of its kind does not restart the day.
     mutating func headRefused(_ kind: Trouble, now: Int64) -> Warning? {
@@ -142,13 +225,62 @@ struct FeedHealth: Sendable, Equatable {
         return kind == .badFeed ? .badFeed : .rollback
     }
 
-    /// The warning that is due, once.
-    mutating func silence(now: Int64) -> Warning? {
+    /// The warning that is due, once: of silence, or of heads with something that was not checked.
+    mutating func silence(now: Int64, unchecked: ClosedRange<UInt64>?) -> Warning? {
         // The clock was set back: count from here, or no warning comes until it is there again.
-        if now < verified { verified = now }
-        let days = Self.silenceDays.last { now - verified >= Int64($0) * 86_400 } ?? 0
-        guard days > warnedDays else { return nil }
+        verified = min(verified, now)
+        checked = min(checked, now)
+        guard let days = Self.days(from: checked, to: now), days > warnedDays else { return nil }
         warnedDays = days
-        return .silence(days: days)
+        if let days = Self.days(from: verified, to: now) { return .silence(days: days) }
+        let (first, last) = (unchecked?.lowerBound ?? 0, unchecked?.upperBound ?? 0)
+        return .notChecked(first: first, last: last, since: checked)
+    }
+
+    private static func days(from start: Int64, to now: Int64) -> Int? {
+        silenceDays.last { now - start >= Int64($0) * 86_400 }
+    }
+}
+
+extension FeedHealth {
+    /// The health of a client that starts for the first time.
+    init(startingAt now: Int64) { self.init(verified: now, checked: now) }
+}
+
+/// The missing batches as bytes: number, whether the hash is known, the hash or zeros.
+extension FeedRecord {
+    private static let missingBytes = 8 + 1 + 32
+
+    var encodedMissing: [UInt8] {
+        missing.reduce(into: []) { bytes, batch in
+            bytes.append(littleEndian: batch.sequence)
+            bytes.append(batch.hash == nil ? 0 : 1)
+            bytes += (batch.hash ?? .none).bytes
+        }
+    }
+
+    /// - Returns: false for bytes that `encodedMissing` cannot have given.
+    mutating func decodeMissing(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count % Self.missingBytes == 0 else { return false }
+        missing = stride(from: 0, to: bytes.count, by: Self.missingBytes).map { offset in
+            let hash = HeaderHash(stored: Array(bytes[offset + 9..<offset + Self.missingBytes]))
+            return MissingBatch(
+                sequence: bytes.span.littleEndian(at: offset),
+                hash: bytes[offset + 8] == 0 ? nil : hash)
+        }
+        return zip(missing, missing.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
+    }
+}
+
+extension [UInt64] {
+    /// Ascending numbers as ranges without holes.
+    var runs: [ClosedRange<UInt64>] {
+        reduce(into: []) { runs, number in
+            if let last = runs.last, last.upperBound + 1 == number {
+                runs[runs.count - 1] = last.lowerBound...number
+            } else {
+                runs.append(number...number)
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-import WakeFeed
+package import WakeFeed
 import WakeFetch
 import WakeModel
 import WakeSystem
@@ -25,9 +25,11 @@ package struct ProfileAccess {
     /// The status of the other process, as far as it is stored.
     package func status() throws(ClientError) -> ClientStatus {
         ClientStatus(
-            record: try record(), registration: try registration(),
+            record: try record(), head: try database.head().flatMap(FeedHead.init(stored:)),
+            registration: try registration(),
+            formerServices: try database.formerRegistrationCount(),
             matchesToDeliver: try database.undeliveredCount(), now: environment.wallSeconds(),
-            sharesOrigin: service.sharesOrigin, isStreaming: false, failure: nil,
+            sharesOrigin: service.sharesOrigin,
             quota: try configuration.dailyByteBudget.map { (limit) throws(ClientError) in
                 try database.quota(limit: limit)
             })
@@ -35,12 +37,32 @@ package struct ProfileAccess {
 
     /// Stores the desired registration, nil for none, and notifies the other process.
     package func setDesired(_ token: AppPushToken?) throws(ClientError) {
-        guard service.registration != nil else { throw .configuration(.serviceMissing) }
+        guard let address = service.registration?.bytes else {
+            throw .configuration(.serviceMissing)
+        }
         if token == nil { try database.dropDistributor() }
         try database.replaceRegistration(
-            token.map { .registered($0.wire) } ?? .absent,
-            newToken: environment.newInstanceToken())
-        ChangeNotifier.notify(configuration.stateDirectory)
+            token.map { .registered($0.wire) } ?? .absent, at: address,
+            now: environment.wallSeconds(), newToken: environment.newInstanceToken())
+        ControlSocket.notify(configuration.stateDirectory)
+    }
+
+    /// The status that the running client answers with, as JSON; nil when none answers.
+    package func runningStatus() -> [UInt8]? {
+        ControlSocket.ask(.status, configuration.stateDirectory, seconds: 5)
+    }
+
+    /// Has the running client deliver a planted match.
+    /// - Returns: whether it was delivered; nil when no client answers.
+    package func deliverTest() -> Bool? {
+        ControlSocket.ask(.test, configuration.stateDirectory, seconds: 120).map { answer in
+            answer.elementsEqual("{\"delivered\":true}".utf8)
+        }
+    }
+
+    /// The ids of delivered matches, the newest first: all that is left of them.
+    package func deliveredMatches(limit: Int) throws(ClientError) -> [MatchID] {
+        try database.deliveredMatches(limit: limit)
     }
 
     /// The profile's distributor; nil when none was chosen, or none is any more.
@@ -56,12 +78,16 @@ package struct ProfileAccess {
     package func registration() throws(ClientError) -> RegistrationState {
         let mayRegister = try record().directives.mayRegister
         return RegistrationState(
-            try database.registration(), mayRegister: mayRegister, failure: nil)
+            try database.registration(), at: service.registration?.bytes,
+            formerServices: try database.formerRegistrationCount(), mayRegister: mayRegister,
+            failure: nil)
     }
 
     package func storedRegistration() async throws(ClientError) -> HeldRegistration {
         guard let url = service.registration else { throw .configuration(.serviceMissing) }
-        guard let desired = try database.registration() else { throw .notRegistered }
+        guard let desired = try database.registration(), desired.address == url.bytes else {
+            throw .notRegistered
+        }
         let transport = try environment.makeTransport(through: configuration.proxy)
         return try await HeldRegistration(of: desired.instanceToken, at: url, through: transport)
     }
@@ -70,7 +96,7 @@ package struct ProfileAccess {
         try database.feed()
             ?? FeedRecord(
                 position: .feed(FeedCursor(key: feed.key)),
-                health: FeedHealth(verified: environment.wallSeconds()))
+                health: FeedHealth(startingAt: environment.wallSeconds()))
     }
 
 }

@@ -45,6 +45,8 @@ package struct ProfileDiagnostics {
         package let isExpired: Bool
         /// Seconds by which the head comes from the future, beyond what is tolerated.
         package let isFromFuture: Bool
+        /// The file `keys` was asked for and did not come, or does not verify.
+        package let lacksKeys: Bool
         /// Seconds by which the server's clock, which is not signed, is ahead of this one.
         package let serverAhead: Int64?
     }
@@ -53,9 +55,16 @@ package struct ProfileDiagnostics {
     package func feed(by transport: any ClientTransport) async throws(ClientError) -> Feed {
         let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
         let (bytes, response) = try await transport.body(of: request)
+        let verifier = HeadVerifier(cursor: cursor(), key: addresses.key)
+        let needsKeys = verifier.needsKeys(for: bytes.span)
+        var keys: [UInt8]?
+        if needsKeys {
+            let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
+            keys = try? await transport.body(of: request).bytes
+        }
         let now = environment.wallSeconds()
         let verified = try mapError(ClientError.init) { () throws(FeedError) in
-            try HeadVerifier(cursor: try cursor()).verify(bytes.span, now: now)
+            try verifier.verify(bytes.span, keys: keys, now: now)
         }
         let tolerance = FeedLimits.clockToleranceSeconds
         return Feed(
@@ -63,14 +72,12 @@ package struct ProfileDiagnostics {
             age: now - verified.head.issued,
             isExpired: verified.head.expires < now - tolerance,
             isFromFuture: verified.head.issued > now + tolerance,
+            lacksKeys: needsKeys && keys.flatMap { try? KeyChain($0.span) } == nil,
             serverAhead: response.date.map { $0 - now })
     }
 
-    private func cursor() throws(FeedError) -> FeedCursor {
-        let known = try? database?.feed()?.cursor
-        let cursor = known ?? FeedCursor(key: addresses.key)
-        guard cursor.feedID == addresses.key.feedID else { throw .wrongFeed }
-        return cursor
+    private func cursor() -> FeedCursor {
+        (try? database?.feed())?.cursor ?? FeedCursor(key: addresses.key)
     }
 
     package enum Stream: Sendable, Equatable {
@@ -106,12 +113,28 @@ package struct ProfileDiagnostics {
         return .silent
     }
 
-    /// Batches that are kept for secrets added later, and their bytes.
-    package func cached() -> (batches: Int, bytes: Int) {
+    /// Batches that are kept for secrets added later.
+    package struct Cached: Sendable {
+        package let batches: Int
+        package let bytes: Int
+        /// Batches that were checked and are retained by the feed, and not kept.
+        package let lost: Int
+    }
+
+    package func cached() -> Cached {
         let directory = configuration.cacheDirectory + "/" + addresses.key.feedID.text
         let names = ((try? Files.names(in: directory)) ?? []).filter(FeedHead.isBatchName)
         let sizes = names.map { (try? FileStatus(of: directory + "/" + $0))?.size ?? 0 }
-        return (names.count, sizes.reduce(0, +))
+        var lost = 0
+        if let record = try? database?.feed(), let bytes = try? database?.head(),
+            let head = FeedHead(stored: bytes), head.count > 0
+        {
+            lost = (head.firstSequence...head.sequence).count { sequence in
+                record.hasChecked(sequence)
+                    && !(head.batchName(for: sequence).map(names.contains) ?? true)
+            }
+        }
+        return Cached(batches: names.count, bytes: sizes.reduce(0, +), lost: lost)
     }
 
     /// The process that holds the profile; nil when none is seen.

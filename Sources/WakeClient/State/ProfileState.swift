@@ -1,3 +1,4 @@
+import WakeFeed
 import WakeSystem
 
 /// The profile that this process holds: directory, database, and the feed's row as last saved.
@@ -7,7 +8,7 @@ final class ProfileState {
     private(set) var record: FeedRecord
     /// Signalled when a save left something to deliver.
     let outboxEvent = AsyncEvent()
-    /// A full disk was reported, and nothing was saved since.
+    /// A full disk was reported, and no cycle succeeded since.
     private var hasReportedFullDisk = false
 
     /// Opens the profile, or makes it; `start` is the position of a client that has seen nothing.
@@ -19,14 +20,15 @@ final class ProfileState {
         let (database, wasReset) = try Self.openDatabase(
             in: path, faultPoint: environment.faultPoint, now: now)
         self.database = database
-        var record =
-            try database.feed() ?? FeedRecord(position: start, health: FeedHealth(verified: now))
+        let stored = try database.feed()
+        var record = stored ?? FeedRecord(position: start, health: FeedHealth(startingAt: now))
         guard let position = start.resumed(at: record.position) else {
             throw .configuration(.otherFeed)
         }
         record.position = position
         self.record = record
-        if wasReset { try save(record, warnings: [.stateReset], as: .feed) }
+        // Silence is counted from the first start, also by a timer that starts a process each time.
+        if stored == nil { try save(record, warnings: wasReset ? [.stateReset] : [], as: .feed) }
     }
 
     /// Puts a damaged database aside and makes a new one: everything is then checked again.
@@ -37,6 +39,7 @@ final class ProfileState {
         do throws(StateDatabase.OpenError) {
             let database = try StateDatabase(path: path, faultPoint: faultPoint)
             // The process before may have died first. Without room it is left to the next start.
+            try? database.dropTests()
             try? database.scrub()
             return (database, false)
         } catch {
@@ -54,11 +57,12 @@ final class ProfileState {
     /// match. Drops tombstones of matches before `dropBefore`; returns the number of new matches.
     @discardableResult
     func save(
-        _ next: FeedRecord, matches: [Match] = [], warnings: [Warning] = [],
+        _ next: FeedRecord, head: [UInt8]? = nil, matches: [Match] = [], warnings: [Warning] = [],
         dropBefore: (sequence: UInt64, time: Int64)? = nil, as name: StatePoint.Write
     ) throws(ClientError) -> Int {
         let new = try database.write(name) { () throws(ClientError) in
             try database.update(next)
+            if let head { try database.update(head: head) }
             let new = try database.insert(matches)
             try database.insert(warnings)
             if let dropBefore {
@@ -68,7 +72,6 @@ final class ProfileState {
             return new
         }
         record = next
-        hasReportedFullDisk = false
         if new > 0 || !warnings.isEmpty { outboxEvent.signal() }
         return new
     }
@@ -80,18 +83,52 @@ final class ProfileState {
         if next != record { try save(next, warnings: warnings, as: .feed) }
     }
 
-    /// Stops the cursor for good, and warns once.
-    func recordFork(at sequence: UInt64) throws(ClientError) {
+    /// The newest head that was accepted; nil before the first.
+    var head: FeedHead? {
+        get throws(ClientError) { try database.head().flatMap(FeedHead.init(stored:)) }
+    }
+
+    /// Stops the cursor for good, warns once, and keeps both halves of the first proof: the newest
+    /// head that was accepted, and the head or the batch's header that contradicts it.
+    func recordFork(at sequence: UInt64, other: [UInt8], _ kind: StaticString) throws(ClientError) {
+        guard !record.isForked else { return }
+        let name = directory.path + "/evidence-\(sequence)-"
+        if let known = try database.head() {
+            try? Files.replace(name + "known-head", with: known.span)
+        }
+        try? Files.replace(name + "other-\(kind)", with: other.span)
         var next = record
         next.isForked = true
         let warnings = next.mark(.fork, .fork(sequence: sequence))
         try save(next, warnings: warnings, as: .feed)
     }
 
+    /// Begins the source again; secrets, registration, matches and evidence stay.
+    func restart(now: Int64) throws(ClientError) {
+        let next = FeedRecord(
+            position: record.position.restarted, health: FeedHealth(startingAt: now))
+        try database.write(.feed) { () throws(ClientError) in
+            try database.update(next)
+            try database.execute("DELETE FROM head")
+        }
+        record = next
+    }
+
+    /// Warns when nothing was completely checked for days.
+    func warnOfSilence(now: Int64) throws(ClientError) {
+        var next = record
+        let warning = next.silence(now: now)
+        guard next != record else { return }
+        try save(next, warnings: warning.map { [$0] } ?? [], as: .feed)
+    }
+
     /// Keeps a row that the disk has no room for, until the process ends.
     func keepUnsaved(_ next: FeedRecord) { record = next }
 
-    /// - Returns: false when it was reported before, and nothing was saved since.
+    /// A cycle succeeded. One save says little: a full disk may have room for some.
+    func cycleSucceeded() { hasReportedFullDisk = false }
+
+    /// - Returns: false when it was reported before, and no cycle succeeded since.
     func reportFullDisk() -> Bool {
         defer { hasReportedFullDisk = true }
         return !hasReportedFullDisk
@@ -104,6 +141,6 @@ final class ProfileState {
         where name.hasPrefix("evidence-") || name.contains(".damaged-") {
             try? Files.remove(directory.path + "/" + name)
         }
-        record = FeedRecord(position: start, health: FeedHealth(verified: now))
+        record = FeedRecord(position: start, health: FeedHealth(startingAt: now))
     }
 }

@@ -1,26 +1,31 @@
 import WakeFeed
 import WakeSQLite
 
-/// The feed's row, the cursor of an app's own source, and the bytes of the counted day.
+/// The feed's row and newest head, the cursor of an app's own source, the bytes of the counted day.
 extension StateDatabase {
     /// - Returns: nil before the first `save`.
     func feed() throws(ClientError) -> FeedRecord? {
         try first(
             """
             SELECT cursor, directives_seen, verified, has_verified, warned_days, trouble,
-              trouble_since, trouble_warned, forked, warned, generation FROM feed
+              trouble_since, trouble_warned, forked, warned, generation, checked, has_checked,
+              named, missing FROM feed
             """
         ) { row throws(ClientError) in
             let health = FeedHealth(
                 verified: row.integer(2), hasVerified: row.integer(3) != 0,
+                checked: row.integer(11), hasChecked: row.integer(12) != 0,
                 warnedDays: Int(row.integer(4)),
                 trouble: FeedHealth.Trouble(rawValue: row.integer(5)),
                 troubleSince: row.integer(6), hasWarnedOfTrouble: row.integer(7) != 0)
-            return FeedRecord(
+            var record = FeedRecord(
                 position: try position(row.blob(0)), directivesSeen: row.integer(1),
                 health: health, isForked: row.integer(8) != 0,
                 warned: FeedRecord.Warned(rawValue: row.integer(9)),
-                generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)))
+                generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)),
+                newestNamed: UInt64(clamping: row.integer(13)))
+            guard record.decodeMissing(row.blob(14)) else { throw .corruptRow }
+            return record
         }
     }
 
@@ -34,13 +39,26 @@ extension StateDatabase {
         }
         let health = record.health
         try execute(
-            "INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            """
+            INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
             .blob(position), .integer(record.directivesSeen), .integer(health.verified),
             .flag(health.hasVerified), .integer(Int64(health.warnedDays)),
             .integer(health.trouble?.rawValue ?? 0), .integer(health.troubleSince),
             .flag(health.hasWarnedOfTrouble), .flag(record.isForked),
             .integer(record.warned.rawValue),
-            record.generation.map { .integer(Int64(bitPattern: $0)) } ?? .null)
+            record.generation.map { .integer(Int64(bitPattern: $0)) } ?? .null,
+            .integer(health.checked), .flag(health.hasChecked),
+            .integer(Int64(record.newestNamed)), .blob(record.encodedMissing))
+    }
+
+    /// The newest head that was accepted: one half of the proof, should another one turn up.
+    func head() throws(ClientError) -> [UInt8]? {
+        try first("SELECT bytes FROM head") { $0.blob(0) }
+    }
+
+    func update(head: [UInt8]) throws(ClientError) {
+        try execute("INSERT OR REPLACE INTO head VALUES(1, ?)", .blob(head))
     }
 
     /// The cursor of a feed is never empty: no bytes stand for a source of the app's own.

@@ -1,14 +1,16 @@
 private import Glibc
+import WakeFeed
 import WakeModel
 import WakeSQLite
 import WakeSystem
 
 /// The client's durable state in one SQLite file, with one owner and one thread.
 /// `synchronous=FULL`: commits outlive a power cut. `secure_delete` and `scrub`: no file holds a
-/// wiped instance token (sqlite.org/pragma.html#pragma_secure_delete).
+/// wiped instance token, or the note of a delivered match
+/// (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
@@ -105,19 +107,28 @@ final class StateDatabase {
                   has_verified INTEGER NOT NULL, warned_days INTEGER NOT NULL,
                   trouble INTEGER NOT NULL, trouble_since INTEGER NOT NULL,
                   trouble_warned INTEGER NOT NULL, forked INTEGER NOT NULL,
-                  warned INTEGER NOT NULL, generation INTEGER) STRICT;
+                  warned INTEGER NOT NULL, generation INTEGER, checked INTEGER NOT NULL,
+                  has_checked INTEGER NOT NULL, named INTEGER NOT NULL,
+                  missing BLOB NOT NULL) STRICT;
+                CREATE TABLE head(
+                  one INTEGER PRIMARY KEY CHECK(one=1), bytes BLOB NOT NULL) STRICT;
                 CREATE TABLE registration(
                   one INTEGER PRIMARY KEY CHECK(one=1), instance_token BLOB NOT NULL,
                   service INTEGER NOT NULL, push_token BLOB NOT NULL, revision INTEGER NOT NULL,
                   acknowledged INTEGER NOT NULL, failures INTEGER NOT NULL,
-                  not_before INTEGER NOT NULL, refused INTEGER NOT NULL) STRICT;
+                  not_before INTEGER NOT NULL, refused INTEGER NOT NULL,
+                  address BLOB NOT NULL) STRICT;
+                CREATE TABLE former(
+                  id INTEGER PRIMARY KEY AUTOINCREMENT, instance_token BLOB NOT NULL,
+                  address BLOB NOT NULL, failures INTEGER NOT NULL, not_before INTEGER NOT NULL,
+                  refused INTEGER NOT NULL, since INTEGER NOT NULL) STRICT;
                 CREATE TABLE match(
                   id BLOB PRIMARY KEY, sequence INTEGER NOT NULL, secret_id TEXT NOT NULL,
                   note BLOB NOT NULL, delivered INTEGER NOT NULL, failures INTEGER NOT NULL,
                   not_before INTEGER NOT NULL) WITHOUT ROWID, STRICT;
                 CREATE TABLE warning(
                   id INTEGER PRIMARY KEY, code INTEGER NOT NULL, first INTEGER NOT NULL,
-                  second INTEGER NOT NULL) STRICT;
+                  second INTEGER NOT NULL, third INTEGER NOT NULL) STRICT;
                 CREATE TABLE source(
                   one INTEGER PRIMARY KEY CHECK(one=1), cursor BLOB NOT NULL) STRICT;
                 CREATE TABLE traffic(
@@ -185,12 +196,25 @@ final class StateDatabase {
     }
 
     func first<Result>(
+        _ sql: String, _ id: MatchID, row: (Statement) throws(ClientError) -> Result
+    ) throws(ClientError) -> Result? {
+        try first(sql, values: [.blob(id.bytes)], row: row)
+    }
+
+    @discardableResult
+    func first<Result>(
         _ sql: String, _ integers: Int64..., row: (Statement) throws(ClientError) -> Result
+    ) throws(ClientError) -> Result? {
+        try first(sql, values: integers.map { .integer($0) }, row: row)
+    }
+
+    private func first<Result>(
+        _ sql: String, values: [Value], row: (Statement) throws(ClientError) -> Result
     ) throws(ClientError) -> Result? {
         let found = try mapError(ClientError.init) { () throws(SQLiteError) -> Statement? in
             let statement = try database.prepare(sql)
-            for (index, number) in integers.enumerated() {
-                try statement.bind(Int32(index + 1), integer: number)
+            for (index, value) in values.enumerated() {
+                try statement.bind(Int32(index + 1), value)
             }
             return try statement.step() ? statement : nil
         }
@@ -208,6 +232,12 @@ final class StateDatabase {
     /// Leaves no byte of dropped rows in any file. A failed attempt stays to be repeated.
     func scrub() throws(ClientError) {
         needsScrub = true
+        try wipeFreeSpace()
+        needsScrub = false
+    }
+
+    /// The same; a failed attempt is the caller's to repeat.
+    func wipeFreeSpace() throws(ClientError) {
         try reach(.before(.scrub))
         try mapError(ClientError.init) { () throws(SQLiteError) in
             // A full disk has no room for a copy, but emptying the log needs none.
@@ -215,14 +245,14 @@ final class StateDatabase {
             try database.checkpointTruncate()
             try copied.get()
         }
-        needsScrub = false
     }
 
     /// Leaves an empty database.
     func eraseAll() throws(ClientError) {
         try write(.feed) { () throws(ClientError) in
             let tables = [
-                "feed", "registration", "match", "warning", "source", "traffic", "distributor",
+                "feed", "head", "registration", "match", "warning", "source", "traffic",
+                "distributor", "former",
             ]
             for table in tables { try execute("DELETE FROM \(table)") }
         }

@@ -16,8 +16,14 @@ struct CycleSchedule: Sendable {
         }
     }
 
+    /// Cycles that wakes may cause: so many at once, and so many an hour.
+    static let wakesPerHour = 30
+
     private(set) var isRunning = false
+    /// By a poll, by a caller, or after a failure.
     private var due: Duration?
+    /// By a wake, or by what follows one.
+    private var wakeDue: Duration?
     private var pending = Request()
     /// One of the pending requests has a jittered start.
     private var isJittered = false
@@ -25,14 +31,32 @@ struct CycleSchedule: Sendable {
     private var failures = 0
     /// A server asked not to be called before; holds for wakes, too.
     private var notBefore = Duration.zero
+    private var wakes = TokenBucket(
+        tokens: wakesPerHour, per: .seconds(3600), burst: wakesPerHour, isFull: true)
+    /// A service that wakes all the time brings about no cycle before this time. The newest of its
+    /// wakes is followed then.
+    private(set) var noWakeBefore = Duration.zero
 
     /// The time of the next cycle; nil while one runs or none is requested.
-    var nextStart: Duration? { isRunning ? nil : due.map { max($0, notBefore) } }
+    var nextStart: Duration? {
+        guard !isRunning else { return nil }
+        let times = [due, wakeStart].compactMap(\.self)
+        return times.min().map { max($0, notBefore) }
+    }
 
-    /// Requests a cycle at `time` or sooner. With `isJittered` it is random within a wake's spread,
-    /// and further wakes share it: the earliest of many draws would bring all clients at once.
-    mutating func request(_ request: Request, at time: Duration, isJittered: Bool = false) {
-        if !(isJittered && self.isJittered) { due = min(due ?? time, time) }
+    private var wakeStart: Duration? { wakeDue.map { max($0, noWakeBefore) } }
+
+    /// Requests a cycle at `time` or sooner.
+    mutating func request(_ request: Request, at time: Duration) {
+        due = min(due ?? time, time)
+        pending.merge(request)
+    }
+
+    /// Requests a cycle because of a wake, within the bound of those. With `isJittered` the time is
+    /// random within a wake's spread, and further wakes share it: the earliest of many draws would
+    /// bring all clients at once.
+    mutating func requestByWake(_ request: Request, at time: Duration, isJittered: Bool = false) {
+        if !(isJittered && self.isJittered) { wakeDue = min(wakeDue ?? time, time) }
         self.isJittered = self.isJittered || isJittered
         pending.merge(request)
     }
@@ -40,11 +64,19 @@ struct CycleSchedule: Sendable {
     /// Begins a cycle if one is due; it serves all requests made until now.
     mutating func begin(at now: Duration) -> Request? {
         guard let start = nextStart, start <= now else { return nil }
+        if let wakeStart, wakeStart <= now { countWake(at: now) }
         isRunning = true
         isJittered = false
-        due = nil
+        (due, wakeDue) = (nil, nil)
         defer { pending = Request() }
         return pending
+    }
+
+    /// Counts a cycle that a wake caused.
+    mutating func countWake(at now: Duration) {
+        let nanoseconds = now.wholeNanoseconds
+        _ = wakes.take(upTo: 1, now: nanoseconds)
+        noWakeBefore = .nanoseconds(nanoseconds + wakes.wait(now: nanoseconds))
     }
 
     /// Ends a cycle; returns the wait before one that the client requests. `random` is in [0, 1).
@@ -56,7 +88,6 @@ struct CycleSchedule: Sendable {
         precondition(isRunning)
         isRunning = false
         var delay: Duration?
-        var again = Request()
         switch end {
         case .success(.checked), .success(.metered):
             (behind, failures) = (0, 0)
@@ -64,13 +95,18 @@ struct CycleSchedule: Sendable {
             pending.isBlindWake = false
         case .success(.upToDate), .success(.retired), .success(.ignored):
             (behind, failures) = (0, 0)
-            if served.isBlindWake { delay = cache + spread * random }
+            if served.isBlindWake {
+                let wait = cache + spread * random
+                requestByWake(Request(), at: now + wait)
+                delay = wait
+            }
         case .success(.behind):
             failures = 0
             behind += 1
             if behind < FeedLimits.staleEdgeAttempts {
-                delay = max(.seconds(1), cache + spread * random)
-                again.hint = served.hint
+                let wait = max(.seconds(1), cache + spread * random)
+                requestByWake(Request(hint: served.hint), at: now + wait)
+                delay = wait
             } else {
                 behind = 0
             }
@@ -81,11 +117,12 @@ struct CycleSchedule: Sendable {
         case .failure(let error):
             failures += 1
             let floor = error.retryAfter.map { min(max($0, .zero), Backoff.longestFloor) }
-            delay = Backoff.cycle.delay(failures: failures, random: random, floor: floor ?? .zero)
+            let wait = Backoff.cycle.delay(
+                failures: failures, random: random, floor: floor ?? .zero)
             if let floor { notBefore = now + floor }
-            again = served
+            request(served, at: now + wait)
+            delay = wait
         }
-        if let delay { request(again, at: now + delay) }
         return delay
     }
 }

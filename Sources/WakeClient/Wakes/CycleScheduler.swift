@@ -16,6 +16,16 @@ final class CycleScheduler {
     private var cyclesAtRequest = 0
     /// The start that the newest wake got.
     private var lastStart = Duration.seconds(-1)
+    private var nextPoll: Duration?
+    /// `runner.cyclesBegun` when a cycle was last counted as one that a wake caused.
+    private var cyclesCounted = 0
+    /// Signalled when the machine has slept.
+    let resumed = AsyncEvent()
+    /// The begin of the next cycle that is planned, by the clock of uptime.
+    var nextStart: Duration? {
+        guard let start = schedule.nextStart, let nextPoll else { return nextPoll }
+        return min(start, nextPoll)
+    }
 
     init(
         _ profile: ProfileState, runner: CycleRunner, outbox: Outbox, wakes: PendingWakes,
@@ -28,17 +38,18 @@ final class CycleScheduler {
         self.environment = environment
     }
 
-    private func request(_ request: CycleSchedule.Request, after delay: Duration = .zero) {
-        self.request(request, at: environment.uptime() + delay, isJittered: false)
+    private func request(_ request: CycleSchedule.Request) {
+        schedule.request(request, at: environment.uptime())
+        requested()
     }
 
     /// Requests a cycle that all clients have at the same time, each at a random start.
     private func requestJittered(_ request: CycleSchedule.Request) {
-        self.request(request, at: jitteredStart(), isJittered: true)
+        schedule.requestByWake(request, at: jitteredStart(), isJittered: true)
+        requested()
     }
 
-    private func request(_ request: CycleSchedule.Request, at time: Duration, isJittered: Bool) {
-        schedule.request(request, at: time, isJittered: isJittered)
+    private func requested() {
         cyclesAtRequest = runner.cyclesBegun
         wakes.event.signal()
     }
@@ -70,20 +81,19 @@ final class CycleScheduler {
         if let request = wakes.shared, try isListening(to: .push) { requestJittered(request) }
     }
 
-    /// Handles an event of the stream; the first one is sent to every client that connects.
+    /// Handles an event of the stream. The first one of a connection is sent to every client that
+    /// connects, and after a restart of the service all do: it says what may have been missed.
     func receive(_ event: WakeEvent, isFirst: Bool, isOfFeed: Bool) {
         let record = profile.record
         let now = environment.wallSeconds()
         guard record.directives.pausedUntil(now: now) == nil else { return }
         let sequence = isOfFeed ? event.sequence : 0
-        guard isFirst else {
-            return requestJittered(.init(hint: sequence, isBlindWake: sequence == 0))
+        if isFirst {
+            let isKnown = sequence > 0 && sequence <= record.sequence
+            if !isKnown { requestJittered(.init(hint: sequence)) }
+        } else {
+            requestJittered(.init(hint: sequence, isBlindWake: sequence == 0))
         }
-        // What it stands for may have been missed; the reconnection was spread already.
-        let isNews = sequence == 0 || sequence > record.sequence
-        let age = now - record.health.verified
-        let isFresh = record.health.hasVerified && (0..<60).contains(age)
-        if isNews || !isFresh { request(.init(hint: sequence)) }
     }
 
     /// Runs a cycle for a caller, after the jitter of a wake.
@@ -91,20 +101,30 @@ final class CycleScheduler {
         let before = (cycles: runner.cyclesBegun, sequence: profile.record.sequence)
         var hint: UInt64?
         if case .wake(let sequence) = reason { hint = sequence }
-        if reason == .push || hint != nil {
-            await environment.sleep(jitteredStart() - environment.uptime())
+        let isByWake = reason == .push || hint != nil
+        if isByWake {
+            let start = max(jitteredStart(), schedule.noWakeBefore)
+            await environment.sleep(start - environment.uptime())
             guard !Task.isCancelled else { throw .cancelled }
         }
+        defer { if isByWake { countWake() } }
         let outcome = try await runner.sharedCycle(hint: hint, since: before.cycles)
         let isBlind = reason == .push && profile.record.sequence == before.sequence
         if outcome == .behind || (outcome == .upToDate && isBlind) {
             // An edge that lags behind; a push has no hint to show it. `run` runs another cycle.
             let directives = profile.record.directives
-            request(
-                .init(hint: hint ?? 0),
-                after: directives.cache + directives.spread * environment.randomUnit())
+            let wait = directives.cache + directives.spread * environment.randomUnit()
+            schedule.requestByWake(.init(hint: hint ?? 0), at: environment.uptime() + wait)
+            requested()
         }
         return outcome
+    }
+
+    /// Counts the newest cycle once, however many wakes share it.
+    private func countWake() {
+        guard runner.cyclesBegun > cyclesCounted else { return }
+        cyclesCounted = runner.cyclesBegun
+        schedule.countWake(at: environment.uptime())
     }
 
     /// Runs the next cycle if due, else waits for it or a request; returns whether one was run.
@@ -128,6 +148,7 @@ final class CycleScheduler {
             await wakes.event.wait(for: start - now, in: environment)
             return false
         }
+        defer { cyclesCounted = runner.cyclesBegun }
         do throws(ClientError) {
             let outcome = try await runner.sharedCycle(
                 hint: request.hint == 0 ? nil : request.hint, since: cyclesAtRequest)
@@ -135,7 +156,7 @@ final class CycleScheduler {
         } catch {
             conclude(.failure(error), of: request)
             if case .state = error { throw error }
-            if error == .diskFull { await outbox.reportFullDisk() }
+            if error == .diskFull { outbox.reportFullDisk() }
         }
         return true
     }
@@ -163,14 +184,16 @@ final class CycleScheduler {
                 // Drawn once, and valid for whatever interval the newest head asks for.
                 let interval = PollSchedule.interval(
                     pollSeconds: profile.record.pollSeconds, random: random)
+                nextPoll = start + interval
                 let before = environment.uptime()
                 let rest = start + interval - before
                 if rest <= .zero { break }
                 let pause = min(rest, .seconds(300))
-                await environment.sleep(pause)
-                await outbox.warnOfSilence()
-                // More time went by than was slept: the machine was suspended.
-                if environment.uptime() - before > pause + .seconds(60) { break }
+                await resumed.wait(for: pause, in: environment)
+                outbox.warnOfSilence()
+                // The machine has slept: somebody says so, or more time went by than was waited.
+                let waited = environment.uptime() - before
+                if waited < pause - .milliseconds(10) || waited > pause + .seconds(60) { break }
             }
         }
     }

@@ -8,6 +8,9 @@ import WakeSystem
 final class EventStream {
     /// Bytes of one connection; then the client reconnects. A year of keep-alives is 1 MiB.
     static let byteLimit = 64 << 20
+    /// The service sends the first event at once (Policy/PROTOCOL.md). Later than this, something
+    /// on the way keeps it back, and wakes would come as late.
+    static let firstEventTime = Duration.seconds(60)
     /// The service sends a comment every 240 s, with jitter.
     private static let idle = Duration.seconds(600)
     /// A stream that lasted this long worked: the next pause starts small again.
@@ -18,7 +21,9 @@ final class EventStream {
     private let url: FetchURL
     private let transport: any ClientTransport
     private let environment: ClientEnvironment
-    private(set) var isConnected = false
+    private(set) var state = StreamState.waiting
+    /// Signalled when the machine has slept: the connection is ended, and another one begun.
+    let resumed = AsyncEvent()
 
     init(
         _ url: FetchURL, through transport: any ClientTransport,
@@ -35,43 +40,65 @@ final class EventStream {
         while !Task.isCancelled {
             let start = environment.uptime()
             let inbox = StreamInbox()
-            let retryAfter = await connect(inbox, receive)
-            isConnected = false
-            guard !Task.isCancelled else { break }
+            state = .connecting
+            await connect(inbox, receive)
             let lasted = environment.uptime() - start
-            failures = inbox.isConnected && lasted >= Self.steady ? 1 : failures + 1
+            state = Self.end(of: inbox, after: lasted)
+            guard !Task.isCancelled else { break }
+            // Nothing failed, and what may have been missed is asked for at once.
+            if inbox.isAbandoned {
+                failures = 0
+                continue
+            }
+            failures = inbox.hasEvent && lasted >= Self.steady ? 1 : failures + 1
             let jitter = Backoff.stream.delay(
                 failures: failures, random: environment.randomUnit(),
-                floor: .seconds(Int64(retryAfter ?? 0)))
+                floor: .seconds(Int64(inbox.response?.retryAfter ?? 0)))
             let pause = min(inbox.retry ?? .zero, Self.longestHint) + jitter
-            environment.log(.streamEnded(retrySeconds: Int(pause.wholeSeconds)))
-            await environment.sleep(pause)
+            let seconds = Int(pause.wholeSeconds)
+            environment.log(
+                state == .silent
+                    ? .streamSilent(retrySeconds: seconds) : .streamEnded(retrySeconds: seconds))
+            await resumed.wait(for: pause, in: environment)
         }
     }
 
-    /// - Returns: at the end of the connection, the seconds that the server asked to wait.
+    private static func end(of inbox: StreamInbox, after time: Duration) -> StreamState {
+        guard let response = inbox.response, !inbox.hasEvent else { return .waiting }
+        guard inbox.isConnected else { return .refused(status: response.status) }
+        return time >= firstEventTime ? .silent : .waiting
+    }
+
+    /// Returns at the end of the connection, which is ended when no first event comes.
     private func connect(
         _ inbox: StreamInbox, _ receive: (WakeEvent, _ isFirst: Bool) -> Void
-    ) async -> Int? {
+    ) async {
         let request = FetchRequest(
             url, limit: Self.byteLimit, timeout: .stream(idle: Self.idle), purpose: .stream)
-        let transport = transport
-        return await withTaskGroup(of: Int?.self) { group in
+        let (transport, environment) = (transport, environment)
+        await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 defer { inbox.close() }
-                let response = try? await transport.fetch(
+                _ = try? await transport.fetch(
                     request, onHead: { inbox.begin($0) }, sink: { inbox.append($0) })
-                return (response ?? inbox.response)?.retryAfter
+            }
+            group.addTask {
+                await environment.sleep(Self.firstEventTime)
+                if !inbox.hasEvent { inbox.close() }
+            }
+            group.addTask { [resumed] in
+                await resumed.wait()
+                if !Task.isCancelled { inbox.abandon() }
             }
             while let event = await inbox.next() {
-                let isFirst = !isConnected
+                let isFirst = state != .connected
                 if isFirst {
-                    isConnected = true
+                    state = .connected
                     environment.log(.streamConnected)
                 }
                 receive(event, isFirst)
             }
-            return await group.next() ?? nil
+            group.cancelAll()
         }
     }
 }
@@ -82,6 +109,7 @@ final class StreamInbox: Sendable {
         var reader = WakeEventReader()
         var response: FetchResponse?
         var hasEvent = false
+        var isAbandoned = false
 
         var isConnected: Bool { response?.status == 200 && response?.contentType == .eventStream }
     }
@@ -109,6 +137,14 @@ final class StreamInbox: Sendable {
         for event in events { queue.continuation.yield(event) }
         return .proceed
     }
+
+    /// Ends the connection, which may be dead.
+    func abandon() {
+        state.withLock { $0.isAbandoned = true }
+        close()
+    }
+
+    var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
 
     func close() { queue.continuation.finish() }
 

@@ -12,6 +12,7 @@ final class SimulatedFeed: Sendable {
 
     private struct State {
         var tamper: Tamper?
+        var keysTamper: Tamper?
         var secretsPublished = 0
     }
 
@@ -33,7 +34,11 @@ final class SimulatedFeed: Sendable {
 
     var feedKey: FeedKey { FeedKey(key.verifyingKey) }
 
+    /// Of head and batches.
     func tamper(_ tamper: Tamper?) { state.withLock { $0.tamper = tamper } }
+
+    /// Of the file `keys`.
+    func tamperKeys(_ tamper: Tamper?) { state.withLock { $0.keysTamper = tamper } }
 
     /// Publishes one batch with these secrets among decoys.
     @discardableResult
@@ -58,7 +63,7 @@ final class SimulatedFeed: Sendable {
     }
 
     var head: FeedHead {
-        get throws { try FeedDirectory(directory).head([feedKey]) }
+        get throws { try FeedDirectory(directory).head(feedKey) }
     }
 
     func route(_ request: FetchRequest) -> SimulatedNetwork.Answer? {
@@ -68,7 +73,8 @@ final class SimulatedFeed: Sendable {
         guard let bytes = try? Files.read(directory + "/" + path, limit: 1 << 24) else {
             return .init(status: 404)
         }
-        if let answer = state.withLock({ $0.tamper })?(path, bytes) { return answer }
+        let tamper = state.withLock { path == "keys" ? $0.keysTamper : $0.tamper }
+        if let answer = tamper?(path, bytes) { return answer }
         return .init(body: bytes)
     }
 }

@@ -16,6 +16,7 @@ final class SimulatedNetwork: ClientTransport {
         let fields: [String]
         let bodyBytes: Int
         let range: UInt64?
+        let rangeEnd: UInt64?
     }
 
     /// What a server answers.
@@ -45,6 +46,7 @@ final class SimulatedNetwork: ClientTransport {
         var streams: [UInt64: AsyncStream<[UInt8]>.Continuation] = [:]
         var lastStream: UInt64 = 0
         var bytesDelivered = 0
+        var bytesSent = 0
     }
 
     private let state = Mutex(State())
@@ -63,6 +65,9 @@ final class SimulatedNetwork: ClientTransport {
 
     /// Bytes of bodies that clients took before they stopped or were satisfied.
     var bytesDelivered: Int { state.withLock { $0.bytesDelivered } }
+
+    /// Bytes of bodies that servers would have sent, had nobody stopped them.
+    var bytesSent: Int { state.withLock { $0.bytesSent } }
 
     /// Every request of this purpose fails so, until delivered otherwise.
     func fail(_ purpose: FetchPurpose, with error: FetchError?) {
@@ -112,13 +117,16 @@ final class SimulatedNetwork: ClientTransport {
         return try deliver(answer, for: request, onHead: onHead, sink: sink)
     }
 
+    /// Connections end with their answers here.
+    func quiesce(_ purpose: FetchPurpose) {}
+
     private func record(_ request: FetchRequest) {
         let text = String(decoding: request.url.bytes, as: UTF8.self)
         let path = text.split(separator: "/", maxSplits: 2).last.map { "/" + $0 } ?? "/"
         let trace = Trace(
             time: time.now, purpose: request.purpose, method: request.method,
             path: path, fields: request.fields.map(\.name.description),
-            bodyBytes: request.body?.count ?? 0, range: request.range)
+            bodyBytes: request.body?.count ?? 0, range: request.range, rangeEnd: request.rangeEnd)
         state.withLock { state in
             state.traces.append(trace)
             state.requests.append(request)
@@ -140,10 +148,14 @@ final class SimulatedNetwork: ClientTransport {
                 status = 206
                 start = range
                 body = body.dropFirst(Int(range))
+                if let end = request.rangeEnd { body = body.prefix(Int(end - range) + 1) }
             }
         }
+        let count = body.count
+        state.withLock { $0.bytesSent += count }
         let response = FetchResponse(
             status: status, contentLength: UInt64(body.count), contentRangeStart: start,
+            contentRangeTotal: start == nil ? nil : UInt64(answer.body.count),
             retryAfter: answer.retryAfter, contentType: answer.contentType)
         guard onHead(response) == .proceed else { throw .stopped }
         guard response.isSuccess else {

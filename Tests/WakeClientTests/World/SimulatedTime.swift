@@ -25,6 +25,12 @@ final class SimulatedTime: Sendable {
         var random: SplitMix64
         var wallOffset: Int64 = 1_800_000_000
         var interruption: Interruption?
+        var observers: [UInt64: Observer] = [:]
+    }
+
+    /// A struct: a bare closure in a `Mutex` is wrapped once more by every `withLock`.
+    private struct Observer {
+        let resumed: @Sendable () -> Void
     }
 
     /// What happens between two jobs.
@@ -56,15 +62,28 @@ final class SimulatedTime: Sendable {
     func setWall(by seconds: Int64) { state.withLock { $0.wallOffset += seconds } }
 
     /// The machine sleeps: clocks go on, and a task that sleeps on it sleeps for as long as before.
-    func suspend(for duration: Duration) {
-        state.withLock { state in
+    /// - Parameter isTold: observers learn of it.
+    func suspend(for duration: Duration, isTold: Bool = true) {
+        let observers = state.withLock { state in
             state.now += duration
             state.sleepers = state.sleepers.map { sleeper in
                 Sleeper(
                     id: sleeper.id, wake: sleeper.wake + duration,
                     continuation: sleeper.continuation)
             }
+            return state.observers.sorted { $0.key < $1.key }.map(\.value)
         }
+        if isTold { for observer in observers { observer.resumed() } }
+    }
+
+    /// Calls back after each suspension until the result is called.
+    func observe(_ resumed: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        let id = state.withLock { state in
+            state.lastID += 1
+            state.observers[state.lastID] = Observer(resumed: resumed)
+            return state.lastID
+        }
+        return { [weak self] in _ = self?.state.withLock { $0.observers.removeValue(forKey: id) } }
     }
 
     /// Has `act` called once, after so many more jobs; a job ends wherever something is awaited.

@@ -15,6 +15,8 @@ final class World: Sendable {
     let network: SimulatedNetwork
     let secrets = DeviceSecrets()
     let handler: RecordingHandler
+    /// The service's answer to requests of the stream; nil for a stream with its first event.
+    let streamAnswer: Override
     let events = Mutex<[ClientEvent]>([])
     let faults = Mutex(Faults())
 
@@ -26,13 +28,18 @@ final class World: Sendable {
         feed = try SimulatedFeed(scratch.path + "/feed", time, settings: settings)
         service = SimulatedService()
         handler = RecordingHandler(time)
+        let streamAnswer = Override()
+        self.streamAnswer = streamAnswer
         network = SimulatedNetwork(time) { [feed, service] request in
             switch request.purpose {
             case .feed: feed.route(request)
             // A client has no gateways: such a request is answered like any that is unknown.
             case .registration, .gateway: service.route(request)
             case .stream:
-                .init(body: Self.event((try? feed.head.sequence) ?? 0), contentType: .eventStream)
+                streamAnswer.withLock { $0 }
+                    ?? .init(
+                        body: Self.event((try? feed.head.sequence) ?? 0),
+                        contentType: .eventStream)
             }
         }
     }
@@ -49,8 +56,9 @@ final class World: Sendable {
         return ClientEnvironment(
             transport: { (_) throws(FetchError) in network }, wallSeconds: { time.wall },
             uptime: { time.now }, sleep: { await time.sleep($0) },
+            resumes: ResumeNotifier { time.observe($0) },
             randomUnit: { time.randomUnit() }, randomBytes: { time.randomBytes($0) },
-            executor: { time.executor },
+            executor: { time.executor }, appExecutor: { time.tasks },
             faultPoint: { (point) throws(InjectedFault) in
                 try self.faults.withLock { $0.reach }(point)
             },
@@ -94,6 +102,17 @@ final class World: Sendable {
         await time.sleep(duration)
         running.cancel()
         _ = await running.result
+    }
+}
+
+/// An answer in place of the usual one.
+final class Override: Sendable {
+    private let answer = Mutex<SimulatedNetwork.Answer?>(nil)
+
+    func withLock<Result>(
+        _ body: (inout sending SimulatedNetwork.Answer?) -> sending Result
+    ) -> Result {
+        answer.withLock(body)
     }
 }
 
