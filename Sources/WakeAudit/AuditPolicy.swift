@@ -43,7 +43,7 @@ package struct AuditPolicy: Sendable, Equatable {
     package var directoryMode: UInt32
     /// `PRAGMA schema_version` of every file.
     package var schemaCookie: UInt32
-    /// Endings of the names of files that are there while the database is written anew.
+    /// Endings of the names of files that are there while the database is rewritten.
     package var rewriteFiles: [String]
     package var levels: [String]
     package var events: [Event]

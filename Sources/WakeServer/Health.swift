@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WakeHTTP
 import WakeStore
@@ -19,6 +20,93 @@ struct Health: Sendable {
         case .ready, .full: Self.well
         case .failing, .failed, .closed: Self.unwell
         }
+    }
+}
+
+/// Judges what the operator has to mend, and logs its beginning and end. On a thread of its own:
+/// asking the file system and planning a broadcast take their time.
+final class HealthMonitor: Sendable {
+    struct Judgement: Sendable {
+        let facts: TroubleFacts
+        let troubles: [Trouble]
+        /// Seconds since the service started.
+        let uptime: Int
+    }
+
+    private let planner: BroadcastPlanner
+    private let broadcaster: Broadcaster
+    private let rotator: Rotator
+    private let feed: FeedMonitor
+    private let transparency: TransparencyRoute
+    private let log: Log
+    /// Judges one after the other, so that the log has them in order.
+    private let queue = DispatchQueue(label: "health")
+    private let logged = Mutex(TroubleLog())
+    private let start = SystemClock.monotonicMilliseconds / 1000
+
+    private static let interval = Duration.seconds(30)
+
+    init(
+        _ broadcaster: Broadcaster, _ planner: BroadcastPlanner, _ rotator: Rotator,
+        feed: FeedMonitor, transparency: TransparencyRoute, log: Log
+    ) {
+        self.broadcaster = broadcaster
+        self.planner = planner
+        self.rotator = rotator
+        self.feed = feed
+        self.transparency = transparency
+        self.log = log
+    }
+
+    private var uptime: Int { Int(SystemClock.monotonicMilliseconds / 1000 - start) }
+
+    private var facts: TroubleFacts {
+        let (configuration, store) = (planner.configuration, planner.store)
+        let (state, report) = (rotator.now, broadcaster.report)
+        let isAwaited = configuration.heartbeat && !planner.gateways.isEmpty
+        let pause = BroadcastPause(
+            sinceRun: broadcaster.schedule.secondsSinceLastRun, uptime: uptime,
+            interval: configuration.intervalSeconds,
+            planned: max(planner.plannedSeconds, report.isRunning ? report.plannedSeconds ?? 0 : 0))
+        return TroubleFacts(
+            store: store.counters.condition,
+            isKeyFileMissing: !configuration.keysInMemory && !Files.exists(configuration.keys),
+            needed: store.compactionBytes,
+            free: try? Files.freeBytes(at: configuration.data), head: feed.head,
+            now: Int64(SystemClock.wallSeconds), report: report,
+            pause: isAwaited ? pause : nil, isRotationFailing: state.isFailing,
+            owesCompaction: state.schedule.record.owesCompaction,
+            violations: transparency.violations)
+    }
+
+    /// Gives the facts and troubles of now, on the monitor's thread; what has begun or ended since
+    /// is logged before.
+    func judge(_ body: @escaping @Sendable (Judgement) -> Void) {
+        queue.async { [self] in
+            let facts = facts
+            let troubles = facts.troubles
+            let now = SystemClock.monotonicMilliseconds
+            let changes = logged.withLock { $0.note(troubles, now: now) }
+            for trouble in changes.begun { log(.trouble(trouble)) }
+            for trouble in changes.over { log(.troubleOver(trouble)) }
+            body(Judgement(facts: facts, troubles: troubles, uptime: uptime))
+        }
+    }
+
+    func run() async {
+        while !Task.isCancelled {
+            await withCheckedContinuation { done in judge { _ in done.resume() } }
+            try? await Task.sleep(for: Self.interval)
+        }
+    }
+}
+
+extension HealthMonitor.Judgement {
+    /// 200 and `ok`, or 503 and the code of each trouble on a line.
+    var response: Response {
+        let lines = troubles.isEmpty ? ["ok"] : troubles.map(\.rawValue)
+        return .text(
+            lines.map { $0 + "\n" }.joined(), status: troubles.isEmpty ? 200 : 503)
     }
 }
 

@@ -1,4 +1,5 @@
 private import Glibc
+import Synchronization
 package import WakeModel
 package import WakePush
 package import WakeStore
@@ -9,6 +10,24 @@ package enum LogLevel: String, Sendable, Equatable, CaseIterable {
     case error
     case info
     case debug
+
+    /// Of the levels up to this one.
+    fileprivate var count: Int {
+        switch self {
+        case .error: 1
+        case .info: 2
+        case .debug: 3
+        }
+    }
+
+    /// Its number in syslog(3), for the journal.
+    fileprivate var priority: String {
+        switch self {
+        case .error: "<3>"
+        case .info: "<6>"
+        case .debug: "<7>"
+        }
+    }
 }
 
 /// The events that this service can log. The vocabulary is closed: an event carries numbers and
@@ -49,7 +68,8 @@ package enum LogEvent: Sendable, Equatable {
     case rotationFileDamaged
     /// The age of the generation cannot be written: a restart would forget some of it.
     case rotationUnwritable
-    /// The keys are in no file: the store began empty, without so many rows that nobody could open.
+    /// The keys are in no file: the store began empty, without the rows of before, which nobody
+    /// could open.
     case keysInMemory(forgotten: Int)
     /// Memory that holds keys cannot be locked: it may be written to swap.
     case keysUnlocked
@@ -60,7 +80,16 @@ package enum LogEvent: Sendable, Equatable {
     case relayInstallationsUnusable
     case relayBatch(accepted: Int, gone: Int, retried: Int, stopped: Int)
     case relayRefused(Problem)
-    /// Nobody read the log for a while: so many lines had no room.
+    case trouble(Trouble)
+    case troubleOver(Trouble)
+    /// The configuration was read again: keys with another value, sections whose gateways were
+    /// made again, and keys that need a restart.
+    case reloaded(keys: Int, gateways: Int, restart: Int)
+    /// A key whose value changed in the file and not in the service.
+    case restartNeeded(SettingName)
+    /// Nothing has changed; the line of the file, 0 where it is not about one.
+    case reloadRefused(ReloadRefusal.Cause, line: Int)
+    /// Nobody read the log for a while: the number of lines that had no room.
     case logDropped(lines: Int)
 
     package var line: String { entry.line }
@@ -116,6 +145,14 @@ package enum LogEvent: Sendable, Equatable {
                 "relay-batch accepted=\(accepted) gone=\(gone) retried=\(retried) stopped=\(end)"
             )
         case .relayRefused(let problem): (.debug, "relay-refused code=\(problem.code)")
+        case .trouble(let trouble): (.error, "trouble kind=\(trouble.rawValue)")
+        case .troubleOver(let trouble): (.info, "trouble-over kind=\(trouble.rawValue)")
+        case .reloaded(let keys, let gateways, let restart):
+            (.info, "reloaded keys=\(keys) gateways=\(gateways) restart=\(restart)")
+        case .restartNeeded(let name):
+            (.error, "restart-needed section=\(name.section) key=\(name.key)")
+        case .reloadRefused(let cause, let line):
+            (.error, "reload-refused refusal=\(cause.rawValue) line=\(line)")
         case .logDropped(let lines): (.error, "log-dropped lines=\(lines)")
         }
     }
@@ -130,29 +167,46 @@ extension BroadcastReport {
 }
 
 /// Writes events to standard error, one line each; the journal adds the time. Never blocks: neither
-/// the event loop nor the store's writer waits for whoever reads the log.
+/// the event loop nor the store's writer waits for the reader of the log.
 package struct Log: Sendable {
-    private let level: LogLevel
+    private let levels: Levels
     /// About 5,000 lines.
     private static let writer = LineWriter(STDERR_FILENO, capacity: 262_144) { dropped in
         Log.bytes(LogEvent.logDropped(lines: dropped).entry)
     }
 
-    package init(level: LogLevel) { self.level = level }
+    private let isJournal: Bool
+
+    /// - Parameter isJournal: a priority stands before each line, which the journal takes away
+    ///   (sd-daemon(3)).
+    package init(level: LogLevel, isJournal: Bool = false) {
+        levels = Levels(level)
+        self.isJournal = isJournal
+    }
+
+    /// Changes the level for every copy of this log.
+    func change(to level: LogLevel) { levels.count.store(level.count, ordering: .relaxed) }
+
+    private final class Levels: Sendable {
+        /// Of the levels that are written, from `error` on.
+        let count: Atomic<Int>
+
+        init(_ level: LogLevel) { count = Atomic(level.count) }
+    }
 
     package func callAsFunction(_ event: LogEvent) {
         let entry = event.entry
-        guard
-            entry.level == level
-                || LogLevel.allCases.prefix(while: { $0 != level }).contains(entry.level)
-        else { return }
-        Self.writer.write(Self.bytes(entry))
+        guard entry.level.count <= levels.count.load(ordering: .relaxed) else { return }
+        Self.writer.write(Self.bytes(entry, isJournal: isJournal))
     }
 
     /// Before the process ends: waits a second at most until what was logged is written.
     package static func flush() { writer.flush(within: .seconds(1)) }
 
-    private static func bytes(_ entry: (level: LogLevel, line: String)) -> [UInt8] {
-        Array("reveille \(entry.level.rawValue) \(entry.line)\n".utf8)
+    private static func bytes(
+        _ entry: (level: LogLevel, line: String), isJournal: Bool = false
+    ) -> [UInt8] {
+        let priority = isJournal ? entry.level.priority : ""
+        return Array("\(priority)reveille \(entry.level.rawValue) \(entry.line)\n".utf8)
     }
 }

@@ -14,10 +14,17 @@ package struct Service: Sendable {
     private let store: Store
     private let server: HTTPServer
     private let broadcaster: Broadcaster
+    private let health: HealthMonitor
     private let relay: RelayRoute?
+    private let reloader: Reloader
+    private let reloadRequest = AsyncEvent()
 
     /// Opens the store and binds the listeners: clients can connect, and are answered by `run`.
-    package init(_ configuration: Configuration, log: Log) async throws(ServiceError) {
+    /// - Parameter source: reads the configuration again, for a reload.
+    package init(
+        _ configuration: Configuration, log: Log,
+        reloadingFrom source: @escaping @Sendable () throws(ReloadRefusal) -> Configuration
+    ) async throws(ServiceError) {
         self.configuration = configuration
         self.log = log
         let budget = try mapError(ServiceError.descriptors) {
@@ -28,10 +35,11 @@ package struct Service: Sendable {
             AdminAccess(token: try configuration.adminToken.map(AdminToken.init(file:)))
         }
         let gateways = try mapError(ServiceError.gateway) { () throws(GatewayError) in
-            try Gateways.make(configuration) { service, _ in
+            try GatewaySet(configuration) { service, _ in
                 log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
             }
         }
+        let settings = Settings(Settings.Values(configuration, gateways))
         let remote = try mapError(ServiceError.watch) { () throws(WatchError) in
             try configuration.remoteHead()
         }
@@ -41,15 +49,15 @@ package struct Service: Sendable {
         }
         self.store = store
         log(.storeOpened(milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1))))
-        relay = Self.relay(configuration, gateways: gateways, log: log)
+        relay = Self.relay(configuration, gateways: gateways.all, log: log)
         if KeyMemory.isSwappable { log(.keysUnlocked) }
         if configuration.keysInMemory {
             log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }
         do throws(HTTPServerError) {
-            (server, broadcaster) = try Self.bind(
-                configuration, budget, access, store: store, gateways: gateways, relay: relay,
-                log: log, remote: remote)
+            (server, broadcaster, health, reloader) = try Self.bind(
+                settings, budget, access, store: store, relay: relay, log: log, remote: remote,
+                source: source)
         } catch {
             await store.close()
             throw .http(error)
@@ -69,12 +77,27 @@ package struct Service: Sendable {
         }
     }
 
+    /// Asks for the configuration to be read again, from any thread; the log tells the result.
+    package func requestReload() { reloadRequest.signal() }
+
+    /// Several requests within a second are one.
+    private func reloadOnRequest() async {
+        while true {
+            await reloadRequest.wait()
+            guard !Task.isCancelled else { return }
+            _ = await reloader.reload()
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
     package func run() async {
         log(.started(port: port))
-        await withTaskGroup(of: Void.self) { [broadcaster, relay] group in
+        await withTaskGroup(of: Void.self) { [broadcaster, health, relay, self] group in
             group.addTask { await broadcaster.run() }
+            group.addTask { await health.run() }
             if let relay { group.addTask { await relay.service.run() } }
+            group.addTask { await reloadOnRequest() }
             await server.run()
             group.cancelAll()
         }
@@ -91,16 +114,14 @@ package struct Service: Sendable {
             log(.relayInstallationsUnusable)
         }
         if let count = file.count { log(.relayOn(installations: count)) }
-        // Never those that go through a relay themselves: two could ask each other for ever.
-        let gateways = gateways.filter { !($0 is RelayGateway) && $0.wakesTokens }
         return RelayRoute(settings, file: file, gateways: gateways) { log(LogEvent($0)) }
     }
 
     private static func bind(
-        _ configuration: Configuration, _ budget: DescriptorBudget, _ access: AdminAccess,
-        store: Store, gateways: [any Gateway], relay: RelayRoute?, log: Log,
-        remote: RemoteFeedHead?
-    ) throws(HTTPServerError) -> (HTTPServer, Broadcaster) {
+        _ settings: Settings, _ budget: DescriptorBudget, _ access: AdminAccess, store: Store,
+        relay: RelayRoute?, log: Log, remote: RemoteFeedHead?, source: @escaping Reloader.Source
+    ) throws(HTTPServerError) -> (HTTPServer, Broadcaster, HealthMonitor, Reloader) {
+        let configuration = settings.now.configuration
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
         let feed = FeedFileServer(
@@ -111,50 +132,65 @@ package struct Service: Sendable {
             path: configuration.data + "/broadcast",
             heartbeatSeconds: configuration.heartbeatSeconds, resuming: checkpoints.find()?.header)
         let planner = BroadcastPlanner(
-            store: store, wakes: wakes, feed: feed, gateways: gateways,
-            configuration: configuration, learnt: { schedule.history.learnt })
+            store: store, wakes: wakes, feed: feed, settings: settings,
+            learnt: { schedule.history.learnt })
         let monitor = FeedMonitor(
-            feed, remote: remote, isOn: configuration.watch,
+            feed, remote: remote, file: StateFile(configuration.data + "/watched-feed"),
+            isOn: configuration.watch,
             cacheSeconds: configuration.cacheSeconds)
         let rotator = Rotator(
             store: store, file: StateFile(configuration.data + "/rotation"),
             interval: configuration.rotationSeconds, log: log)
-        let transparency = TransparencyRoute(retentionDays: 2 * configuration.rotationDays)
+        let transparency = TransparencyRoute(PrivacyPage(configuration))
         let broadcaster = Broadcaster(
             planner, feed: monitor, schedule: schedule, checkpoints: checkpoints, rotator: rotator,
             log: log
         ) { transparency.update(PublicCounters(rotator, $0)) }
         transparency.update(PublicCounters(rotator, broadcaster))
-        let new = NewRegistrations(configuration, store)
+        let operation = HealthMonitor(
+            broadcaster, planner, rotator, feed: monitor, transparency: transparency,
+            log: log)
+        let newRegistrations = NewRegistrations(configuration, store)
+        let reloader = Reloader(
+            settings, from: source, connections: budget.connections, schedule: schedule,
+            relay: relay, transparency: transparency, log: log)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
                 http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
-                planner: planner, new: new, relay: relay?.service.counters),
-            health: health, transparency: transparency, access: access)
+                planner: planner, newRegistrations: newRegistrations,
+                relay: relay?.service.counters),
+            health: operation, transparency: transparency, access: access,
+            reloader: reloader)
         let open = PublicRoutes(
             registration: RegistrationRoute(
                 store: store, health: StoreHealthLog(store.counters, log: log),
-                admission: Admission(gateways), new: new),
+                settings: settings, newRegistrations: newRegistrations),
             feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
             wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency)
+        var listeners = [
+            ListenerConfiguration(
+                configuration.listen.listening(mode: 0o666),
+                proxyProtocol: configuration.proxyProtocol,
+                bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
+            ) { open.handle($0, $1) },
+            ListenerConfiguration(
+                configuration.admin.listening(mode: 0o600),
+                reserved: DescriptorBudget.adminConnections
+            ) { admin.handle($0, $1) },
+        ]
+        if let address = configuration.metrics {
+            listeners.append(
+                ListenerConfiguration(
+                    address.listening(mode: 0o660), reserved: DescriptorBudget.metricsConnections
+                ) { admin.handleMetrics($0, $1) })
+        }
         let server = try HTTPServer(
-            listeners: [
-                ListenerConfiguration(
-                    configuration.listen.listening(mode: 0o666),
-                    proxyProtocol: configuration.proxyProtocol,
-                    bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
-                ) { open.handle($0, $1) },
-                ListenerConfiguration(
-                    configuration.admin.listening(mode: 0o600),
-                    reserved: DescriptorBudget.adminConnections
-                ) { admin.handle($0, $1) },
-            ],
-            limits: configuration.httpLimits(budget), loop: loop)
+            listeners: listeners, limits: configuration.httpLimits(budget), loop: loop)
         counters.set(server.counters)
-        return (server, broadcaster)
+        return (server, broadcaster, operation, reloader)
     }
 }
 

@@ -75,6 +75,14 @@ struct StateFileTests {
                 #""installations":[{"name":"a-1","key":"\#(String(repeating: "A", count: 43))"},"#
                     + #"{"name":"b","key":"\#(String(repeating: "E", count: 43))"}]"#)
         ),
+        (
+            "watched-feed",
+            sealed(
+                "watched-feed", 1,
+                #""cursor":"\#(String(repeating: "A", count: 112))","#
+                    + #""keys":[{"key":"\#(String(repeating: "A", count: 54))"},"#
+                    + #"{"key":"\#(String(repeating: "B", count: 52))AA"}]"#)
+        ),
         ("checkpoint", checkpoint()), ("reserve", [UInt8](repeating: 0, count: 1 << 20)),
         ("reserve", []),
         // What a kill or a power cut leaves of one that was to be renamed.

@@ -1,5 +1,7 @@
+import Synchronization
 import TestSupport
 import Testing
+import WakeHTTP
 import WakeModel
 import WakeSodium
 
@@ -35,6 +37,30 @@ struct ChallengeKeyTests {
             #expect(key.bits(of: proof, for: try Self.token(2), now: start) == nil)
             #expect(ChallengeKey().bits(of: proof, for: token, now: start) == nil)
         }
+    }
+
+    @Test("a proof lets a registration in once; asking again for the same one is not counted")
+    func once() throws {
+        let room = RegistrationBudget.Room(rows: 1000, lifeSeconds: 86_400)
+        let free = RegistrationBudget.Free(atOnce: 1, perDay: 1)
+        let new = NewRegistrations(
+            RegistrationBudget(room, perPrefix: 16, free: free), fill: { 0 }, now: { 0 })
+        let first = new.question(try Self.token(1), proof: nil, from: nil)
+        #expect(first() && first())
+        #expect(new.admitted.load(ordering: .relaxed) == 1)
+        let token = try Self.token(2)
+        #expect(!new.question(token, proof: nil, from: nil)())
+        let problem = try #require(Self.challenge(new.challenge(for: token)))
+        let proof = try Self.solve(problem, token)
+        let question = new.question(token, proof: proof, from: nil)
+        #expect(question() && question())
+        #expect(!new.question(token, proof: proof, from: nil)())
+        #expect(new.admitted.load(ordering: .relaxed) == 2)
+    }
+
+    private static func challenge(_ response: Response) -> RegistrationChallenge? {
+        guard case .bytes(let body) = response.body else { return nil }
+        return RegistrationChallenge(problem: body)
     }
 
     @Test("no bit of a challenge can be changed, the asked ones least of all")

@@ -2,18 +2,44 @@ import Glibc
 import TestSupport
 import Testing
 import WakeFeed
+import WakeHTTP
 import WakeSystem
 
 @testable import WakeServer
 
-@Suite("The feed's files, without descriptors")
+@Suite("The feed's files")
 struct FeedFileServerTests {
     private static let name =
         String(repeating: "0", count: 20) + "-" + String(repeating: "a", count: 16)
 
-    @Test("a batch that is there is unavailable, not missing, and one that is sent is shared")
+    @Test("without descriptors a batch is unavailable, not missing, and one that is sent is shared")
     func batch() async {
         await #expect(processExitsWith: .success) { try FeedFileServerTests.exhaust() }
+    }
+
+    @Test("the keys are read when they were replaced, not when they are asked for")
+    func keys() throws {
+        let directory = try TemporaryDirectory()
+        let files = FeedFileServer(directory: directory.path, maxAge: 0, log: Log(level: .error))
+        func bytes() throws -> [UInt8]? {
+            guard case .bytes(let bytes)? = try files.keys()?.body else { return nil }
+            return bytes
+        }
+        #expect(try bytes() == nil)
+        let path = directory.path + "/keys"
+        try Files.replace(path, with: [1, 2].span)
+        #expect(try bytes() == [1, 2])
+        // Other bytes of the same size and time in the same file: nobody reads them.
+        var times = stat()
+        try #require(unsafe stat(path, &times) == 0)
+        try OpenFile(path, flags: O_WRONLY).write([3, 4].span, at: 0)
+        var both = [times.st_atim, times.st_mtim]
+        try #require(unsafe utimensat(AT_FDCWD, path, &both, 0) == 0)
+        #expect(try bytes() == [1, 2])
+        try Files.replace(path, with: [5, 6, 7].span)
+        #expect(try bytes() == [5, 6, 7])
+        try Files.remove(path)
+        #expect(try bytes() == nil)
     }
 
     /// Ends the process with a failure when something does not hold.

@@ -30,7 +30,7 @@ struct DirectoryCheck {
     /// The write-ahead log: what is committed but not yet in the file.
     private var log: String { file + "-wal" }
 
-    /// Whether a log holds rows, or the file is being written anew: what the file holds by itself
+    /// Whether a log holds rows, or the file is being rewritten: what the file holds by itself
     /// says nothing then. After a kill both stay until the service has started again.
     func isBusy(isHeld: Bool) -> Bool {
         if policy.rewriteFiles.contains(where: { Files.exists(file + $0) }) { return true }

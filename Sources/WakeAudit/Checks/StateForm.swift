@@ -8,17 +8,17 @@ import WakeSystem
 /// | | |
 /// |---|---|
 /// | `number 0-9` | decimal digits in their shortest form, `-` before a negative one |
-/// | `hex 16` | so many bytes, in small digits |
+/// | `hex 16` | that number of bytes, in small digits |
 /// | `bool` | `true` or `false` |
-/// | `word 10` | up to so many letters, digits and hyphens |
-/// | `base64url 64` | so many bytes |
+/// | `word 10` | at most that number of letters, digits and hyphens |
+/// | `base64url 64` | that number of bytes |
 /// | `encoded FORM` | base64url of that form |
 /// | `crc32` | in hexadecimal digits, of the bytes before the last comma |
 /// | `blake2b` | 32 bytes, of all before |
-/// | `zeros 6` | so many bytes |
-/// | `zeros 0-6` | at most so many, which end the file |
-/// | `bytes 0-15,255 64` | so many bytes of these values |
-/// | `integers 0-9 14` | so many, of eight bytes each, little-endian |
+/// | `zeros 6` | that number of bytes |
+/// | `zeros 0-6` | at most that number, which end the file |
+/// | `bytes 0-15,255 64` | that number of bytes of these values |
+/// | `integers 0-9 14` | that number, of eight bytes each, little-endian |
 struct StateForm: Sendable, Equatable {
     private indirect enum Part: Sendable, Equatable {
         case literal([UInt8])
@@ -42,7 +42,7 @@ struct StateForm: Sendable, Equatable {
 
     private let parts: [Part]
 
-    /// Whether zeros are all there is: such a file is never written anew.
+    /// Whether zeros are all there is: such a file is never rewritten.
     var isZeros: Bool { if case .zeros? = parts.first { parts.count == 1 } else { false } }
     /// Whether printable characters are what it is made of.
     var isText: Bool { parts.first == .literal([UInt8(ascii: "{")]) }

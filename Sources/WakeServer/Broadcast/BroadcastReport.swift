@@ -40,6 +40,9 @@ package struct BroadcastReport: Sendable, Equatable {
     /// Gateways that stopped, and what to do about it.
     package var stopped: [PushService: String] = [:]
 
+    /// Whether fewer than half of those asked for were accepted up to now.
+    package var isMostlyRefused: Bool { !wasEnded && 2 * counters.accepted < counters.asked }
+
     package init() {}
 
     init(_ checkpoint: Checkpoint) {
@@ -87,6 +90,8 @@ package struct BroadcastReport: Sendable, Equatable {
         text.member("cutShort", bool: isCutShort)
         text.member("heartbeat", bool: isHeartbeat)
         text.member("sequence", number: sequence)
+        text.member("asked", number: counters.asked)
+        text.member("mostlyRefused", bool: isMostlyRefused)
         text.member("milliseconds", number: counters.milliseconds)
         text.member("plannedSeconds", raw: plannedSeconds.map(String.init) ?? "null")
         progress.addMembers(to: &text)

@@ -37,10 +37,13 @@ final class Broadcaster: Sendable {
     private let didEnd: @Sendable (Broadcaster) -> Void
     private let state = Mutex(State())
     private let event = AsyncEvent()
+    private let room: RoomOnFullDisk
     let broadcasts = Atomic<Int>(0)
     let streamWakeUps = Atomic<Int>(0)
 
     private static let retryDelay = Duration.seconds(30)
+    /// Room for the checkpoint and the schedule, with their temporary files and directory entries.
+    private static let stateBytes = Checkpoint.byteCount + (1 << 16)
 
     init(
         _ planner: BroadcastPlanner, feed: FeedMonitor, schedule: ScheduleStore,
@@ -54,6 +57,7 @@ final class Broadcaster: Sendable {
         self.rotator = rotator
         self.log = log
         self.didEnd = didEnd
+        room = RoomOnFullDisk { await planner.store.giveRoom(Self.stateBytes) }
     }
 
     var report: BroadcastReport { state.withLock { $0.report } }
@@ -66,26 +70,25 @@ final class Broadcaster: Sendable {
         }
     }
 
-    /// Requests a broadcast from any thread; `force`: although the feed has nothing newer.
-    func broadcast(force: Bool, report: @escaping @Sendable (Outcome) -> Void) {
+    /// Requests a broadcast; `force`: although the feed has nothing newer.
+    func broadcast(force: Bool) async -> Outcome {
         let hasGateways = !planner.gateways.isEmpty
         let sequence = feed.sequence()
-        schedule.change { schedule, now in
+        let answer = await change { schedule, now in
             let asked = schedule.ask(sequence: sequence, force: force, now: now)
             if case .waits = asked, !hasGateways {
                 schedule.streamsWoken(sequence: sequence, now: now)
             }
             return (asked, hasGateways ? schedule.history.run + 1 : 0)
-        } then: { [self] answer in
-            switch answer {
-            case nil: report(.stateUnwritable)
-            case (.notNewer, _)?: report(.notNewer)
-            case (.waits(let seconds), let run)?:
-                let streams = wakeStreams(sequence, .asked)
-                if !hasGateways { didEnd(self) }
-                event.signal()
-                report(.started(sequence: sequence, streams: streams, run: run, seconds: seconds))
-            }
+        }
+        switch answer {
+        case nil: return .stateUnwritable
+        case (.notNewer, _)?: return .notNewer
+        case (.waits(let seconds), let run)?:
+            let streams = wakeStreams(sequence, .asked)
+            if !hasGateways { didEnd(self) }
+            event.signal()
+            return .started(sequence: sequence, streams: streams, run: run, seconds: seconds)
         }
     }
 
@@ -168,14 +171,14 @@ final class Broadcaster: Sendable {
         }
         let progress = checkpoint.done.progress(previousRows: 0, currentRows: 1)
         log(.broadcastResumed(permille: Int(progress * 1000)))
-        await planner.survey()
+        await planner.sampleRegistrations()
         await perform(checkpoint)
     }
 
     private func start(_ reasons: BroadcastReasons) async -> Bool {
         let sequence = feed.sequence()
         if planner.gateways.isEmpty { return await startWithoutPushes(sequence, reasons) }
-        await planner.survey()
+        await planner.sampleRegistrations()
         if case .failure(let error) = planner.plan() {
             // Late is better than never: see `BroadcastPlanner.pace`.
             log(.planStretched(needed: error.neededSeconds, interval: error.intervalSeconds))
@@ -184,8 +187,8 @@ final class Broadcaster: Sendable {
             run: schedule.history.run + 1, sequence: sequence, reasons: reasons,
             generation: planner.store.generationNumber)
         // The checkpoint first: see `BroadcastHistory` for the order of writing.
-        guard let checkpoint = await checkpoints.create(header),
-            await schedule.change({ $0.started(sequence: sequence, now: $1) }) != nil
+        guard let checkpoint = await room.write({ await self.checkpoints.create(header) }),
+            await change({ $0.started(sequence: sequence, now: $1) }) != nil
         else { return await delayRetry() }
         wakeStreamsUnlessAsked(sequence, reasons)
         await perform(checkpoint)
@@ -193,7 +196,7 @@ final class Broadcaster: Sendable {
     }
 
     private func startWithoutPushes(_ sequence: UInt64, _ reasons: BroadcastReasons) async -> Bool {
-        guard await schedule.change({ $0.streamsWoken(sequence: sequence, now: $1) }) != nil
+        guard await change({ $0.streamsWoken(sequence: sequence, now: $1) }) != nil
         else { return await delayRetry() }
         wakeStreamsUnlessAsked(sequence, reasons)
         didEnd(self)
@@ -206,11 +209,18 @@ final class Broadcaster: Sendable {
         return false
     }
 
+    /// Changes the schedule and writes it down; nil: that cannot be, nothing has changed.
+    private func change<Value: Sendable>(
+        _ body: @escaping @Sendable (inout BroadcastSchedule, ClockReading) -> Value
+    ) async -> Value? {
+        await room.write { await self.schedule.change(body) }
+    }
+
     /// Changes the schedule as soon as that can be written down: until then no run begins.
     private func changeSchedule(
         _ body: @escaping @Sendable (inout BroadcastSchedule, ClockReading) -> Void
     ) async {
-        while await schedule.change(body) == nil, !Task.isCancelled { _ = await delayRetry() }
+        while await change(body) == nil, !Task.isCancelled { _ = await delayRetry() }
     }
 
     private func perform(_ checkpoint: Checkpoint) async {
@@ -265,6 +275,7 @@ final class Broadcaster: Sendable {
     }
 
     private func runToEnd(_ checkpoint: Checkpoint, _ inbox: RunInbox) async -> BroadcastReport {
+        let planner = planner.frozen
         var random = SystemRandomNumberGenerator()
         let order = ScanOrder(rows: planner.store.estimatedRows, using: &random)
         let writer = CheckpointWriter(checkpoint, order: order, log: log)
@@ -287,5 +298,18 @@ final class Broadcaster: Sendable {
             writer.rewind()
             try? await Task.sleep(for: .seconds(5))
         }
+    }
+}
+
+/// A write of state that a full disk refuses is tried once more, when the store's reserve gives
+/// room for it.
+struct RoomOnFullDisk: Sendable {
+    /// Asks for the room; false when there is none, or when none is missing.
+    let give: @Sendable () async -> Bool
+
+    /// - Parameter attempt: nil when it could not write.
+    func write<Value: Sendable>(_ attempt: @Sendable () async -> Value?) async -> Value? {
+        if let value = await attempt() { return value }
+        return await give() ? await attempt() : nil
     }
 }

@@ -167,7 +167,7 @@ struct RowStage {
         mutating get {
             if inbox.isStopping { pace.allowOne() }
             let start = start
-            return pace.allows(now: UInt64((ContinuousClock.now - start) / .nanoseconds(1)))
+            return pace.allows(now: (ContinuousClock.now - start).wholeNanoseconds)
         }
     }
 

@@ -13,12 +13,29 @@ package struct Configuration: Sendable, Equatable {
         case unix(path: String)
 
         /// Whether only this machine can reach it.
-        var isLocal: Bool {
+        package var isLocal: Bool {
             switch self {
             case .unix: true
-            case .tcp(let host, _):
-                host.hasPrefix("127.") || host == "::1" || host == "localhost"
+            case .tcp(let host, _): Self.isLoopback(host)
             }
+        }
+
+        /// As the file has it.
+        package var text: String {
+            switch self {
+            case .tcp(let host, let port):
+                host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+            case .unix(let path): "unix:\(path)"
+            }
+        }
+
+        /// `localhost`, `::1`, or a literal of 127.0.0.0/8. A name that begins with "127." is
+        /// anybody's.
+        static func isLoopback(_ host: String) -> Bool {
+            if host == "localhost" || host == "::1" { return true }
+            let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+            return parts.count == 4 && parts[0] == "127"
+                && parts.allSatisfy { UInt8($0) != nil && !$0.hasPrefix("+") }
         }
     }
 
@@ -37,6 +54,10 @@ package struct Configuration: Sendable, Equatable {
     /// The file of the token that programs have to show; a listener on TCP needs one.
     package var adminToken: String?
 
+    // [metrics]
+    /// A listener of this machine that answers with metrics and health alone; nil: none.
+    package var metrics: Address?
+
     // [store]
     package var data: String
     package var keys: String
@@ -49,7 +70,8 @@ package struct Configuration: Sendable, Equatable {
     // [registration]
     /// New registrations from one address prefix in ten minutes that cost their clients no work.
     package var newPerPrefix = 16
-    /// The same from everybody in a day; 0: a quarter of the store in the life of a row.
+    /// The same from everybody in a day; 0: a quarter of the room for new rows, and as much again
+    /// in the life of a row.
     package var newPerDay = 0
 
     // [feed]
@@ -63,7 +85,7 @@ package struct Configuration: Sendable, Equatable {
     package var pollSeconds = 14_400
 
     /// The sections of `GatewaySection.all` and `[relay]`, their keys and values as written.
-    var sections: [String: [String: String]] = [:]
+    package var sections: [String: [String: String]] = [:]
 
     // The same as read; nil when there is none.
     package var apns: APNsConfiguration?
@@ -91,6 +113,11 @@ package struct Configuration: Sendable, Equatable {
     package var watchedFeed: String?
     /// Its public key, base64url.
     package var watchKey = ""
+
+    // [page]
+    /// Empty: not said.
+    package var pageOperator = ""
+    package var pageContact = ""
 
     // [log]
     package var logLevel = LogLevel.info
@@ -121,12 +148,15 @@ extension Configuration {
             # listen = 127.0.0.1:8081     instead; every user of this machine can connect, hence:
             # token = keys/admin.token    made by `reveille keygen --kind admin`, mode 0600
 
+            # [metrics]
+            # listen = 127.0.0.1:9464     read-only, for Prometheus on this machine
+
             [store]
             data = data
             keys = keys/registration.key
             # keys = memory               in no file: a restart forgets everyone until they renew
             # rotation-days = 7           what is not renewed for 7 to 14 days expires
-            # megabytes = 4096            about 1,280 registrations in each; deletes always fit
+            # megabytes = 4096            about 640 registrations in each; deletes always fit
 
             # [registration]              with more new ones, clients have to compute for a moment
             # new-per-prefix = 16         in ten minutes from a network (/24, /56), where it shows
@@ -171,6 +201,10 @@ extension Configuration {
             # [relay]                         passes on wake-ups of those that `relay allow` named
             # authority = wake.example.org     this service's host name, as installations address it
             # wakes-per-minute = 60000         for each of them
+
+            # [page]                          what GET / tells people, beside what is stored
+            # operator = Example Health Office
+            # contact = privacy@example.org    or an https address
 
             [log]
             level = info

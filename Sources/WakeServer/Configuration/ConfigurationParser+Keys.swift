@@ -1,113 +1,238 @@
+import WakePush
 import WakeRelay
 
 extension ConfigurationParser {
-    /// A key of the file: its setter, and the values it takes, for messages.
-    struct Key: Sendable {
-        let expected: String
+    /// A key of the file: its setter, and the words about it in messages and reveille.conf(5).
+    package struct Key: Sendable {
+        /// With the section, e.g. `http.listen`.
+        package let name: String
+        /// The values it takes.
+        package let expected: String
+        /// Its value where the key is missing; nil: there is none.
+        package let usual: String?
+        package let meaning: String
+        /// Whether a running service takes another value.
+        package let isReloaded: Bool
         /// False when the value is not of the key's form.
         let set: @Sendable (inout Configuration, _ value: String, _ directory: String) -> Bool
+        /// The value in force, for comparison; nil: none.
+        let text: @Sendable (Configuration) -> String?
+        /// Gives the second configuration the value of the first.
+        let keep: @Sendable (Configuration, inout Configuration) -> Void
     }
 
-    /// Every key of the file. A new setting is a line here and one in `Configuration`.
-    static let keys = general.merging(sections) { general, _ in general }
+    /// Every key of the file, as reveille.conf(5) lists them. A new setting is an entry here and a
+    /// property of `Configuration`.
+    package static let all = general + sections
 
-    private static let general: [String: Key] = [
-        "http.listen": key("HOST:PORT or unix:PATH", \.listen, address),
-        "http.proxy-protocol": switched(\.proxyProtocol),
-        "http.connections": key("a whole number from 16 to 1000000", \.connections) { value, _ in
-            Int(value).flatMap { (16...1_000_000).contains($0) ? .some($0) : nil }
-        },
-        "http.connections-per-address": integer(\.connectionsPerAddress, 1...1_000_000),
-        "http.streams": integer(\.streams, 0...1_000_000),
-        "http.streams-per-address": integer(\.streamsPerAddress, 1...1_000_000),
-        "http.drain-seconds": integer(\.drainSeconds, 0...300),
-        "admin.listen": key(
-            "unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost", \.admin
+    static let keys = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    private static let general: [Key] = [
+        key(
+            "http.listen", "HOST:PORT or unix:PATH", \.listen, { $0.text },
+            "The public listener. TLS is that of the front before it.", address),
+        switched(
+            "http.proxy-protocol", \.proxyProtocol,
+            "The front speaks PROXY protocol v2: clients are told apart by their addresses, of "
+                + "which a hash is kept in memory alone."),
+        key(
+            "http.connections", "a whole number from 16 to 1000000", \.connections,
+            { $0.map(String.init) },
+            "Connections at a time; without the key 20,000, or what `LimitNOFILE=` leaves."
+        ) { value, _ in Int(value).flatMap { (16...1_000_000).contains($0) ? .some($0) : nil } },
+        integer(
+            "http.connections-per-address", \.connectionsPerAddress, 1...1_000_000,
+            "Connections of one network (/24, /56), where it shows. A NAT with many clients needs "
+                + "more."),
+        integer(
+            "http.streams", \.streams, 0...1_000_000,
+            "Event streams at a time; three quarters of `connections` at most."),
+        integer(
+            "http.streams-per-address", \.streamsPerAddress, 1...1_000_000,
+            "Event streams of one network (/24, /56), where it shows."),
+        integer(
+            "http.drain-seconds", \.drainSeconds, 0...300,
+            "Seconds that requests under way have when the service ends."),
+        key(
+            "admin.listen", localAddress, \.admin, { $0.text },
+            "The listener of the commands. On TCP it needs a `token`."
         ) { value, directory in address(value, directory).flatMap { $0.isLocal ? $0 : nil } },
-        "admin.token": key("a path", \.adminToken) { absolute($0, $1) },
-        "store.data": path(\.data),
-        "store.keys": Key(expected: "a path, or memory") { configuration, value, directory in
-            configuration.keysInMemory = value == "memory"
-            configuration.keys = absolute(value, directory)
-            return true
+        key(
+            "admin.token", "a path", \.adminToken, { $0 },
+            "The file of the token that programs have to show: `reveille keygen --kind admin`."
+        ) { absolute($0, $1) },
+        key(
+            "metrics.listen", localAddress, \.metrics, { $0?.text },
+            "A read-only listener with metrics and health, for Prometheus on this machine."
+        ) { value, directory in address(value, directory).flatMap { $0.isLocal ? .some($0) : nil }
         },
-        "store.rotation-days": integer(\.rotationDays, RotationSchedule.days),
-        "store.megabytes": integer(\.storeMegabytes, 1...1_048_576),
-        "registration.new-per-prefix": integer(\.newPerPrefix, 1...1_000_000),
-        "registration.new-per-day": integer(\.newPerDay, 0...1_000_000_000),
-        "feed.directory": path(\.feed),
-        "feed.key": path(\.feedKey),
-        "feed.serve": switched(\.feedServed),
-        "feed.cache-seconds": integer(\.cacheSeconds, 0...86_400),
-        "feed.spread-seconds": integer(\.spreadSeconds, 0...86_400),
-        "feed.poll-seconds": integer(\.pollSeconds, 900...86_400),
-        "broadcast.interval-seconds": integer(
-            \.intervalSeconds, BroadcastSchedule.heartbeatSeconds),
-        "broadcast.heartbeat": switched(\.heartbeat),
-        "broadcast.fetches-per-second": integer(\.fetchesPerSecond, 0...10_000_000),
-        "broadcast.gone-permille": integer(\.gonePerMille, 0...1000),
-        "broadcast.watch": Key(expected: "on, off, or the https:// address of a feed") {
-            configuration, value, _ in
-            let isAddress = value.hasPrefix("https://") || value.hasPrefix("http://")
-            guard isAddress || flags[value] != nil else { return false }
-            configuration.watch = value != "off"
-            configuration.watchedFeed = isAddress ? value : nil
-            return true
-        },
-        "broadcast.watch-key": key("a feed's public key", \.watchKey) { value, _ in value },
-        "log.level": key("error, info or debug", \.logLevel) { value, _ in
-            LogLevel(rawValue: value)
-        },
+        path("store.data", \.data, "The directory of the store, mode 0700."),
+        Key(
+            name: "store.keys", expected: "a path, or memory", usual: "keys/registration.key",
+            meaning: "The file of the keys of the store; `memory`: in no file, so that every start "
+                + "begins with an empty store.", isReloaded: false,
+            set: { configuration, value, directory in
+                configuration.keysInMemory = value == "memory"
+                configuration.keys = absolute(value, directory)
+                return true
+            }, text: { $0.keysInMemory ? "memory" : $0.keys },
+            keep: { ($1.keys, $1.keysInMemory) = ($0.keys, $0.keysInMemory) }),
+        integer(
+            "store.rotation-days", \.rotationDays, RotationSchedule.days,
+            "Days between two rotations: what is not renewed expires after one or two of them."),
+        integer(
+            "store.megabytes", \.storeMegabytes, 1...1_048_576,
+            "The limit of the store: about 640 registrations in each. Deleting always works."),
+        integer(
+            "registration.new-per-prefix", \.newPerPrefix, 1...1_000_000,
+            "New registrations of one network in ten minutes that need no proof of work."),
+        integer(
+            "registration.new-per-day", \.newPerDay, 0...1_000_000_000,
+            "New registrations of everybody in a day that need no proof of work; 0: by what the "
+                + "store holds."),
+        path("feed.directory", \.feed, "The directory of the feed."),
+        path(
+            "feed.key", \.feedKey, "The file of the key that signs the feed.", isReloaded: true),
+        switched("feed.serve", \.feedServed, "Serve the feed below /feed/."),
+        integer(
+            "feed.cache-seconds", \.cacheSeconds, 0...86_400,
+            "Seconds for which a cache in front of the feed may keep its head."),
+        integer(
+            "feed.spread-seconds", \.spreadSeconds, 0...86_400,
+            "Seconds over which woken clients spread their fetches.", isReloaded: true),
+        integer(
+            "feed.poll-seconds", \.pollSeconds, 900...86_400,
+            "Seconds between two polls of a client that nothing wakes.", isReloaded: true),
+        integer(
+            "broadcast.interval-seconds", \.intervalSeconds, BroadcastSchedule.heartbeatSeconds,
+            "Seconds in which everyone is woken once, published or not, and in which a broadcast "
+                + "must fit.", isReloaded: true),
+        switched(
+            "broadcast.heartbeat", \.heartbeat,
+            "Wake everyone once in an interval; off: only when something was published.",
+            isReloaded: true),
+        integer(
+            "broadcast.fetches-per-second", \.fetchesPerSecond, 0...10_000_000,
+            "Fetches a second that the feed's origin may get, which set the pace of pushes; 0: no "
+                + "limit.", isReloaded: true),
+        integer(
+            "broadcast.gone-permille", \.gonePerMille, 0...1000,
+            "Of 1,000 push tokens those that a push service may call gone; with more, most stay.",
+            isReloaded: true),
+        Key(
+            name: "broadcast.watch", expected: "on, off, or the https:// address of a feed",
+            usual: "off",
+            meaning: "A new head of the feed starts a broadcast: of the directory, "
+                + "or of a feed elsewhere.", isReloaded: false,
+            set: { configuration, value, _ in
+                let isAddress = value.hasPrefix("https://") || value.hasPrefix("http://")
+                guard isAddress || flags[value] != nil else { return false }
+                configuration.watch = value != "off"
+                configuration.watchedFeed = isAddress ? value : nil
+                return true
+            }, text: { $0.watch ? $0.watchedFeed ?? "on" : "off" },
+            keep: { ($1.watch, $1.watchedFeed) = ($0.watch, $0.watchedFeed) }),
+        key(
+            "broadcast.watch-key", "a feed's public key", \.watchKey, { $0.isEmpty ? nil : $0 },
+            "The public key of the feed that is watched elsewhere."
+        ) { value, _ in value },
+        words(
+            "page.operator", "a name", \.pageOperator,
+            "Who runs the service, as the page for people names it."),
+        words(
+            "page.contact", "an address of mail, an https address, or any words", \.pageContact,
+            "Where questions and complaints go, on the page for people."),
+        key(
+            "log.level", "error, info or debug", \.logLevel, { $0.rawValue },
+            "The events that are logged, with those before.", isReloaded: true
+        ) { value, _ in LogLevel(rawValue: value) },
     ]
 
     /// Checked as a whole at the end of the file: most of these need the others of their section.
-    private static let sections: [String: Key] = {
-        var keys: [String: Key] = [:]
+    private static let sections: [Key] = {
+        var keys: [Key] = []
         let gateways = GatewaySection.all.map { ($0.name, $0.words) }
         for (section, words) in gateways + [("relay", RelaySettings.words)] {
-            for word in words where keys["\(section).\(word.key)"] == nil {
-                let isPath = paths.contains(word.key)
-                keys["\(section).\(word.key)"] = Key(expected: word.takes) {
-                    configuration, value, directory in
-                    configuration.sections[section, default: [:]][word.key] =
-                        isPath ? absolute(value, directory) : value
-                    return true
-                }
+            for word in words where !keys.contains(where: { $0.name == "\(section).\(word.key)" }) {
+                keys.append(key(word, of: section))
             }
         }
         return keys
     }()
 
-    private static let paths: Set<String> = ["key", "ca", "via-key", "installations"]
+    private static func key(_ word: SectionKey, of section: String) -> Key {
+        Key(
+            name: "\(section).\(word.key)", expected: word.takes, usual: word.usual,
+            meaning: word.meaning, isReloaded: section != "relay",
+            set: { configuration, value, directory in
+                configuration.sections[section, default: [:]][word.key] =
+                    paths.contains(word.key) ? absolute(value, directory) : value
+                return true
+            }, text: { $0.sections[section]?[word.key] },
+            keep: {
+                $1.sections[section] = $0.sections[section]
+                $1.relay = $0.relay
+            })
+    }
+
+    static let paths: Set<String> = ["key", "ca", "via-key", "installations"]
+
+    private static let localAddress = "unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
 
     private typealias Setting<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
-    /// - Parameter parse: gets the value and the directory; nil when it is not of the key's form.
+    /// - Parameters:
+    ///   - text: the value as the file has it.
+    ///   - parse: gets the value and the directory; nil when it is not of the key's form.
     private static func key<Value>(
-        _ expected: String, _ setting: Setting<Value>,
-        _ parse: @escaping @Sendable (String, String) -> Value?
+        _ name: String, _ expected: String, _ setting: Setting<Value>,
+        _ text: @escaping @Sendable (Value) -> String?, _ meaning: String,
+        isReloaded: Bool = false, _ parse: @escaping @Sendable (String, String) -> Value?
     ) -> Key {
-        Key(expected: expected) { configuration, text, directory in
-            guard let value = parse(text, directory) else { return false }
-            configuration[keyPath: setting] = value
-            return true
-        }
+        // Paths stand after "./" in a configuration of the working directory.
+        let usual = text(Configuration(directory: ".")[keyPath: setting])
+        return Key(
+            name: name, expected: expected, usual: usual?.replacing("./", with: ""),
+            meaning: meaning, isReloaded: isReloaded,
+            set: { configuration, text, directory in
+                guard let value = parse(text, directory) else { return false }
+                configuration[keyPath: setting] = value
+                return true
+            }, text: { text($0[keyPath: setting]) },
+            keep: { $1[keyPath: setting] = $0[keyPath: setting] })
     }
 
     private static let flags = ["on": true, "off": false]
 
-    private static func switched(_ setting: Setting<Bool>) -> Key {
-        key("on or off", setting) { value, _ in flags[value] }
-    }
-
-    private static func integer(_ setting: Setting<Int>, _ bounds: ClosedRange<Int>) -> Key {
-        let expected = "a whole number from \(bounds.lowerBound) to \(bounds.upperBound)"
-        return key(expected, setting) { value, _ in
-            Int(value).flatMap { bounds.contains($0) ? $0 : nil }
+    private static func switched(
+        _ name: String, _ setting: Setting<Bool>, _ meaning: String, isReloaded: Bool = false
+    ) -> Key {
+        key(name, "on or off", setting, { $0 ? "on" : "off" }, meaning, isReloaded: isReloaded) {
+            value, _ in flags[value]
         }
     }
 
-    private static func path(_ setting: Setting<String>) -> Key { key("a path", setting, absolute) }
+    private static func integer(
+        _ name: String, _ setting: Setting<Int>, _ bounds: ClosedRange<Int>, _ meaning: String,
+        isReloaded: Bool = false
+    ) -> Key {
+        let expected = "a whole number from \(bounds.lowerBound) to \(bounds.upperBound)"
+        return key(
+            name, expected, setting, { String($0) }, meaning, isReloaded: isReloaded
+        ) { value, _ in Int(value).flatMap { bounds.contains($0) ? $0 : nil } }
+    }
+
+    private static func words(
+        _ name: String, _ expected: String, _ setting: Setting<String>, _ meaning: String
+    ) -> Key {
+        key(
+            name, expected, setting, { $0.isEmpty ? nil : $0 }, meaning, isReloaded: true
+        ) { value, _ in value }
+    }
+
+    private static func path(
+        _ name: String, _ setting: Setting<String>, _ meaning: String, isReloaded: Bool = false
+    ) -> Key { key(name, "a path", setting, { $0 }, meaning, isReloaded: isReloaded, absolute) }
 
     @Sendable private static func absolute(_ path: String, _ directory: String) -> String {
         path.hasPrefix("/") ? path : directory + "/" + path

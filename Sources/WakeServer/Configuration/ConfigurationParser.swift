@@ -22,6 +22,9 @@ package struct ConfigurationParser {
         }
         // A carriage return with its line feed is one `Character`.
         let isEnd = { (character: Character) in character == "\n" || character == "\r\n" }
+        // Some editors begin a file with a byte order mark (Unicode §23.8).
+        let text =
+            text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
         for line in text.split(omittingEmptySubsequences: false, whereSeparator: isEnd) {
             parser.line += 1
             try parser.read(line)
@@ -50,7 +53,7 @@ package struct ConfigurationParser {
 
     /// With the line of the wrong key; for a missing one, the line that opens the section.
     private func error(
-        _ fault: GatewaySectionFault, section: String, words: [(key: String, takes: String)]
+        _ fault: GatewaySectionFault, section: String, words: [SectionKey]
     ) -> ConfigurationError {
         let line = fault.key.flatMap { keyLines["\(section).\($0)"] } ?? sectionLines[section]
         return ConfigurationError(
@@ -124,6 +127,7 @@ package struct ConfigurationParser {
 
 /// A mistake in the configuration file, with its line.
 package struct ConfigurationError: Error, Equatable {
+    /// 0: the mistake is not in one line.
     package let line: Int
     let text: String
 

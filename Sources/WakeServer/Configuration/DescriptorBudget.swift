@@ -1,3 +1,4 @@
+import Glibc
 import WakeHTTP
 import WakeModel
 import WakePush
@@ -18,6 +19,7 @@ package struct DescriptorBudget: Sendable, Equatable {
 
     /// Connections of the admin listener.
     static let adminConnections = 32
+    static let metricsConnections = 8
     /// Of a service without a setting: twice the event streams it has by default.
     private static let usualConnections = 20_000
     private static let fewestConnections = 16
@@ -27,7 +29,7 @@ package struct DescriptorBudget: Sendable, Equatable {
     private static let perPushConnection = 4
 
     package init(_ configuration: Configuration) throws(DescriptorShortage) {
-        try self.init(configuration, limit: Hardening.descriptorLimit)
+        try self.init(configuration, limit: Self.processLimit)
     }
 
     init(_ configuration: Configuration, limit: Int) throws(DescriptorShortage) {
@@ -35,7 +37,9 @@ package struct DescriptorBudget: Sendable, Equatable {
             $0.service == .webPush
                 ? WebPushGateway.requestsAtOnce : Self.perPushConnection * $0.connections
         }
-        let reserve = Self.files + 2 * Self.adminConnections + pushes.reduce(0, +)
+        let ours =
+            Self.adminConnections + (configuration.metrics == nil ? 0 : Self.metricsConnections)
+        let reserve = Self.files + 2 * ours + pushes.reduce(0, +)
         let batches = configuration.feedServed ? FeedFileServer.batchesAtOnce : 0
         let others = reserve + batches + HTTPLimits.lingeringRejections
         let most = max(limit - others, 0)
@@ -52,7 +56,24 @@ package struct DescriptorBudget: Sendable, Equatable {
         }
     }
 
-    func raiseLimit() { Hardening.raiseDescriptorLimit(to: needed + reserve) }
+    /// The hard limit, which nobody here raises.
+    private static var processLimit: Int {
+        var limit = rlimit()
+        guard unsafe getrlimit(resource, &limit) == 0 else { return 1024 }
+        return Int(clamping: limit.rlim_max)
+    }
+
+    /// The soft limit is for programs that use select(2); epoll has no such bound.
+    func raiseLimit() {
+        var limit = rlimit()
+        guard unsafe getrlimit(Self.resource, &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, rlim_t(needed + reserve)))
+        unsafe setrlimit(Self.resource, &limit)
+    }
+
+    private static var resource: __rlimit_resource_t {
+        __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    }
 
     /// The numbers that public connections may have: the last ones are in reserve.
     var publicNumbers: Int { min(limit, needed + reserve) - reserve }

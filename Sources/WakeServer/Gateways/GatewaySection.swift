@@ -8,7 +8,7 @@ struct GatewaySection: Sendable {
     let name: String
     /// The services of the push tokens that its gateways wake.
     let services: [PushService]
-    let words: [(key: String, takes: String)]
+    let words: [SectionKey]
     /// Sets what the section's keys and values say, paths made absolute already; no keys: nothing.
     let read: @Sendable ([String: String], inout Configuration) throws(GatewaySectionFault) -> Void
     /// A summary of a few words without secrets; nil when it is off.

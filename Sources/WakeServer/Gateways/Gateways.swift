@@ -1,5 +1,7 @@
 package import WakeModel
-package import WakePush
+import WakePush
+import WakeSodium
+import WakeSystem
 
 package enum Gateways {
     /// A push service that is served, or the reason why it is not.
@@ -34,24 +36,6 @@ package enum Gateways {
         return limits.isEmpty ? [GatewayThroughput(.apns, connections: 1)] : limits
     }
 
-    /// Reads credentials and kept tokens; sends nothing.
-    /// - Parameter left: called with each push service that is done without, and the reason.
-    /// - Throws: a section that cannot work; a missing one only leaves out its push services.
-    package static func make(
-        _ configuration: Configuration, left: (PushService, GatewayError) -> Void = { _, _ in }
-    ) throws(GatewayError) -> [any Gateway] {
-        var gateways: [any Gateway] = []
-        for section in GatewaySection.all {
-            do throws(GatewayError) {
-                gateways += try section.make(configuration)
-            } catch {
-                guard error.isOptional else { throw error }
-                for service in section.services { left(service, error) }
-            }
-        }
-        return gateways
-    }
-
     /// The sections whose gateways cannot be made, by the first push service that they turn on.
     package static func faults(
         _ configuration: Configuration
@@ -62,6 +46,74 @@ package enum Gateways {
                 return nil
             } catch { return section.services(in: configuration).first.map { ($0, error) } }
         }
+    }
+}
+
+/// The gateways of every section, each with a hash of what it was made of.
+struct GatewaySet: Sendable {
+    private struct Part: Sendable {
+        let section: GatewaySection
+        /// nil: to be made again at the next reload.
+        let origin: [UInt8]?
+        let gateways: [any Gateway]
+    }
+
+    private var parts: [Part] = []
+
+    var all: [any Gateway] { parts.flatMap(\.gateways) }
+
+    init() {}
+
+    /// Reads credentials and kept tokens; sends nothing.
+    /// - Parameters:
+    ///   - former: those in force. A section of the same values, with files of the same content,
+    ///     keeps its own, and with them the tokens that they got.
+    ///   - left: called with each push service that is done without, and the reason.
+    /// - Throws: a section that cannot work; a missing one only leaves out its push services.
+    init(
+        _ configuration: Configuration, keeping former: GatewaySet = GatewaySet(),
+        left: (PushService, GatewayError) -> Void = { _, _ in }
+    ) throws(GatewayError) {
+        for section in GatewaySection.all {
+            let origin = Self.origin(of: section, configuration)
+            if let kept = former.parts.first(where: { $0.section.name == section.name }),
+                let origin, kept.origin == origin
+            {
+                parts.append(kept)
+                continue
+            }
+            do throws(GatewayError) {
+                let gateways = try section.make(configuration)
+                parts.append(Part(section: section, origin: origin, gateways: gateways))
+            } catch {
+                guard error.isOptional else { throw error }
+                for service in section.services { left(service, error) }
+                parts.append(Part(section: section, origin: nil, gateways: []))
+            }
+        }
+    }
+
+    /// The sections whose gateways are not those of `former`.
+    func changes(since former: GatewaySet) -> [GatewaySection] {
+        zip(parts, former.parts).filter { $0.origin == nil || $0.origin != $1.origin }
+            .filter { !$0.gateways.isEmpty || !$1.gateways.isEmpty }.map(\.0.section)
+    }
+
+    /// A hash of the section's values and of the files that they name; nil when one cannot be read.
+    private static func origin(
+        of section: GatewaySection, _ configuration: Configuration
+    ) -> [UInt8]? {
+        let hash = Blake2b()
+        for (key, value) in (configuration.sections[section.name] ?? [:]).sorted(by: { $0 < $1 }) {
+            let words = Array("\(key)=\(value)\n".utf8)
+            hash.update(words.span)
+            guard ConfigurationParser.paths.contains(key) else { continue }
+            guard var file = try? Files.readGiven(value, limit: 1 << 20) else { return nil }
+            defer { file.wipe() }
+            let content = Blake2b.hash(file.span)
+            hash.update(content.span)
+        }
+        return hash.finish()
     }
 }
 

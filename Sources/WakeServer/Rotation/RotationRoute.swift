@@ -12,31 +12,24 @@ struct RotationRoute: Sendable {
     /// `"yes":true` also when that drops people who had no time to renew.
     func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
-        case .get, .head: respond(to: responder)
+        case .get, .head: answer([], responder)
         case .post:
             do throws(JSONError) {
-                let flags = try request.flags(["now", "yes"])
-                respond(to: responder) { status in
-                    guard flags.contains("now") else { return nil }
-                    guard flags.contains("yes") || !status.isEarly else {
-                        return .rotationUnconfirmed
-                    }
-                    rotator.ask()
-                    return nil
-                }
+                answer(try request.flags(["now", "yes"]), responder)
             } catch { responder.respond(.problem(Problem(.json(error)))) }
         default: responder.respond(.methodNotAllowed(allow: "GET, HEAD, POST"))
         }
     }
 
-    private func respond(
-        to responder: Responder,
-        afterAsking ask: @escaping @Sendable (RotationStatus) -> Problem? = { _ in nil }
-    ) {
+    private func answer(_ flags: Set<String>, _ responder: Responder) {
         store.survey { survey in
             guard let survey else { return responder.respond(.problem(.storeUnavailable)) }
-            if let problem = ask(RotationStatus(survey, rotator.now)) {
-                return responder.respond(.problem(problem))
+            if flags.contains("now") {
+                let isConfirmed = flags.contains("yes")
+                guard isConfirmed || !RotationStatus(survey, rotator.now).isEarly else {
+                    return responder.respond(.problem(.rotationUnconfirmed))
+                }
+                rotator.ask()
             }
             var status = RotationStatus(survey, rotator.now)
             status.isRunGoingOn = broadcaster.report.isRunning

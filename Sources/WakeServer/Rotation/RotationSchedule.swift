@@ -83,7 +83,7 @@ package struct RotationRecord: StateRecord, Equatable {
     package fileprivate(set) var owesCompaction = false
 
     /// The number of registrations that everybody is told, and the generation it was drawn in; nil
-    /// before the first. The next generation's broadcast draws anew.
+    /// before the first. The next generation's broadcast draws again.
     fileprivate(set) var told: Int?
     fileprivate(set) var toldIn: UInt64 = 0
 

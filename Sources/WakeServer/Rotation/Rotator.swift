@@ -16,6 +16,11 @@ final class Rotator: Sendable {
         var isRotating = false
         /// The number of registrations for everybody, once it is written down.
         fileprivate(set) var told: Int?
+        /// Whether the last attempt at a rotation failed; one that the end of the service stopped
+        /// has not.
+        var isFailing: Bool {
+            if case .failed(let failure) = last { failure != .stopped } else { false }
+        }
         fileprivate var saved = SavedAge()
         fileprivate var nextSurvey = ContinuousClock.now
         fileprivate var notBefore = ContinuousClock.now
@@ -82,7 +87,7 @@ final class Rotator: Sendable {
         if state.withLock({ $0.saved.isDue(at: Self.seconds) }) { await write() }
     }
 
-    /// A broadcast has read every row, so many of them.
+    /// A broadcast has read every row, this number of them.
     func tell(rows: Int) async {
         var random = SystemRandomNumberGenerator()
         state.withLock { $0.schedule.tell(rows: rows, using: &random) }

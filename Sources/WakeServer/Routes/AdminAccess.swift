@@ -16,7 +16,7 @@ struct AdminAccess: Sendable {
             return .browserRefused
         }
         if let token {
-            guard let value = request.onlyValue(of: "authorization"), token.authorizes(value)
+            guard let given = request.bearerToken, token.isEqual(to: given.span)
             else { return .adminTokenWrong }
         }
         // A page may send a body without a type, or as text, to any listener unasked.
@@ -27,12 +27,9 @@ struct AdminAccess: Sendable {
     /// `localhost` or a literal of the loopback net, with any port: forwarded ones differ.
     private static func isOwnHost(of request: Request) -> Bool {
         guard let value = request.onlyValue(of: "host") else { return false }
-        let names: [StaticString] = ["localhost", "127.0.0.1", "[::1]"]
-        return names.contains { name in
-            let host = value.prefix(name.count)
-            return host.span.equalsIgnoringCase(name)
-                && (value.count == name.count || value.dropFirst(name.count).first == 0x3A)
-        }
+        let text = String(decoding: value, as: UTF8.self).lowercased()
+        if text.hasPrefix("[") { return text == "[::1]" || text.hasPrefix("[::1]:") }
+        return Configuration.Address.isLoopback(String(text.prefix { $0 != ":" }))
     }
 }
 
@@ -52,12 +49,7 @@ package struct AdminToken: Sendable, Redacted {
         self.text = KeyMemory(text.span)
     }
 
-    /// Whether the value of an `Authorization` field is this token's (RFC 6750 §2.1).
-    func authorizes(_ value: ArraySlice<UInt8>) -> Bool {
-        let scheme: StaticString = "Bearer "
-        let (start, rest) = (value.prefix(scheme.count), value.dropFirst(scheme.count))
-        return start.span.equalsIgnoringCase(scheme) && text.isEqual(to: rest.span)
-    }
+    func isEqual(to other: Span<UInt8>) -> Bool { text.isEqual(to: other) }
 
     /// The value of the `Authorization` field that it needs; to be wiped.
     package var authorization: [UInt8] {

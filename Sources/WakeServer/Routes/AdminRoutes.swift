@@ -9,9 +9,10 @@ struct AdminRoutes: Sendable {
     let planner: BroadcastPlanner
     let rotation: RotationRoute
     let metrics: Metrics
-    let health: Health
+    let health: HealthMonitor
     let transparency: TransparencyRoute
     let access: AdminAccess
+    let reloader: Reloader
 
     func handle(_ request: Request, _ responder: Responder) {
         if let problem = access.problem(with: request) {
@@ -19,18 +20,43 @@ struct AdminRoutes: Sendable {
         }
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
         switch String(decoding: request.path, as: UTF8.self) {
-        case "/metrics": responder.respond(.read(request) { metrics.response() })
-        case "/health": responder.respond(.read(request) { health.response() })
-        case "/v1/status": responder.respond(.read(request) { .json(metrics.status()) })
+        case "/metrics": judge(request, responder) { [metrics] in metrics.response($0) }
+        case "/health": judge(request, responder) { $0.response }
+        case "/v1/status":
+            Task {
+                await planner.countRegistrations()
+                judge(request, responder) { [metrics] in .json(metrics.status($0)) }
+            }
         case "/v1/plan":
             Task {
-                await planner.survey()
+                await planner.sampleRegistrations()
                 responder.respond(.read(request) { plan() })
             }
         case "/v1/broadcast": broadcast(request, responder)
+        case "/v1/reload": reload(request, responder)
         case "/v1/audit": responder.respond(putAudit(request))
         case "/v1/rotation": rotation.handle(request, responder)
         default: responder.respond(.problem(.notFound))
+        }
+    }
+
+    /// What the metrics listener answers: it changes nothing, and wants no token.
+    func handleMetrics(_ request: Request, _ responder: Responder) {
+        if request.isPath("/metrics") {
+            judge(request, responder) { [metrics] in metrics.response($0) }
+        } else if request.isPath("/health") {
+            judge(request, responder) { $0.response }
+        } else {
+            responder.respond(.problem(.notFound))
+        }
+    }
+
+    private func judge(
+        _ request: Request, _ responder: Responder,
+        _ response: @escaping @Sendable (HealthMonitor.Judgement) -> Response
+    ) {
+        health.judge { judgement in
+            responder.respond(.read(request) { response(judgement) })
         }
     }
 
@@ -38,6 +64,19 @@ struct AdminRoutes: Sendable {
         switch planner.plan() {
         case .success(let plan): .text(plan.lines.joined(separator: "\n") + "\n")
         case .failure(let error): .text(error.message + "\n", status: 409)
+        }
+    }
+
+    private func reload(_ request: Request, _ responder: Responder) {
+        guard request.method == .post else {
+            return responder.respond(.methodNotAllowed(allow: "POST"))
+        }
+        Task {
+            switch await reloader.reload() {
+            case .success(let report): responder.respond(.json(report.encode()))
+            case .failure(let refusal):
+                responder.respond(.text(refusal.message + "\n", status: 422))
+            }
         }
     }
 
@@ -53,7 +92,7 @@ struct AdminRoutes: Sendable {
         }
         do throws(JSONError) {
             let force = try request.flag("force")
-            broadcaster.broadcast(force: force) { responder.respond(Self.response(to: $0)) }
+            Task { responder.respond(Self.response(to: await broadcaster.broadcast(force: force))) }
         } catch { responder.respond(.problem(Problem(.json(error)))) }
     }
 

@@ -2,7 +2,7 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// Makes challenges and knows them again, without a memory of any: 4 bytes of time, 1 of bits, and
+/// Makes challenges and knows them again, without a memory of them: 4 bytes of time, 1 of bits, and
 /// a keyed hash of both and the instance token. Nothing can be done with one for another token.
 struct ChallengeKey: Sendable {
     private let key = KeyMemory.random()
@@ -10,7 +10,7 @@ struct ChallengeKey: Sendable {
     private let offset = UInt32(truncatingIfNeeded: SystemRandom.word())
 
     static let seconds = 600
-    private static let headBytes = 5
+    static let headBytes = 5
 
     func challenge(for token: InstanceToken, bits: Int, now: UInt64) -> RegistrationChallenge {
         var bytes: [UInt8] = []
@@ -43,4 +43,28 @@ struct ChallengeKey: Sendable {
             return hash.finish()
         }
     }
+}
+
+/// The proofs that let a registration in, as each does once: with a delete after every registration
+/// one proof would count as the work of many, and make it harder for everybody else. Of one size: a
+/// proof is forgotten for a later one in its place, which took as much work.
+struct UsedProofs: Sendable {
+    private var marks = [UInt64](repeating: 0, count: 1 << 14)
+
+    func contains(_ proof: RegistrationProof) -> Bool {
+        let mark = mark(proof)
+        return marks[place(mark)] == mark
+    }
+
+    mutating func insert(_ proof: RegistrationProof) {
+        let mark = mark(proof)
+        marks[place(mark)] = mark
+    }
+
+    /// Of the keyed hash in its challenge.
+    private func mark(_ proof: RegistrationProof) -> UInt64 {
+        proof.challenge.span.littleEndian(at: ChallengeKey.headBytes)
+    }
+
+    private func place(_ mark: UInt64) -> Int { Int(mark % UInt64(marks.count)) }
 }

@@ -4,19 +4,19 @@ import WakeFeed
 import WakeHTTP
 import WakeSystem
 
-/// The feed's files: the head from memory, read again when it was replaced, batches from disk.
+/// The feed's files: head and keys from memory, read again when they were replaced, the batches
+/// from disk.
 final class FeedFileServer: Sendable {
     private let directory: String
-    private let log: Log
-    private let headFields: [(StaticString, String)]
-    private let cached = Mutex<Cached?>(nil)
-    /// The batches that are being sent, by name: one descriptor each, whoever asks.
+    private let cachedHead: CachedFile<Head>
+    private let cachedKeys: CachedFile<Response?>
+    /// The batches that are being sent, by name: one descriptor each, however many clients ask.
     private let opened = Mutex<[String: Opened]>([:])
 
-    private struct Cached {
-        let identity: FileStatus.Identity
+    fileprivate struct Head: Sendable {
         var sequence: UInt64 = 0
         var spreadSeconds = 0
+        var times: FeedHeadTimes?
         /// nil when the file is no head.
         var response: Response?
     }
@@ -32,17 +32,30 @@ final class FeedFileServer: Sendable {
     /// - Parameter maxAge: seconds a cache may keep the head.
     init(directory: String, maxAge: Int, log: Log) {
         self.directory = directory
-        self.log = log
-        headFields = [
+        let fields: [(StaticString, String)] = [
             ("Content-Type", "application/octet-stream"),
             ("Cache-Control", "public, max-age=\(maxAge)"),
             ("X-Content-Type-Options", "nosniff"),
         ]
+        cachedHead = CachedFile(directory + "/head", limit: FeedLimits.headBytes) { bytes in
+            let head = bytes.flatMap { Head($0, fields) } ?? Head()
+            log(head.response == nil ? .feedUnreadable : .feedChanged(sequence: head.sequence))
+            return head
+        }
+        cachedKeys = CachedFile(directory + "/keys", limit: FeedLimits.keysBytes) { bytes in
+            bytes.map { Response(200, fields: fields, body: .bytes($0)) }
+        }
     }
 
-    func head() -> Response? { current()?.response }
-    var sequence: UInt64 { current()?.sequence ?? 0 }
-    var spreadSeconds: Int { current()?.spreadSeconds ?? 0 }
+    private var currentHead: Head? { try? cachedHead.current() }
+    func head() -> Response? { currentHead?.response }
+    var sequence: UInt64 { currentHead?.sequence ?? 0 }
+    var spreadSeconds: Int { currentHead?.spreadSeconds ?? 0 }
+    var times: FeedHeadTimes? { currentHead?.times }
+
+    /// The feed's keys, for the time a cache may keep the head; nil when there is no such file.
+    /// - Throws: when there is no descriptor for it.
+    func keys() throws(FileError) -> Response? { try cachedKeys.current() ?? nil }
 
     /// Opens a batch; nil when the name is not of a batch's form or there is none.
     /// - Throws: when there is no descriptor for it.
@@ -65,30 +78,52 @@ final class FeedFileServer: Sendable {
             }
         }
     }
+}
 
-    private func current() -> Cached? {
-        let path = directory + "/head"
-        guard let identity = try? FileStatus(of: path).identity else { return nil }
-        return cached.withLock { cached in
-            if let cached, cached.identity == identity { return cached }
-            // Out of descriptors says nothing of the file: the head from before is served on.
-            guard let fresh = read(path, identity) else { return cached }
-            log(fresh.response == nil ? .feedUnreadable : .feedChanged(sequence: fresh.sequence))
-            cached = fresh
-            return fresh
-        }
+extension FeedFileServer.Head {
+    fileprivate init?(_ bytes: [UInt8], _ fields: [(StaticString, String)]) {
+        guard let sequence = FeedHead.sequence(ofUnverified: bytes.span) else { return nil }
+        let (issued, expires) = FeedHead.times(ofUnverified: bytes.span)
+        self.init(
+            sequence: sequence,
+            spreadSeconds: Int(FeedHead.spreadSeconds(ofUnverified: bytes.span)),
+            times: FeedHeadTimes(issued: issued, expires: expires),
+            response: Response(200, fields: fields, body: .bytes(bytes)))
+    }
+}
+
+/// A small file in memory, read again when it was replaced.
+private final class CachedFile<Value: Sendable>: Sendable {
+    private let path: String
+    private let limit: Int
+    private let decode: @Sendable ([UInt8]?) -> Value
+    private let cached = Mutex<(identity: FileStatus.Identity, value: Value)?>(nil)
+
+    /// - Parameter decode: gets the bytes; nil when they cannot be read.
+    init(_ path: String, limit: Int, decode: @escaping @Sendable ([UInt8]?) -> Value) {
+        self.path = path
+        self.limit = limit
+        self.decode = decode
     }
 
-    private func read(_ path: String, _ identity: FileStatus.Identity) -> Cached? {
-        var fresh = Cached(identity: identity)
-        let bytes: [UInt8]
-        do throws(FileError) {
-            bytes = try Files.read(path, limit: FeedLimits.headBytes)
-        } catch { return error.isExhaustion ? nil : fresh }
-        guard let sequence = FeedHead.sequence(ofUnverified: bytes.span) else { return fresh }
-        fresh.sequence = sequence
-        fresh.spreadSeconds = Int(FeedHead.spreadSeconds(ofUnverified: bytes.span))
-        fresh.response = Response(200, fields: headFields, body: .bytes(bytes))
-        return fresh
+    /// The file as it is now; nil when there is none.
+    /// - Throws: when there is no descriptor to read it with. That says nothing of the file:
+    ///   one from before is returned instead.
+    func current() throws(FileError) -> Value? {
+        guard let identity = try? FileStatus(of: path).identity else { return nil }
+        return try cached.withLock { cached throws(FileError) in
+            if let cached, cached.identity == identity { return cached.value }
+            let bytes: [UInt8]?
+            do throws(FileError) {
+                bytes = try Files.read(path, limit: limit)
+            } catch {
+                if error.isExhaustion, let cached { return cached.value }
+                guard !error.isExhaustion else { throw error }
+                bytes = nil
+            }
+            let value = decode(bytes)
+            cached = (identity, value)
+            return value
+        }
     }
 }

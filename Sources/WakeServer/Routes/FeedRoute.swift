@@ -2,7 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head` and `/feed/b/<name>`: the same bytes for everybody.
+/// `/feed/head`, `/feed/keys` and `/feed/b/<name>`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
@@ -12,11 +12,18 @@ struct FeedRoute: Sendable {
     func handle(_ request: Request, _ responder: Responder) {
         let response = Response.read(request) {
             if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
+            if request.isPath("/feed/keys") { return keys() }
             guard request.path.starts(with: Self.batchPrefix) else { return .problem(.notFound) }
             let name = request.path.dropFirst(Self.batchPrefix.count)
             return batch(name, range: request.onlyValue(of: "range"))
         }
         responder.respond(response)
+    }
+
+    private func keys() -> Response {
+        do throws(FileError) {
+            return try files.keys() ?? .problem(.notFound)
+        } catch { return .problem(.overloaded) }
     }
 
     private func batch(_ name: ArraySlice<UInt8>, range: ArraySlice<UInt8>?) -> Response {

@@ -12,22 +12,22 @@ struct Metrics: Sendable {
     let broadcaster: Broadcaster
     let rotator: Rotator
     let planner: BroadcastPlanner
-    let new: NewRegistrations
+    let newRegistrations: NewRegistrations
     let relay: RelayCounters?
     private var store: StoreCounters { planner.store.counters }
 
     private struct Sample {
         let name: String
-        var label: (StaticString, StaticString)?
+        var label: (StaticString, String)?
         let isCounter: Bool
         let help: StaticString
         let value: Int
     }
 
-    func response() -> Response {
+    func response(_ judgement: HealthMonitor.Judgement) -> Response {
         var text = ""
         var last = ""
-        for sample in samples() {
+        for sample in samples(judgement) {
             let name = "reveille_\(sample.name)"
             if name != last {
                 text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
@@ -44,10 +44,10 @@ struct Metrics: Sendable {
             body: .bytes(Array(text.utf8)))
     }
 
-    func status() -> [UInt8] {
+    func status(_ judgement: HealthMonitor.Judgement) -> [UInt8] {
         var text = JSONText()
         text.beginObject()
-        for sample in samples() {
+        for sample in samples(judgement) {
             let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name
             text.member(named: name, number: sample.value)
         }
@@ -55,7 +55,7 @@ struct Metrics: Sendable {
         return text.bytes
     }
 
-    private func samples() -> [Sample] {
+    private func samples(_ judgement: HealthMonitor.Judgement) -> [Sample] {
         let announced = broadcaster.schedule.history.sequence ?? 0
         let spread = planner.publishedSpread
         let general = [
@@ -66,9 +66,13 @@ struct Metrics: Sendable {
             counter("broadcasts", "broadcasts started", broadcaster.broadcasts.now),
             counter("stream_wake_ups", "wake-ups on event streams", broadcaster.streamWakeUps.now),
             counter("registers", "registrations written or renewed", store.registers.now),
-            counter("registers_new", "registrations that were new", new.admitted.now),
-            counter("registers_challenged", "times work was asked for", new.challenged.now),
-            gauge("proof_bits", "of the work that would be asked for now", new.neededBits),
+            counter("registers_new", "registrations that were new", newRegistrations.admitted.now),
+            counter(
+                "registers_challenged", "times work was asked for",
+                newRegistrations.challenged.now),
+            gauge(
+                "proof_bits", "of the work that would be asked for now",
+                newRegistrations.neededBits),
             counter("deletes", "registrations deleted", store.deletes.now),
             counter("reads", "subject access requests", store.reads.now),
             counter("store_commits", "transactions made durable", store.commits.now),
@@ -78,8 +82,28 @@ struct Metrics: Sendable {
             counter("store_failures", "operations answered unavailable", store.failures.now),
             gauge("store_pages", "pages of the database", store.pages.now),
         ]
-        return general + generations(rotator.now) + pushes(broadcaster.totals)
+        return operation(judgement) + general + generations(rotator.now)
+            + pushes(broadcaster.totals)
             + (relay.map(relayed) ?? []) + (http().map(connections) ?? [])
+    }
+
+    private func operation(_ judgement: HealthMonitor.Judgement) -> [Sample] {
+        let (facts, found) = (judgement.facts, judgement.troubles)
+        let (age, left) = (
+            facts.head.map { facts.now - $0.issued } ?? -1,
+            facts.head.map { $0.expires - facts.now } ?? 0
+        )
+        return Trouble.allCases.map { trouble in
+            Sample(
+                name: "trouble", label: ("kind", trouble.rawValue), isCounter: false,
+                help: "whether the operator has to mend something",
+                value: found.contains(trouble) ? 1 : 0)
+        } + [
+            gauge("uptime_seconds", "since the service started", judgement.uptime),
+            gauge("feed_head_age_seconds", "since the feed's head was signed; -1: none", age),
+            gauge("feed_head_left_seconds", "until the feed's head expires", left),
+            gauge("disk_free_bytes", "of the store's file system", facts.free ?? -1),
+        ]
     }
 
     private func connections(_ http: HTTPCounters) -> [Sample] {
@@ -123,7 +147,8 @@ struct Metrics: Sendable {
         let hosts = HostCounts.Outcome.allCases.flatMap { outcome in
             report.hosts.kinds.map { kind in
                 Sample(
-                    name: "run_webpush_\(outcome)", label: ("host", kind.name), isCounter: false,
+                    name: "run_webpush_\(outcome)", label: ("host", "\(kind.name)"),
+                    isCounter: false,
                     help: atHosts, value: report.hosts.count(outcome, kind))
             }
         }
@@ -154,13 +179,14 @@ struct Metrics: Sendable {
             ("stopped", counts.stopped),
         ]
         let wakes = outcomes.map {
-            counter("relay_wakes", "wake-ups of installations", $1, label: ("delivery", $0))
+            counter("relay_wakes", "wake-ups of installations", $1, label: ("delivery", "\($0)"))
         }
         return wakes
             + Problem.allCases.compactMap { problem in
                 refusals[problem].map {
                     counter(
-                        "relay_refused", "refused relay requests", $0, label: ("code", problem.code)
+                        "relay_refused", "refused relay requests", $0,
+                        label: ("code", "\(problem.code)")
                     )
                 }
             }
@@ -174,7 +200,7 @@ struct Metrics: Sendable {
 
     private func counter(
         _ name: StaticString, _ help: StaticString, _ value: some BinaryInteger,
-        label: (StaticString, StaticString)? = nil
+        label: (StaticString, String)? = nil
     ) -> Sample {
         Sample(
             name: name.description, label: label, isCounter: true, help: help,

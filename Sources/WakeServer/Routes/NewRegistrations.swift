@@ -7,7 +7,12 @@ import WakeSystem
 /// Lets new registrations in, or asks for a proof of work. Only the store knows which are new: it
 /// asks in its transaction. What renews, moves, reads or deletes never comes here.
 final class NewRegistrations: Sendable {
-    private let budget: Mutex<RegistrationBudget>
+    private struct State {
+        var budget: RegistrationBudget
+        var used = UsedProofs()
+    }
+
+    private let state: Mutex<State>
     private let key = ChallengeKey()
     private let fill: @Sendable () -> Double
     private let now: @Sendable () -> UInt64
@@ -20,7 +25,7 @@ final class NewRegistrations: Sendable {
         _ budget: RegistrationBudget, fill: @escaping @Sendable () -> Double,
         now: @escaping @Sendable () -> UInt64 = { SystemClock.bootNanoseconds }
     ) {
-        self.budget = Mutex(budget)
+        state = Mutex(State(budget: budget))
         self.fill = fill
         self.now = now
     }
@@ -34,26 +39,39 @@ final class NewRegistrations: Sendable {
     }
 
     /// The bits that are asked for now.
-    var neededBits: Int { budget.withLock { $0.neededBits(fill: fill(), now: now()) } }
+    var neededBits: Int { state.withLock { $0.budget.neededBits(fill: fill(), now: now()) } }
 
-    /// The question that the store asks when a registration turns out to be new.
+    /// The question that the store asks when a registration turns out to be new: once more when it
+    /// repeats a transaction that failed, which is not counted again.
     func question(
         _ token: InstanceToken, proof: RegistrationProof?, from source: PrefixHash?
     ) -> @Sendable () -> Bool {
         let bits = proof.flatMap { key.bits(of: $0, for: token, now: now()) }
+        let isCounted = Flag()
         return { [self] in
+            guard !isCounted.value.load(ordering: .relaxed) else { return true }
             let places = source?.slots(of: RegistrationBudget.places)
             let (fill, now) = (fill(), now())
-            let admits = budget.withLock {
-                $0.admits(from: places, bits: bits, fill: fill, now: now)
+            let admits = state.withLock { state in
+                let proof = bits == nil ? nil : proof
+                let isUsed = proof.map(state.used.contains) ?? false
+                let admits = state.budget.admits(
+                    from: places, bits: isUsed ? nil : bits, fill: fill, now: now)
+                if admits, let proof { state.used.insert(proof) }
+                return admits
             }
             if admits {
+                isCounted.value.store(true, ordering: .relaxed)
                 admitted.add(1, ordering: .relaxed)
             } else {
                 challenged.add(1, ordering: .relaxed)
             }
             return admits
         }
+    }
+
+    private final class Flag: Sendable {
+        let value = Atomic(false)
     }
 
     /// 429 with a challenge (RFC 6585 §4). `Retry-After` is for clients that know of none.

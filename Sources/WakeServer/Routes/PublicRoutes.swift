@@ -43,7 +43,8 @@ struct PublicRoutes: Sendable {
         } else if request.isPath("/v1/policy") {
             responder.respond(.read(request) { Self.policy })
         } else if request.isPath("/") {
-            responder.respond(.read(request) { transparency.page() })
+            let language = PageText.preferred(request.values(of: "accept-language"))
+            responder.respond(.read(request) { transparency.page(language) })
         } else if request.isPath("/v1/counters") {
             responder.respond(.read(request) { transparency.counters() })
         } else if request.isPath("/health") {

@@ -7,7 +7,8 @@ struct RegistrationBudget: Sendable {
         let lifeSeconds: Int
     }
 
-    /// Counts that leak: what is left of each is told by the time at which it is empty.
+    /// The rule of counts that leak. A count is the time at which it is empty: 8 bytes for each of
+    /// the prefixes, where a `TokenBucket` takes 48.
     private struct Leak: Sendable {
         /// Nanoseconds in which one leaks.
         let interval: UInt64

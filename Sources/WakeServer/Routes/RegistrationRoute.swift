@@ -8,8 +8,8 @@ import WakeSystem
 struct RegistrationRoute: Sendable {
     let store: Store
     let health: StoreHealthLog
-    let admission: Admission
-    let new: NewRegistrations
+    let settings: Settings
+    let newRegistrations: NewRegistrations
 
     func handle(_ request: Request, _ responder: Responder) {
         switch request.method {
@@ -28,12 +28,13 @@ struct RegistrationRoute: Sendable {
         var body = Array(request.body)
         defer { body.wipe() }
         do throws(RegistrationBodyError) {
-            let wish = try RegistrationBody(decoding: body)
-            if let problem = admission.problem(with: wish.token) {
+            let registration = try RegistrationBody(decoding: body)
+            if let problem = settings.now.admission.problem(with: registration.token) {
                 return responder.respond(.problem(problem))
             }
-            let question = new.question(token, proof: wish.proof, from: responder.source)
-            submit(.register(token, wish.token, ifNew: question), token, responder)
+            let question = newRegistrations.question(
+                token, proof: registration.proof, from: responder.source)
+            submit(.register(token, registration.token, ifNew: question), token, responder)
         } catch { responder.respond(.problem(Problem(error))) }
     }
 
@@ -44,13 +45,13 @@ struct RegistrationRoute: Sendable {
     ) {
         store.perform(
             operation,
-            preparing: { [health, new] answer in
+            preparing: { [health, newRegistrations] answer in
                 health.check()
                 let response: Response =
                     switch answer {
                     case .done: .done
                     case .stored(let stored): Self.response(stored)
-                    case .notAdmitted: new.challenge(for: token)
+                    case .notAdmitted: newRegistrations.challenge(for: token)
                     case .full: .problem(.storeFull)
                     case .unavailable: .problem(.storeUnavailable)
                     case .overloaded: .problem(.overloaded)
@@ -63,27 +64,14 @@ struct RegistrationRoute: Sendable {
         .json(RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash).encode())
     }
 
-    /// The bearer token of the request (RFC 6750 §2.1); answers 401 itself when there is none.
+    /// The instance token of the request; answers 401 itself when there is none.
     private func token(of request: Request, _ responder: Responder) -> InstanceToken? {
-        let values = request.values(of: "authorization")
-        guard let value = values.first, values.count == 1 else {
-            responder.respond(.problem(.instanceTokenMissing))
-            return nil
+        if let text = request.bearerToken, let token = InstanceToken(text: text.span) {
+            return token
         }
-        guard let token = Self.bearer(value) else {
-            responder.respond(.problem(.instanceTokenMalformed))
-            return nil
-        }
-        return token
-    }
-
-    /// RFC 9110 §11.1: the scheme's case does not matter.
-    private static func bearer(_ value: ArraySlice<UInt8>) -> InstanceToken? {
-        let scheme = Array("bearer ".utf8)
-        guard value.count == scheme.count + InstanceToken.textCount,
-            zip(value, scheme).allSatisfy({ $0 | 0x20 == $1 })
-        else { return nil }
-        let text = value.dropFirst(scheme.count)
-        return InstanceToken(text: text.span)
+        let isMissing = request.onlyValue(of: "authorization") == nil
+        responder.respond(
+            .problem(isMissing ? .instanceTokenMissing : .instanceTokenMalformed))
+        return nil
     }
 }

@@ -3,29 +3,54 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-/// The privacy page, `GET /`, made from the policy in force and the public counters.
+/// The privacy page, `GET /`, made from the policy in force and the public counters, in the
+/// language that its reader prefers.
 ///
 /// No script, nothing from elsewhere: the content security policy allows one style sheet, by its
 /// hash, and the empty icon that keeps browsers from asking for one.
 package struct PrivacyPage: Sendable {
+    /// Who runs the service, as the operator says it.
+    package struct Operator: Sendable, Equatable {
+        /// Empty: not said.
+        package let name: String
+        /// An address of mail, an `https` address, or any text; empty: not said.
+        package let contact: String
+
+        package init(name: String, contact: String) {
+            self.name = name
+            self.contact = contact
+        }
+    }
+
     private let policy: PolicyDocument
     private let hash: String
     private let retentionDays: Int?
+    private let `operator`: Operator?
+    private let absentFiles: Set<String>
 
-    /// - Parameter retentionDays: where the operator has chosen another than the policy's.
+    /// - Parameters:
+    ///   - retentionDays: where the operator has chosen another than the policy's.
+    ///   - absentFiles: files of the policy that this service does not have, as what they are for
+    ///     is off.
     init(
         _ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash,
-        retentionDays: Int? = nil
+        retentionDays: Int? = nil, operator: Operator? = nil, absentFiles: Set<String> = []
     ) {
         self.policy = policy
         self.hash = hash
         self.retentionDays = retentionDays ?? policy.retentionDays
+        self.operator = `operator`
+        self.absentFiles = absentFiles
     }
 
-    package static func text() -> String { PrivacyPage().html(PublicCounters(), audit: nil) }
+    /// The page of a service without operator and counts, in English.
+    package static func text() -> String {
+        PrivacyPage().html(PublicCounters(), audit: nil, in: PageText.all[0])
+    }
 
-    func response(_ counters: PublicCounters, audit: AuditVerdict?) -> Response {
-        Response(200, fields: Self.fields, body: .bytes(Array(html(counters, audit: audit).utf8)))
+    func response(_ counters: PublicCounters, audit: AuditVerdict?, in text: PageText) -> Response {
+        let html = html(counters, audit: audit, in: text)
+        return Response(200, fields: Self.fields, body: .bytes(Array(html.utf8)))
     }
 
     private static let fields: [(StaticString, String)] = [
@@ -36,117 +61,96 @@ package struct PrivacyPage: Sendable {
                 + "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         ),
         ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff"),
-        ("Cache-Control", "no-store"),
+        ("Cache-Control", "no-store"), ("Vary", "Accept-Language"),
     ]
 
-    func html(_ counters: PublicCounters, audit: AuditVerdict?) -> String {
+    func html(_ counters: PublicCounters, audit: AuditVerdict?, in text: PageText) -> String {
         """
         <!DOCTYPE html>
-        <html lang="en">
+        <html lang="\(text.language)">
         <head>
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
-        <title>What this service knows about you</title>
+        <title>\(text[.title])</title>
         <link rel="icon" href="data:,">
         <style>\(Self.style)</style>
         </head>
         <body>
         <main>
-        \(stored)
-        \(Self.rights)
-        <h2>What else lies beside it</h2>
-        <p>Nothing of this is about a person:</p>
-        \(state)
-        <h2>How many use it</h2>
-        <p>Registrations are counted once between two rotations, and a number drawn by chance is \
-        added, ten more or less and sometimes several times that. So nobody can read here whether \
-        one person came or left.</p>
-        \(Self.table(counters))
-        <h2>Check us</h2>
-        \(Self.checking(hash, audit))
-        \(Self.limits)
-        </main>
+        <h1>\(text[.title])</h1>
+        <p>\(text[.intro])</p>
+        <h2>\(text[.storedTitle])</h2>
+        <p>\(text[.storedLead])</p>
+        \(columns(text))
+        <p>\(text[.storedNote])</p>
+        <h2>\(text[.timeTitle])</h2>
+        <p>\(retention(text))</p>
+        \(Self.rights(text))
+        <h2>\(text[.countsTitle])</h2>
+        <p>\(text[.countsLead])</p>
+        \(Self.table(counters, text))
+        <h2>\(text[.filesTitle])</h2>
+        <p>\(text[.filesLead])</p>
+        \(files(text))
+        <h2>\(text[.checkTitle])</h2>
+        \(checks(audit, text))
+        <h2>\(text[.limitsTitle])</h2>
+        <p>\(text[.limitsText])</p>
+        \(owner(text))</main>
         </body>
         </html>
 
         """
     }
 
-    private var stored: String {
-        """
-        <h1>What this service knows about you</h1>
-        <p>Your app wants to learn that there is something new without anybody learning who you \
-        are. So it left two things here, wakes up together with everybody else, fetches the same \
-        file as everybody else, and looks for itself whether anything concerns you. This service \
-        never finds out.</p>
-        <h2>Everything that is stored about you</h2>
-        <p>One row with two columns:</p>
-        \(columns)
-        <p>No name, no account, no date, no network address, no language, no country. Rows \
-        cannot be put in the order in which they came. An app that listens instead of being \
-        pushed stores nothing here at all.</p>
-        <h2>For how long</h2>
-        <p>\(retention)</p>
-        """
-    }
-
-    private static let rights = """
-        <h2>See it, change it, delete it</h2>
-        <p>Only your app can: it alone has the secret that leads to your row. Nobody here could \
-        find your row by your name, and nobody needs to be asked.</p>
-        <dl>
-        <dt>See</dt><dd><code>GET /v1/registration</code>, or \
-        <code>reveille-client stored</code></dd>
-        <dt>Change</dt><dd><code>PUT /v1/registration</code></dd>
-        <dt>Delete</dt><dd><code>DELETE /v1/registration</code>, or \
-        <code>reveille-client unregister</code>. When the answer arrives, the bytes are in no file \
-        of the store.</dd>
-        </dl>
-        """
-
-    private static let limits = """
-        <h2>What nobody can show you</h2>
-        <p>The running program holds the keys in its memory; whoever controls this machine could \
-        read them there. Flash memory may keep old blocks below the file system; what it keeps \
-        is encrypted. Your push service (Apple, Google or another) knows that the app is \
-        installed and that it was woken, at the same time as everybody else.</p>
-        """
-
-    private var columns: String {
+    private func columns(_ text: PageText) -> String {
         let items = policy.columns.map { column in
-            let size = column.length.map { "\($0) bytes" } ?? ""
+            let size = column.length.map { text(.bytes, [("count", "\($0)")]) } ?? ""
+            let description = text.column(column.name) ?? Self.escaped(column.description)
             return """
                 <li><strong><code>\(Self.escaped(column.name))</code></strong> \
-                <span class="size">\(size)</span><br>\(Self.escaped(column.description))</li>
+                <span class="size">\(size)</span><br>\(description)</li>
                 """
         }
-        return "<ol class=\"row\">\n" + items.joined(separator: "\n") + "\n</ol>"
+        // WebKit takes a list without markers for none, unless its role is given.
+        return "<ol class=\"row\" role=\"list\">\n" + items.joined(separator: "\n") + "\n</ol>"
     }
 
-    private var state: String {
-        let items = policy.state.map {
-            "<dt><code>\(Self.escaped($0.name))</code></dt><dd>\(Self.escaped($0.description))</dd>"
-        }
-        return "<dl>\n" + items.joined(separator: "\n") + "\n</dl>"
+    private func retention(_ text: PageText) -> String {
+        retentionDays.map { text(.timeDays, [("days", "\($0)")]) } ?? text[.timeEndless]
     }
 
-    private var retention: String {
-        guard let days = retentionDays else { return "Until your app deletes it." }
+    private static func rights(_ text: PageText) -> String {
+        let programs = text(
+            .programs,
+            [
+                ("get", "<code>GET</code>"), ("put", "<code>PUT</code>"),
+                ("delete", "<code>DELETE</code>"), ("path", "<code>/v1/registration</code>"),
+                ("stored", "<code>reveille-client stored</code>"),
+                ("unregister", "<code>reveille-client unregister</code>"),
+            ])
         return """
-            Until your app deletes it, and at most \(days) days of running time after your app \
-            last renewed it: then the row is erased, and the keys it was encrypted with are \
-            destroyed. An app that was removed does not renew.
+            <h2>\(text[.rightsTitle])</h2>
+            <p>\(text[.rightsLead])</p>
+            <dl>
+            <dt>\(text[.see])</dt><dd>\(text[.seeText])</dd>
+            <dt>\(text[.change])</dt><dd>\(text[.changeText])</dd>
+            <dt>\(text[.delete])</dt><dd>\(text[.deleteText])</dd>
+            </dl>
+            <p>\(programs)</p>
             """
     }
 
-    private static func table(_ counters: PublicCounters) -> String {
+    private static func table(_ counters: PublicCounters, _ text: PageText) -> String {
         let rows = PublicCounter.allCases.map { counter in
-            let count = counters[counter].map(String.init) ?? "not counted yet"
-            return "<tr><th scope=\"row\">\(counter.label)</th><td>\(count)</td></tr>"
+            let count = counters[counter].map(String.init) ?? text[.countsNone]
+            return "<tr><th scope=\"row\">\(text[counter.part])</th><td>\(count)</td></tr>"
         }
         return """
             <table>
-            <thead><tr><th scope="col">What</th><th scope="col">How many</th></tr></thead>
+            <caption>\(text[.countsCaption])</caption>
+            <thead><tr><th scope="col">\(text[.countsWhat])</th>\
+            <th scope="col">\(text[.countsNumber])</th></tr></thead>
             <tbody>
             \(rows.joined(separator: "\n"))
             </tbody>
@@ -154,25 +158,47 @@ package struct PrivacyPage: Sendable {
             """
     }
 
-    private static func checking(_ hash: String, _ audit: AuditVerdict?) -> String {
+    private func files(_ text: PageText) -> String {
+        let items = policy.state.filter { !absentFiles.contains($0.name) }.map { file in
+            let description = text.file(file.name) ?? Self.escaped(file.description)
+            return "<dt><code>\(Self.escaped(file.name))</code></dt><dd>\(description)</dd>"
+        }
+        return "<dl>\n" + items.joined(separator: "\n") + "\n</dl>"
+    }
+
+    private func checks(_ audit: AuditVerdict?, _ text: PageText) -> String {
+        func code(_ hash: String) -> String { "<code class=\"hash\">\(hash)</code>" }
         let verdict =
             audit.map { audit in
-                """
-                The last audit that the operator made found \
-                <strong>\(audit.violations == 0 ? "nothing" : "violations: \(audit.violations)")\
-                </strong>, in a file whose SHA-256 is <code class="hash">\(audit.fileHash)</code>.
-                """
-            } ?? "The operator has made no audit since this service was started."
+                text(
+                    audit.violations == 0 ? .auditClean : .auditFound,
+                    [("count", "\(audit.violations)"), ("hash", code(audit.fileHash))])
+            } ?? text[.auditNone]
+        let link = "<a href=\"/v1/policy\">/v1/policy</a>"
         return """
             <ul>
-            <li>The policy this program was built with, for machines: \
-            <a href="/v1/policy">/v1/policy</a>, BLAKE2b-256 <code class="hash">\(hash)</code></li>
-            <li>The program is open: <code>reveille audit</code> reads a copy of the database \
-            without keys and finds any column, index or leftover byte that the policy does not \
-            know.</li>
+            <li>\(text(.checkPolicy, [("link", link), ("hash", code(hash))]))</li>
+            <li>\(text(.checkProgram, [("audit", "<code>reveille audit</code>")]))</li>
+            <li>\(text[.licence])</li>
             <li>\(verdict)</li>
             </ul>
             """
+    }
+
+    private func owner(_ text: PageText) -> String {
+        guard let owner = self.operator else { return "" }
+        let contact = Self.escaped(owner.contact)
+        let address =
+            owner.contact.hasPrefix("https://")
+            ? contact : owner.contact.contains("@") ? "mailto:" + contact : nil
+        let link = address.map { "<a href=\"\($0)\">\(contact)</a>" } ?? contact
+        let lines = [
+            owner.name.isEmpty ? nil : Self.escaped(owner.name),
+            contact.isEmpty ? nil : text(.operatorContact, [("contact", link)]),
+        ].compactMap { $0 }
+        guard !lines.isEmpty else { return "" }
+        return "<h2>\(text[.operatorTitle])</h2>\n"
+            + lines.map { "<p>\($0)</p>\n" }.joined()
     }
 
     /// Escapes text for HTML; the policy has none of these characters today.
@@ -207,6 +233,7 @@ extension PrivacyPage {
         dt{font-weight:600;margin-top:.75rem}
         dd{margin:0 0 0 1rem}
         table{border-collapse:collapse;width:100%}
+        caption{text-align:left;font-weight:600}
         th,td{text-align:left;font-weight:400;padding:.375rem .5rem .375rem 0;\
         border-bottom:1px solid var(--line)}
         thead th{font-weight:600}

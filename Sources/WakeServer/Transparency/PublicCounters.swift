@@ -41,13 +41,20 @@ extension PublicCounters {
 enum PublicCounter: Int, CaseIterable, Sendable {
     case registrations, broadcasts
 
-    private static let texts: [(name: StaticString, label: StaticString)] = [
-        ("registrations", "registrations, about"),
-        ("broadcasts", "times everybody was woken since this service was started"),
-    ]
+    var name: StaticString {
+        switch self {
+        case .registrations: "registrations"
+        case .broadcasts: "broadcasts"
+        }
+    }
 
-    var name: StaticString { Self.texts[rawValue].name }
-    var label: StaticString { Self.texts[rawValue].label }
+    /// Its label on the page.
+    var part: PageText.Part {
+        switch self {
+        case .registrations: .registrations
+        case .broadcasts: .broadcasts
+        }
+    }
 }
 
 /// Noise that makes a count of rows differentially private: an integer k has the probability

@@ -8,38 +8,70 @@ final class TransparencyRoute: Sendable {
     private struct State {
         var counters = PublicCounters()
         var audit: AuditVerdict?
-        /// Rendered when it is asked for, and again after a change only.
-        var page: Response?
+        /// One for each language, rendered when it is asked for, and again after a change only.
+        var pages = [Response?](repeating: nil, count: PageText.all.count)
+        var privacyPage: PrivacyPage
+
+        mutating func forgetPages() {
+            for language in pages.indices { pages[language] = nil }
+        }
     }
 
-    private let privacyPage: PrivacyPage
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    /// - Parameter retentionDays: after which a row that nobody renews is gone for certain.
-    init(retentionDays: Int) { privacyPage = PrivacyPage(retentionDays: retentionDays) }
+    init(_ privacyPage: PrivacyPage) { state = Mutex(State(privacyPage: privacyPage)) }
 
-    func page() -> Response {
+    func change(to privacyPage: PrivacyPage) {
         state.withLock { state in
-            let page = state.page ?? privacyPage.response(state.counters, audit: state.audit)
-            state.page = page
+            state.privacyPage = privacyPage
+            state.forgetPages()
+        }
+    }
+
+    /// - Parameter language: the place of its texts in ``PageText/all``.
+    func page(_ language: Int) -> Response {
+        state.withLock { state in
+            let page =
+                state.pages[language]
+                ?? state.privacyPage.response(
+                    state.counters, audit: state.audit, in: PageText.all[language])
+            state.pages[language] = page
             return page
         }
     }
+
+    /// Found by the last audit.
+    var violations: Int { state.withLock { $0.audit?.violations ?? 0 } }
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 
     func update(_ counters: PublicCounters) {
         state.withLock { state in
             state.counters = counters
-            state.page = nil
+            state.forgetPages()
         }
     }
 
     func setAudit(_ verdict: AuditVerdict) {
         state.withLock { state in
             state.audit = verdict
-            state.page = nil
+            state.forgetPages()
         }
+    }
+}
+
+extension PrivacyPage {
+    /// The page of a service that is configured so.
+    init(_ configuration: Configuration) {
+        var absent: Set<String> = []
+        if configuration.apns == nil { absent.insert("apns-token") }
+        if configuration.relay == nil { absent.insert("installations") }
+        if configuration.watchedFeed == nil { absent.insert("watched-feed") }
+        self.init(
+            retentionDays: 2 * configuration.rotationDays,
+            operator: Operator(
+                name: configuration.pageOperator, contact: configuration.pageContact),
+            absentFiles: absent)
     }
 }
 

@@ -245,8 +245,9 @@ private final class RunPlace: Sendable {
         let log = Log(level: .error)
         var planner = BroadcastPlanner(
             store: store, wakes: StreamHub(loop: loop),
-            feed: FeedFileServer(directory: place.path, maxAge: 60, log: log), gateways: gateways,
-            configuration: Configuration(directory: place.path))
+            feed: FeedFileServer(directory: place.path, maxAge: 60, log: log),
+            settings: Settings(
+                Settings.Values(Configuration(directory: place.path), gateways: gateways)))
         planner.reopenInterval = .milliseconds(50)
         planner.tailPatience = patience
         let header = Checkpoint.Header(

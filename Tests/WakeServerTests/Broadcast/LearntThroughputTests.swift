@@ -39,7 +39,7 @@ struct LearntThroughputTests {
             GatewayThroughput($0, connections: 1, streams: 64, latencyMilliseconds: 100)
         }
         func seconds() throws -> Int {
-            let gateways = gateways.map { learnt.applied(to: $0, sample) }
+            let gateways = gateways.map { learnt.applied(to: $0, RegistrationShares(sample)) }
             return try BroadcastPlan(
                 PlanInput(rows: 64_000, gateways: gateways, spreadSeconds: 0)
             ).duration
@@ -50,8 +50,9 @@ struct LearntThroughputTests {
         sample.add(try tokens(50, host: 1), for: 16_000)
         for host in 2...33 { sample.add(try tokens(1, host: host), for: 1000) }
         #expect(try seconds() == 25)
-        #expect(sample.share(of: .apns) == 0.25 && sample.share(of: .fcm) == 0)
-        #expect(sample.share(of: .webPush) == 0.75 && sample.largestHostShare == 0.25)
+        let shares = RegistrationShares(sample)
+        #expect(shares[.apns] == 0.25 && shares[.fcm] == 0)
+        #expect(shares[.webPush] == 0.75 && shares.largestHost == 0.25)
         learnt.record([.apns: 100])
         #expect(try seconds() == 160)
         learnt.record([.apns: 100_000, .webPush: 1000])

@@ -290,7 +290,7 @@ struct BroadcastReportTests {
         (report.counters.rows, report.counters.accepted) = (10, 4)
         (report.counters.gone, report.counters.deleted) = (3, 2)
         (report.counters.duplicates, report.counters.unserved) = (5, 6)
-        report.counters.topics = 9
+        (report.counters.topics, report.counters.abandoned) = (9, 5)
         report.causes = [.throttled: 8]
         report.tripped = [.apnsSandbox]
         report.stopped = [.apns: "one \"quoted\"\nhint: \\ two"]
@@ -306,9 +306,11 @@ struct BroadcastReportTests {
         let numbers = [
             "run": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,
             "duplicates": 5, "unserved": 6, "topics": 9,
+            "asked": 9,
         ]
         for (name, value) in numbers { #expect(object[name] as? Int == value, "\(name)") }
         #expect(object["running"] as? Bool == true && object["cutShort"] as? Bool == true)
+        #expect(object["mostlyRefused"] as? Bool == true)
         #expect(
             object["hosts"] as? [String: [String: Int]] == [
                 "apple": ["accepted": 1, "gone": 0, "abandoned": 1, "skipped": 1],

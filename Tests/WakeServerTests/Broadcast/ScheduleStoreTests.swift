@@ -1,10 +1,12 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import WakeFeed
 import WakeModel
 import WakePush
 import WakeSodium
+import WakeSystem
 
 @testable import WakeServer
 
@@ -186,4 +188,60 @@ struct FeedMonitorTests {
         }
         #expect(monitor.sequence() == 3)
     }
+
+    @Test("what a full disk refuses is tried once more when there is room for it, and no oftener")
+    func room() async {
+        for (hasRoom, works, calls) in [
+            (true, false, ["write", "give", "write"]), (false, false, ["write", "give"]),
+            (true, true, ["write"]),
+        ] {
+            let made = Mutex<[String]>([])
+            let room = RoomOnFullDisk {
+                made.withLock { $0.append("give") }
+                return hasRoom
+            }
+            let value: Int? = await room.write {
+                made.withLock { $0.append("write") }
+                return works ? 1 : nil
+            }
+            #expect((value != nil) == works && made.withLock { $0 } == calls)
+        }
+    }
+
+    @Test("after a restart the keys of a feed elsewhere are known: a retired one signs no head")
+    func retired() throws {
+        let now: Int64 = 1_800_000_200
+        let seed = [UInt8](repeating: 1, count: 32)
+        let (key, keyFile) = (SigningKey(seed: seed.span), directory.path + "/feed.key")
+        try Files.create(keyFile, with: (Base64URL.encode(seed.span) + [0x0A]).span)
+        let feed = directory.path + "/elsewhere"
+        try FeedDirectory.create(feed, key: key, now: now)
+        try FeedPublisher(directory: feed, key: key).publishCover(now: now)
+        // The host as it would be if the old key's owner went on.
+        let old = directory.path + "/old"
+        try FileManager.default.copyItem(atPath: feed, toPath: old)
+        try FeedPublisher(directory: old, key: key).publishCover(now: now)
+        _ = try FeedSuccession(directory: feed, keyFile: keyFile).run(now: now)
+        func verify(_ path: String, _ cursor: FeedCursor) throws -> FeedCursor {
+            let head = try Files.read(path + "/head", limit: FeedLimits.headBytes)
+            let keys = try? Files.read(path + "/keys", limit: FeedLimits.keysBytes)
+            return try HeadVerifier(cursor: cursor, key: FeedKey(key.verifyingKey))
+                .verify(head.span, keys: keys, now: now).cursor
+        }
+        let fresh = FeedCursor(key: FeedKey(key.verifyingKey))
+        let file = StateFile<WatchedFeed>(directory.path + "/watched-feed")
+        try file.write(WatchedFeed(try verify(feed, fresh)))
+        let known = try #require(try file.readIfPresent())
+        #expect(known == WatchedFeed(known.cursor) && known.cursor != fresh)
+        // The control: who knows the old key alone believes it.
+        #expect(throws: Never.self) { try verify(old, fresh) }
+        #expect(throws: FeedError.self) { try verify(old, known.cursor) }
+        #expect(throws: Never.self) { try verify(feed, known.cursor) }
+        // Another feed's keys are no use.
+        let remote = try RemoteFeedHead("https://feed.example/", key: other.text)
+        remote.resume(known)
+        #expect(remote.known != known)
+    }
+
+    private var other: FeedKey { FeedKey(key.verifyingKey) }
 }

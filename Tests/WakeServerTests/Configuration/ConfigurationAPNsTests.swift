@@ -172,7 +172,7 @@ struct ConfigurationAPNsTests {
         for (line, services) in all {
             let configuration = try ConfigurationParser.parse(
                 whole + line, directory: directory.path)
-            let gateways = try Gateways.make(configuration)
+            let gateways = try GatewaySet(configuration).all
             #expect(gateways.map(\.service) == services)
             for service in [PushService.apns, .apnsSandbox] {
                 let token = try PushToken(

@@ -81,6 +81,10 @@ struct ConfigurationTests {
                 "line 2: listen takes unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
             ),
             (
+                "[admin]\nlisten = 127.evil.example:9000",
+                "line 2: listen takes unix:PATH, or a PORT on 127.0.0.1, [::1] or localhost"
+            ),
+            (
                 "[admin]\nlisten = [::1]:9000",
                 "line 2: listen on TCP needs a token in [admin], as every user of this machine can "
                     + "connect: token = FILE, made by `reveille keygen --kind admin FILE`"

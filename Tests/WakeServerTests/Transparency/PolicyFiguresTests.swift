@@ -31,7 +31,8 @@ struct PolicyFiguresTests {
         let dataset = try #require(PolicyDocument.inForce.dataset("reveille_counters"))
         let declared = try #require(dataset.collections.first).fields
         #expect(declared.map(\.name) == PublicCounter.allCases.map { "\($0.name)" })
-        #expect(declared.map(\.description) == PublicCounter.allCases.map { "\($0.label)" })
+        let labels = PublicCounter.allCases.map { PageText.all[0][$0.part] }
+        #expect(declared.map(\.description) == labels)
         #expect(text.contains(#""noise_scale": "\#(CountNoise.scale)""#))
         // A row may be read twice.
         let epsilon = 2 / Double(CountNoise.scale)

@@ -10,11 +10,17 @@ import WakeSystem
 struct PrivacyPageTests {
     private let counters = PublicCounters(registrations: 1234, broadcasts: 7)
 
+    private func html(
+        _ page: PrivacyPage = PrivacyPage(), audit: AuditVerdict? = nil, language: Int = 0
+    ) -> String {
+        page.html(counters, audit: audit, in: PageText.all[language])
+    }
+
     @Test("it is rendered when something has changed, and not for each reader")
     func rendering() throws {
-        let route = TransparencyRoute(retentionDays: 14)
+        let route = TransparencyRoute(PrivacyPage(retentionDays: 14))
         func page() throws -> [UInt8] {
-            guard case .bytes(let bytes) = route.page().body else { throw TestFailure("no page") }
+            guard case .bytes(let bytes) = route.page(0).body else { throw TestFailure("no page") }
             return bytes
         }
         func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
@@ -35,7 +41,7 @@ struct PrivacyPageTests {
 
     @Test("it shows every column of the policy, with its size")
     func columns() {
-        let html = PrivacyPage().html(counters, audit: nil)
+        let html = html()
         #expect(PolicyDocument.inForce.columns.map(\.name) == ["id", "sealed"])
         for column in PolicyDocument.inForce.columns {
             #expect(html.contains("<code>\(column.name)</code>"))
@@ -46,7 +52,7 @@ struct PrivacyPageTests {
 
     @Test("it shows every file beside the database that the policy names, and the policy's hash")
     func state() {
-        let html = PrivacyPage().html(counters, audit: nil)
+        let html = html()
         #expect(!PolicyDocument.inForce.state.isEmpty)
         for file in PolicyDocument.inForce.state {
             #expect(html.contains("<dt><code>\(file.name)</code></dt>"))
@@ -54,31 +60,44 @@ struct PrivacyPageTests {
         #expect(html.contains(PrivacyPolicy.hash))
     }
 
+    @Test("what is off has no file, and who runs the service is said as the operator says it")
+    func configured() {
+        let owner = PrivacyPage.Operator(name: "A & B", contact: "privacy@example.org")
+        let page = html(PrivacyPage(operator: owner, absentFiles: ["apns-token"]))
+        #expect(!page.contains("apns-token") && page.contains("<code>reserve</code>"))
+        #expect(page.contains("<p>A &amp; B</p>"))
+        #expect(page.contains("<a href=\"mailto:privacy@example.org\">"))
+        let place = PrivacyPage.Operator(name: "A", contact: "https://example.org/\"><script>")
+        let escaped = html(PrivacyPage(operator: place))
+        #expect(escaped.contains("<a href=\"https://example.org/&quot;&gt;&lt;script&gt;\">"))
+        #expect(!html().contains("Who runs"))
+    }
+
     @Test("a policy with another column makes another page")
     func derived() throws {
         let text = String(decoding: PrivacyPolicy.document, as: UTF8.self)
             .replacing(#""name": "sealed""#, with: #""name": "birth<day>""#)
         let policy = try PolicyDocument(Array(text.utf8))
-        let html = PrivacyPage(policy, hash: "").html(counters, audit: nil)
+        let html = html(PrivacyPage(policy, hash: ""))
         #expect(html.contains("<code>birth&lt;day&gt;</code>"))
         #expect(!html.contains("<code>sealed</code>"))
     }
 
     @Test("it says for how long: what the policy says, or what the operator has chosen")
     func life() throws {
-        #expect(PrivacyPage().html(counters, audit: nil).contains("at most 14 days"))
-        let chosen = PrivacyPage(retentionDays: 60).html(counters, audit: nil)
+        #expect(html().contains("at most 14 days"))
+        let chosen = html(PrivacyPage(retentionDays: 60))
         #expect(chosen.contains("at most 60 days"))
-        let endless = PrivacyPage(try PolicyDocument(Array("{}".utf8))).html(counters, audit: nil)
+        let endless = html(PrivacyPage(try PolicyDocument(Array("{}".utf8))))
         #expect(endless.contains("<p>Until your app deletes it.</p>"))
     }
 
     @Test("it shows what is counted for everybody, and says what was not counted yet")
     func counts() {
-        let html = PrivacyPage().html(counters, audit: nil)
+        let html = html()
         #expect(html.contains("<td>1234</td>") && html.contains("<td>7</td>"))
         #expect(!html.contains("not counted yet"))
-        let first = PrivacyPage().html(PublicCounters(), audit: nil)
+        let first = PrivacyPage().html(PublicCounters(), audit: nil, in: PageText.all[0])
         #expect(first.components(separatedBy: "<td>not counted yet</td>").count == 2)
     }
 
@@ -86,12 +105,11 @@ struct PrivacyPageTests {
     func audit() {
         let hash = [UInt8](repeating: 0xAB, count: 32)
         let clean = AuditVerdict(violations: 0, fileHash: hash)
-        let page = PrivacyPage()
-        #expect(page.html(counters, audit: clean).contains(String(repeating: "ab", count: 32)))
-        #expect(page.html(counters, audit: clean).contains("<strong>nothing</strong>"))
+        #expect(html(audit: clean).contains(String(repeating: "ab", count: 32)))
+        #expect(html(audit: clean).contains("<strong>no violation</strong>"))
         let found = AuditVerdict(violations: 3, fileHash: hash)
-        #expect(page.html(counters, audit: found).contains("violations: 3"))
-        #expect(page.html(counters, audit: nil).contains("no audit since"))
+        #expect(html(audit: found).contains("violations: 3"))
+        #expect(html().contains("no audit since"))
     }
 
     @Test("the body of an audit's verdict comes back as it was, and nothing else is taken")
@@ -107,13 +125,17 @@ struct PrivacyPageTests {
         }
     }
 
-    @Test("no script, nothing from elsewhere, one language, one heading of the first rank")
-    func plain() {
-        let html = PrivacyPage().html(counters, audit: nil)
+    @Test(
+        "no script, nothing from elsewhere, one language, one heading of the first rank",
+        arguments: PageText.all.indices)
+    func plain(language: Int) {
+        let html = html(language: language)
         for forbidden in ["<script", "http://", "https://", "<img", "<iframe", "onload", "style="] {
             #expect(!html.contains(forbidden), "\(forbidden)")
         }
-        #expect(html.contains("<html lang=\"en\">"))
+        #expect(html.contains("<html lang=\"\(PageText.all[language].language)\">"))
+        // Every value is in its place.
+        #expect(html.components(separatedBy: "</style>").last?.contains("{") == false)
         #expect(html.components(separatedBy: "<h1>").count == 2)
     }
 

@@ -215,6 +215,8 @@ package struct RunCounters: Sendable, Equatable {
     package init() {}
     /// Push tokens that had their push, each counted once.
     package var sent: UInt64 { accepted &+ gone &+ abandoned }
+    /// Pushes that should have been accepted: all but those to push tokens that are gone.
+    package var asked: UInt64 { accepted &+ abandoned &+ unsent &+ deferred }
 
     /// Counts a row that needs no other pass.
     mutating func read(isAgain: Bool) {

@@ -222,8 +222,8 @@ package struct PlanError: Error, Equatable {
             cause = .gateway(slowest.service)
             let one = slowest.carried / Double(slowest.connections)
             let connections = (needed / one).rounded(.up)
-            // Web Push has as many connections as hosts want.
-            if !slowest.isBoundByQuota, slowest.service != .webPush, connections <= 1e6 {
+            // Web Push has as many connections as hosts want; the others take 64 at most.
+            if !slowest.isBoundByQuota, slowest.service != .webPush, connections <= 64 {
                 enoughConnections = Int(connections)
             }
         } else {
@@ -249,12 +249,12 @@ package struct PlanError: Error, Equatable {
         case .spread(let seconds): hints.append("publish a spread shorter than \(seconds) seconds")
         case .gateway(let service):
             let remedy = enoughConnections.map { "give \(service.name) \($0) connections" }
-            let other =
+            let other: String? =
                 service == .webPush
                 ? "allow more requests at once to a host with [webpush] per-host"
-                : "ask \(service.name) for a higher quota"
-            hints.append(remedy ?? other)
-            if let fetches { hints[0] += " and " + fetches }
+                : service == .fcm ? "ask \(service.name) for a higher quota" : nil
+            hints = [remedy ?? other, fetches].compactMap(\.self)
+            if hints.count > 1 { hints = [hints.joined(separator: " and ")] }
         case .budget:
             if let fetches { hints.append(fetches) }
         }

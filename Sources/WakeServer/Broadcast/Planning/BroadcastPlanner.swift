@@ -1,3 +1,4 @@
+import Synchronization
 import WakeHTTP
 import WakeModel
 import WakePush
@@ -8,8 +9,8 @@ struct BroadcastPlanner: Sendable {
     let store: Store
     let wakes: StreamHub
     let feed: FeedFileServer
-    let gateways: [any Gateway]
-    let configuration: Configuration
+    /// Those that a broadcast that starts now takes.
+    var settings: Settings
     /// Between two attempts at a gateway that cannot be used now.
     var reopenInterval = Duration.seconds(180)
     /// Once all rows have been read, the time that slow hosts have before another broadcast.
@@ -17,18 +18,49 @@ struct BroadcastPlanner: Sendable {
     var learnt: @Sendable () -> LearntThroughput = { LearntThroughput() }
     let sampler = RegistrationSampler()
 
+    var gateways: [any Gateway] { settings.now.gateways }
+    var configuration: Configuration { settings.now.configuration }
+
+    /// A copy for one broadcast, which a reload leaves alone.
+    var frozen: BroadcastPlanner {
+        var copy = self
+        copy.settings = Settings(settings.now)
+        return copy
+    }
+
     private var input: PlanInput {
         // The spread of the head that clients have, not that of the next publish.
         let learnt = learnt()
         return configuration.planInput(
-            rows: store.estimatedRows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
+            rows: rows, streams: wakes.count, spreadSeconds: feed.spreadSeconds,
             gateways: gateways.filter(\.wakesTokens).map {
-                learnt.applied(to: $0.throughput, sampler.sample)
+                learnt.applied(to: $0.throughput, sampler.shares)
             })
     }
 
-    /// Draws the sample of the registrations that plans are made with from then on.
-    func survey() async { await sampler.draw(from: store) }
+    /// Counts the registrations, and draws the sample that plans are made with from then on.
+    func sampleRegistrations() async {
+        await countRegistrations()
+        await sampler.draw(from: store)
+    }
+
+    /// Waits a second at most: a store that hangs must not hide that it does.
+    func countRegistrations() async {
+        let event = AsyncEvent()
+        store.survey { _ in event.signal() }
+        await event.wait { try? await Task.sleep(for: .seconds(1)) }
+    }
+
+    /// As counted last, where that is exact; else by the size of the file.
+    private var rows: Int {
+        let counters = store.counters
+        let counted =
+            counters.currentRows.load(ordering: .relaxed)
+            + counters.previousRows.load(ordering: .relaxed)
+        let estimate = store.estimatedRows
+        let isSmall = counted < Limits.surveyRows && estimate < 4 * Limits.surveyRows
+        return isSmall ? counted : estimate
+    }
 
     func plan() -> Result<BroadcastPlan, PlanError> {
         Result { () throws(PlanError) in try BroadcastPlan(input) }

@@ -113,15 +113,15 @@ struct LearntThroughput: Equatable, Sendable {
     }
 
     func applied(
-        to throughput: GatewayThroughput, _ sample: RegistrationSample
+        to throughput: GatewayThroughput, _ shares: RegistrationShares
     ) -> GatewayThroughput {
         var throughput = throughput
         throughput.measured = rates[throughput.service].map { Double($0) }
-        throughput.share = sample.share(of: throughput.service)
+        throughput.share = shares[throughput.service]
         if throughput.service == .webPush, throughput.measured == nil {
             // As many hosts as there are requests for, or what the largest host alone takes.
             throughput.share = max(
-                sample.largestHostShare, throughput.share / WebPushGateway.hostsAtOnce)
+                shares.largestHost, throughput.share / WebPushGateway.hostsAtOnce)
         }
         return throughput
     }

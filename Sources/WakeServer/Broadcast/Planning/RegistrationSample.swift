@@ -4,12 +4,32 @@ import WakePush
 import WakeStore
 import WakeSystem
 
-/// The shares of push services and of hosts of Web Push in some hundred registrations, for plans.
-/// Ids are keyed hashes, so the first ones of a table are as good as any drawn by chance.
-struct RegistrationSample: Equatable, Sendable {
-    private var services: [PushService: Double] = [:]
-    private var hosts: [[UInt8]: Double] = [:]
-    private var total = 0.0
+/// The shares of push services, and of the largest host of Web Push, in all registrations. Only
+/// numbers: the host of somebody's own push server may be his name.
+struct RegistrationShares: Equatable, Sendable {
+    /// 0 to 1; all of them 1 while no registration was seen.
+    private let services: [PushService: Double]?
+    let largestHost: Double
+
+    init() { (services, largestHost) = (nil, 1) }
+
+    init(_ sample: RegistrationSample) {
+        let total = sample.total
+        services = total > 0 ? sample.services.mapValues { $0 / total } : nil
+        largestHost = total > 0 ? (sample.hosts.values.max() ?? 0) / total : 1
+    }
+
+    subscript(service: PushService) -> Double {
+        services.map { $0[service, default: 0] } ?? 1
+    }
+}
+
+/// Some hundred registrations of each generation. Ids are keyed hashes, so the first ones of a
+/// table are as good as any drawn by chance.
+struct RegistrationSample {
+    fileprivate var services: [PushService: Double] = [:]
+    fileprivate var hosts: [[UInt8]: Double] = [:]
+    fileprivate var total = 0.0
 
     /// - Parameters:
     ///   - tokens: of one generation.
@@ -26,26 +46,18 @@ struct RegistrationSample: Equatable, Sendable {
             hosts[host, default: 0] += weight
         }
     }
-
-    /// The part of all registrations that is of a push service; 1 when none was drawn.
-    func share(of service: PushService) -> Double {
-        total > 0 ? services[service, default: 0] / total : 1
-    }
-
-    /// The part of all registrations that is of the host of Web Push with the most of them.
-    var largestHostShare: Double { total > 0 ? (hosts.values.max() ?? 0) / total : 1 }
 }
 
-/// Draws samples of the registrations, and keeps the last one in memory.
+/// Draws samples of the registrations, and keeps the shares of the last one in memory.
 final class RegistrationSampler: Sendable {
-    private let last = Mutex(RegistrationSample())
+    private let last = Mutex(RegistrationShares())
 
     /// Of each generation: a share of a tenth is found to a few hundredths.
     private static let rows = 500
 
-    var sample: RegistrationSample { last.withLock { $0 } }
+    var shares: RegistrationShares { last.withLock { $0 } }
 
-    /// Of a store that cannot be read the former sample stays.
+    /// Of a store that cannot be read the former shares stay.
     func draw(from store: Store) async {
         var sample = RegistrationSample()
         for generation in Generation.allCases {
@@ -58,6 +70,7 @@ final class RegistrationSampler: Sendable {
             }
             sample.add(page.rows.map(\.token), for: count)
         }
-        last.withLock { $0 = sample }
+        let shares = RegistrationShares(sample)
+        last.withLock { $0 = shares }
     }
 }

@@ -35,7 +35,7 @@ struct BroadcastSchedule: Equatable {
     private static let windowSeconds = 3601
 
     /// Seconds of an interval; nil: no heartbeat.
-    private let heartbeatSeconds: Int?
+    private var heartbeatSeconds: Int?
     private(set) var history: BroadcastHistory
 
     /// - Parameter history: of the last run; nil when there was none. When it `isRunning`, the
@@ -54,6 +54,16 @@ struct BroadcastSchedule: Equatable {
             appendStart()
         }
         self.history.isStopped = false
+        drawIfChanged(using: &random)
+    }
+
+    /// Takes another interval from now on; nil: no heartbeat.
+    mutating func setHeartbeat(
+        _ seconds: Int?, now: ClockReading, using random: inout some RandomNumberGenerator
+    ) {
+        precondition(seconds.map(Self.heartbeatSeconds.contains) ?? true)
+        history.move(to: now)
+        heartbeatSeconds = seconds
         drawIfChanged(using: &random)
     }
 
@@ -158,6 +168,14 @@ struct BroadcastSchedule: Equatable {
         let allowed = later.secondsUntilAllowed
         if !later.history.pending.isEmpty { return allowed }
         return later.history.heartbeat.map { max(allowed, $0.due - now.uptime) }
+    }
+
+    /// Seconds since the last push of the last run, or since the start of the one that goes on;
+    /// nil before the first.
+    func secondsSinceLastRun(_ now: ClockReading) -> Int? {
+        var later = self
+        later.history.move(to: now)
+        return later.history.ends.last.map { later.uptime - $0 }
     }
 
     private var uptime: Int { history.seen.uptime }

@@ -1,6 +1,8 @@
+import Dispatch
 import Synchronization
 import WakeFeed
 package import WakeFetch
+import WakeModel
 import WakeSystem
 
 /// The newest sequence of the feed that wake-ups announce, and when it is worth a broadcast.
@@ -12,33 +14,59 @@ final class FeedMonitor: Sendable {
     private let cacheSeconds: Int
     /// The last sequence, and when caches no longer hold the head before it.
     private let seen = Mutex((sequence: UInt64(0), fresh: ContinuousClock.now))
-    /// Of the feed elsewhere; 0 before it was read.
-    private let remoteSequence = Atomic<UInt64>(0)
+    /// Of the feed elsewhere; nil before it was read.
+    private let remoteHead = Mutex<RemoteFeedHead.Head?>(nil)
+    /// The keys of that feed.
+    private let file: StateFile<WatchedFeed>?
+    /// Reading and writing block.
+    private let queue = DispatchQueue(label: "watched-feed")
 
     /// - Parameter cacheSeconds: for which a cache may answer with the head before.
-    init(_ files: FeedFileServer, remote: RemoteFeedHead? = nil, isOn: Bool, cacheSeconds: Int) {
+    init(
+        _ files: FeedFileServer, remote: RemoteFeedHead? = nil,
+        file: StateFile<WatchedFeed>? = nil, isOn: Bool, cacheSeconds: Int
+    ) {
         self.files = files
         self.remote = remote
+        self.file = file
         self.isOn = isOn
         self.cacheSeconds = cacheSeconds
     }
 
     func sequence() -> UInt64 {
-        remote == nil ? files.sequence : remoteSequence.load(ordering: .relaxed)
+        remote == nil ? files.sequence : remoteHead.withLock { $0?.sequence ?? 0 }
     }
+
+    /// The newest head's; nil while none can be read.
+    var head: FeedHeadTimes? { remote == nil ? files.times : remoteHead.withLock { $0?.times } }
 
     func run(_ log: Log) async {
         guard let remote else { return }
+        // A damaged file is one that is not there: the configured key is what remains.
+        var kept = await onQueue { try? $0.readIfPresent() }
+        if let kept { remote.resume(kept) }
         var isReadable = true
         while !Task.isCancelled {
-            if let sequence = await remote.sequence() {
-                remoteSequence.store(sequence, ordering: .relaxed)
+            if let head = await remote.head() {
+                remoteHead.withLock { $0 = head }
                 isReadable = true
+                let known = remote.known
+                if known != kept {
+                    kept = await onQueue { (try? $0.write(known)) == nil ? nil : known }
+                }
             } else if isReadable {
                 log(.feedUnreadable)
                 isReadable = false
             }
             try? await Task.sleep(for: RemoteFeedHead.interval)
+        }
+    }
+
+    private func onQueue(
+        _ body: @escaping @Sendable (StateFile<WatchedFeed>) -> WatchedFeed?
+    ) async -> WatchedFeed? {
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: self.file.flatMap(body)) }
         }
     }
 
@@ -79,16 +107,19 @@ package struct RemoteFeed: Sendable {
 }
 
 /// The head of a feed on a server. Only a signed one counts: no server can wake everybody.
-struct RemoteFeedHead: Sendable {
+final class RemoteFeedHead: Sendable {
     static let interval = Duration.seconds(60)
 
     private let feed: RemoteFeed
     private let key: FeedKey
+    /// Knows the keys that followed the configured one.
+    private let cursor: Mutex<FeedCursor>
 
     /// - Parameter text: the feed's address, without `head`; `key` is its public key, base64url.
     init(_ text: String, key: String) throws(WatchError) {
         guard let key = FeedKey(text: key) else { throw .key }
         self.key = key
+        cursor = Mutex(FeedCursor(key: key))
         do throws(FetchError) {
             feed = try RemoteFeed(text)
         } catch {
@@ -97,11 +128,79 @@ struct RemoteFeedHead: Sendable {
         }
     }
 
-    func sequence() async -> UInt64? {
-        let bytes = try? await feed.fetch("head", limit: FeedLimits.headBytes)
-        let verifier = HeadVerifier(cursor: FeedCursor(key: key))
+    struct Head: Sendable {
+        let sequence: UInt64
+        let times: FeedHeadTimes
+    }
+
+    /// The keys that are known, and which of them sign no head any more.
+    var known: WatchedFeed { WatchedFeed(cursor.withLock { $0 }) }
+
+    /// Adopts what an earlier process knew, if it is of the feed with the configured key.
+    func resume(_ known: WatchedFeed) {
+        guard known.cursor.chain.contains(key) else { return }
+        cursor.withLock { $0 = known.cursor }
+    }
+
+    func head() async -> Head? {
+        guard let bytes = try? await feed.fetch("head", limit: FeedLimits.headBytes) else {
+            return nil
+        }
+        let verifier = HeadVerifier(cursor: cursor.withLock { $0 }, key: key)
+        var keys: [UInt8]?
+        if verifier.needsKeys(for: bytes.span) {
+            keys = try? await feed.fetch("keys", limit: FeedLimits.keysBytes)
+        }
         let now = Int64(SystemClock.wallSeconds)
-        return bytes.flatMap { try? verifier.verify($0.span, now: now).head.sequence }
+        guard let verified = try? verifier.verify(bytes.span, keys: keys, now: now)
+        else { return nil }
+        cursor.withLock { $0 = verified.cursor }
+        let head = verified.head
+        return Head(
+            sequence: head.sequence,
+            times: FeedHeadTimes(issued: head.issued, expires: head.expires))
+    }
+}
+
+/// The keys of a watched feed, on disk: after a restart a retired key is not believed again.
+struct WatchedFeed: StateRecord, Equatable {
+    static var format: StaticString { "watched-feed" }
+    static var version: Int { 1 }
+    static var byteLimit: Int { 4096 }
+
+    /// Without any time.
+    let cursor: FeedCursor
+
+    init(_ cursor: FeedCursor) { self.cursor = cursor.restarted() }
+
+    func encode(to state: inout JSONText) {
+        let bytes = cursor.encode()
+        let (fixed, keys) = (FeedCursor.fixedBytes, FeedCursor.keyBytes)
+        state.member("cursor", string: Base64URL.encode(Array(bytes[..<fixed]).span).span)
+        state.beginArray("keys")
+        for start in stride(from: fixed, to: bytes.count, by: keys) {
+            state.beginObject()
+            state.member(
+                "key", string: Base64URL.encode(Array(bytes[start..<start + keys]).span).span)
+            state.endObject()
+        }
+        state.endArray()
+    }
+
+    init(decoding state: inout StateObject) throws(StateDamage) {
+        var texts = [try state.text("cursor")]
+        for var key in try state.objects("keys") {
+            texts.append(try key.text("key"))
+            guard key.isEmpty else { throw StateDamage() }
+        }
+        var bytes: [UInt8] = []
+        for text in texts {
+            guard let part = Base64URL.decode(text.span) else { throw StateDamage() }
+            bytes += part
+        }
+        guard let cursor = FeedCursor(decoding: bytes), cursor == cursor.restarted()
+        else { throw StateDamage() }
+        self.cursor = cursor
     }
 }
 

@@ -33,6 +33,7 @@ final class ScheduleStore: Sendable {
         schedule.withLock { $0.isNextDue(.system(), hasArrived: hasArrived) }
     }
 
+    var secondsSinceLastRun: Int? { schedule.withLock { $0.secondsSinceLastRun(.system()) } }
     var secondsToNextStart: Int? { schedule.withLock { $0.secondsToNextStart(.system()) } }
 
     func decide() -> BroadcastSchedule.Decision {

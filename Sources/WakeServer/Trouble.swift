@@ -1,0 +1,134 @@
+import WakeModel
+import WakePush
+import WakeStore
+
+/// A condition that the operator has to mend, by its code: in `reveille status`, the admin
+/// listener's `/health`, the log and `reveille_trouble`.
+package enum Trouble: String, CaseIterable, Sendable {
+    case storeFull = "store-full"
+    case storeFailing = "store-failing"
+    case keyFileMissing = "key-file-missing"
+    case diskLow = "disk-low"
+    case feedUnreadable = "feed-unreadable"
+    case feedNotRefreshed = "feed-not-refreshed"
+    case feedExpired = "feed-expired"
+    case broadcastLate = "broadcast-late"
+    case gatewayStopped = "gateway-stopped"
+    case pushesRefused = "pushes-refused"
+    case breakerTripped = "breaker-tripped"
+    case rotationFailed = "rotation-failed"
+    case compactionOwed = "compaction-owed"
+    case auditViolations = "audit-violations"
+
+    /// What it means and what to do, for the terminal.
+    package var message: String {
+        switch self {
+        case .storeFull: "new registrations are refused: the disk or the store's limit is full"
+        case .storeFailing: "the store cannot be written; see the log"
+        case .keyFileMissing:
+            "the store's keys are in memory alone: put the file back, or `reveille rotate --now`"
+        case .diskLow: "less room than a rotation needs to rewrite the database"
+        case .feedUnreadable: "there is no head of the feed to be read: `reveille feed verify`"
+        case .feedNotRefreshed:
+            "half of the life of the feed's head has passed: is reveille-feed.timer enabled?"
+        case .feedExpired:
+            "the feed's head has expired, and clients warn their users: `reveille feed refresh`"
+        case .broadcastLate: "no broadcast for longer than two intervals; see the log"
+        case .gatewayStopped: "a gateway stopped in the last broadcast, for the reason given there"
+        case .pushesRefused: "fewer than half of the pushes of the last broadcast were accepted"
+        case .breakerTripped: "more push tokens were called gone than can be believed"
+        case .rotationFailed: "the last rotation failed; it is tried again, see the log"
+        case .compactionOwed: "there was no room to rewrite the database after a rotation"
+        case .auditViolations: "the last `reveille audit --tell` found violations"
+        }
+    }
+}
+
+/// The facts that troubles are judged by, at one moment.
+struct TroubleFacts: Sendable {
+    var store = StoreCondition.ready
+    var isKeyFileMissing = false
+    /// Bytes that rewriting the database needs, and free ones; nil: not known.
+    var needed = 0
+    var free: Int?
+    /// nil: no head of the feed can be read.
+    var head: FeedHeadTimes?
+    /// Seconds since 1970.
+    var now: Int64 = 0
+    var report = BroadcastReport()
+    /// nil where no broadcast is expected.
+    var pause: BroadcastPause?
+    var isRotationFailing = false
+    var owesCompaction = false
+    var violations = 0
+
+    var troubles: [Trouble] {
+        var troubles: [Trouble] = []
+        func note(_ trouble: Trouble, if holds: Bool) { if holds { troubles.append(trouble) } }
+        note(.storeFull, if: store == .full)
+        note(.storeFailing, if: store == .failing || store == .failed)
+        note(.keyFileMissing, if: isKeyFileMissing)
+        note(.diskLow, if: free.map { $0 < needed } ?? false)
+        note(.feedUnreadable, if: head == nil)
+        if let head {
+            let half = head.issued + (head.expires - head.issued) / 2
+            note(.feedNotRefreshed, if: now > half && now <= head.expires)
+            note(.feedExpired, if: now > head.expires)
+        }
+        note(.broadcastLate, if: pause?.isTooLong ?? false)
+        note(.gatewayStopped, if: !report.stopped.isEmpty)
+        note(.pushesRefused, if: report.isComplete && report.isMostlyRefused)
+        note(.breakerTripped, if: !report.tripped.isEmpty)
+        note(.rotationFailed, if: isRotationFailing)
+        note(.compactionOwed, if: owesCompaction)
+        note(.auditViolations, if: violations > 0)
+        return troubles
+    }
+}
+
+/// The time without a broadcast, in seconds, and what it depends on.
+struct BroadcastPause: Sendable {
+    /// Since the last push of the last run, also of an earlier process, or since the start of the
+    /// one that goes on; nil: there was none.
+    var sinceRun: Int?
+    /// Since the service started.
+    var uptime = 0
+    /// In which there is one heartbeat.
+    var interval = 0
+    /// That a run takes by its plan.
+    var planned = 0
+
+    /// After a start, for what was due while the service was down.
+    static let startSeconds = 600
+
+    /// Whether two intervals have passed, and the time that a run takes.
+    var isTooLong: Bool {
+        uptime >= Self.startSeconds && sinceRun ?? uptime > 2 * interval + planned
+    }
+}
+
+/// The troubles that the log has: each begins at once, and is over when it has not been seen for a
+/// while. One that comes and goes is logged twice a minute at most.
+struct TroubleLog {
+    /// Milliseconds of a steady clock at which each was last seen.
+    private var seen: [Trouble: UInt64] = [:]
+
+    /// - Returns: what to log now.
+    mutating func note(
+        _ troubles: [Trouble], now: UInt64
+    ) -> (begun: [Trouble], over: [Trouble]) {
+        let begun = troubles.filter { seen[$0] == nil }
+        for trouble in troubles { seen[trouble] = now }
+        let over = Trouble.allCases.filter { trouble in
+            seen[trouble].map { now - $0 >= StoreWatch.quietTime } ?? false
+        }
+        for trouble in over { seen[trouble] = nil }
+        return (begun, over)
+    }
+}
+
+/// The moments between which a head of the feed counts, seconds since 1970.
+struct FeedHeadTimes: Equatable, Sendable {
+    let issued: Int64
+    let expires: Int64
+}
