@@ -1,22 +1,36 @@
+private import CLinux
 private import WakeModel
+
+/// The version of both programs. `Deploy/package` and Deploy/CHANGELOG.md have it from here.
+package enum Release {
+    package static let version = "0.1.0"
+
+    /// The version, and in packages the commit that they were built from.
+    package static let full = describe(commit: linux_build_commit())
+
+    /// - Parameter commit: its first twelve hexadecimal digits as a number; 0 when it is not known.
+    package static func describe(commit: UInt64) -> String {
+        guard commit != 0 else { return version }
+        let digits = String(commit, radix: 16)
+        return "\(version) (\(String(repeating: "0", count: max(0, 12 - digits.count)))\(digits))"
+    }
+}
 
 /// A program: its name, its commands, and the one place where it ends.
 package struct CommandTable: Sendable {
     let program: String
     let summary: String
-    let version: String
     let examples: [String]
     let manual: Manual
     private let given: [Command]
 
     /// - Parameter manual: the parts of the manual that are not made from the commands.
     package init(
-        program: String, summary: String, version: String, commands: [Command], examples: [String],
+        program: String, summary: String, commands: [Command], examples: [String],
         manual: Manual = Manual()
     ) {
         self.program = program
         self.summary = summary
-        self.version = version
         given = commands
         self.examples = examples
         self.manual = manual
@@ -49,9 +63,11 @@ package struct CommandTable: Sendable {
             let rest = words.dropFirst(match.words.count)
             let asked = rest.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
             if asked { return show(help(for: match)) }
-            return try await match.run(Invocation(rest, for: match))
+            return try await match.run(Invocation(rest, for: match, of: program))
         }
-        if words == ["--version"] { return show("\(program) \(version)\n") }
+        if [["--version"], ["-V"], ["version"]].contains(words) {
+            return show("\(program) \(Release.full)\n")
+        }
         guard let first = words.first, !isHelp(first) else {
             // `help NAME` and plain `--help` succeed; no words at all is a usage error.
             guard !words.isEmpty else {
@@ -158,16 +174,28 @@ package struct CommandTable: Sendable {
     }
 
     private var manualCommand: Command {
-        Command(
+        let pages = manual.pages.map(\.name)
+        let names = pages.joined(separator: ", ")
+        return Command(
             "manual", "print the manual page, as man(1) reads it",
+            operands: pages.isEmpty
+                ? []
+                : [
+                    .init(
+                        "PAGE", "another page than that of the program: \(names)", .optional,
+                        completion: .choice(pages))
+                ],
             examples: [
                 "\(program) manual | man -l -",
                 "\(program) manual > ~/.local/share/man/man\(manual.section)/"
                     + "\(program).\(manual.section)",
             ]
-        ) { [self] _ in
-            Console().out(manualPage(), terminator: "")
-            return .success
+        ) { [self] invocation throws(CommandFailure) in
+            let name = invocation.operands.first
+            guard let page = name.map(manualPage(named:)) ?? manualPage() else {
+                throw .usage("there is a page \(names)")
+            }
+            return show(page)
         }
     }
 }

@@ -1,3 +1,4 @@
+private import CLinux
 private import Glibc
 private import WakeSystem
 
@@ -28,10 +29,12 @@ package struct Console: Sendable {
     /// True when standard error is a terminal: only then is progress drawn.
     package var showsProgress: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Draws one line of progress over the last one.
+    /// Draws one line of progress over the last one, cut to the width of the terminal.
     package func progress(_ text: String) {
         guard showsProgress else { return }
-        write("\r\u{1B}[K" + text, to: STDERR_FILENO)
+        // A line that fills the last column may wrap already.
+        let width = Int(linux_terminal_columns(STDERR_FILENO)) - 1
+        write("\r\u{1B}[K" + (width > 0 ? text.prefix(width) : text[...]), to: STDERR_FILENO)
     }
 
     /// Removes the line of progress.

@@ -1,13 +1,26 @@
 private import WakeModel
+private import WakeSystem
 
 /// The words of one command line, sorted into what the command declared.
 package struct Invocation: Sendable {
     package let operands: [String]
     private let values: [String: String]
-    private let command: String
+    /// Where the command is explained, for messages.
+    private let help: String
 
     /// - Parameter words: the words after the command's name.
-    init(_ words: ArraySlice<String>, for command: Command) throws(CommandFailure) {
+    init(
+        _ words: ArraySlice<String>, for command: Command, of program: String
+    ) throws(CommandFailure) {
+        let help = "see \(program) \(command.name) --help"
+        self = try mapError({
+            CommandFailure($0.message, hint: $0.hint ?? help, status: $0.status)
+        }) { () throws(CommandFailure) in try Invocation(words, for: command, help: help) }
+    }
+
+    private init(
+        _ words: ArraySlice<String>, for command: Command, help: String
+    ) throws(CommandFailure) {
         var operands: [String] = []
         var values: [String: String] = [:]
         var rest = words
@@ -23,14 +36,14 @@ package struct Invocation: Sendable {
             } else {
                 let (name, value) = try Self.option(word, rest: &rest, command)
                 guard values.updateValue(value, forKey: name) == nil else {
-                    throw Self.usage("\(name) is given twice", command)
+                    throw .usage("\(name) is given twice")
                 }
             }
         }
         try Self.check(operands, command)
         self.operands = operands
         self.values = values
-        self.command = command.name
+        self.help = help
     }
 
     package func flag(_ name: String) -> Bool { values[name] != nil }
@@ -58,7 +71,7 @@ package struct Invocation: Sendable {
     /// The value of an option that the command cannot do without.
     package func required(_ name: String) throws(CommandFailure) -> String {
         guard let value = values[name] else {
-            throw .usage("\(name) is missing", hint: "see \(command) --help")
+            throw .usage("\(name) is missing", hint: help)
         }
         return value
     }
@@ -70,31 +83,25 @@ package struct Invocation: Sendable {
         let name = String(parts[0])
         guard let option = command.options.first(where: { $0.name == name }) else {
             let near = Spelling.nearest(to: name, in: command.options.map(\.name))
-            throw usage("unknown option \(name)", command, near.map { "did you mean \($0)?" })
+            throw .usage("unknown option \(name)", hint: near.map { "did you mean \($0)?" })
         }
         guard option.value != nil else {
-            guard parts.count == 1 else { throw usage("\(name) takes no value", command) }
+            guard parts.count == 1 else { throw .usage("\(name) takes no value") }
             return (name, "")
         }
         if parts.count == 2 { return (name, String(parts[1])) }
-        guard let value = rest.popFirst() else { throw usage("\(name) needs a value", command) }
+        guard let value = rest.popFirst() else { throw .usage("\(name) needs a value") }
         return (name, value)
     }
 
     private static func check(_ given: [String], _ command: Command) throws(CommandFailure) {
         let least = command.operands.count { $0.count == .one }
         if given.count < least {
-            throw usage("\(command.operands[given.count].name) is missing", command)
+            throw .usage("\(command.operands[given.count].name) is missing")
         }
         // An empty word is a shell variable that was not set.
-        guard !given.contains("") else { throw usage("a word is empty", command) }
+        guard !given.contains("") else { throw .usage("a word is empty") }
         let isOpen = command.operands.contains { $0.count == .many }
-        if !isOpen, given.count > command.operands.count { throw usage("too many words", command) }
-    }
-
-    private static func usage(
-        _ message: String, _ command: Command, _ hint: String? = nil
-    ) -> CommandFailure {
-        CommandFailure(message, hint: hint ?? "see \(command.name) --help", status: .usage)
+        if !isOpen, given.count > command.operands.count { throw .usage("too many words") }
     }
 }

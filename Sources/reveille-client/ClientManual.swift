@@ -8,7 +8,8 @@ enum ClientManual {
             .success, .failure, .usage, .match, .badData, .ioError, .transient, .configuration,
         ],
         sections: [
-            "ENVIRONMENT": environment, "FILES": files, "RUNNING IT": running, "PRIVACY": privacy,
+            "ENVIRONMENT": environment, "FILES": files, "RUNNING IT": running,
+            "OTHER PROGRAMS": programs, "PRIVACY": privacy,
         ],
         seeAlso: [
             "reveille(8)", "systemd.service(5)", "systemd.timer(5)", "sd_notify(3)", "torsocks(1)",
@@ -43,23 +44,43 @@ enum ClientManual {
             "Set for the program of `--on-match`: a name for the match that stays the same however "
                 + "often it is reported, and the name of the secret. The publisher's note is on "
                 + "standard input. A match is delivered when the program ends with status 0 within "
-                + "30 seconds; otherwise it is tried again after a minute to six hours."),
+                + "30 seconds; otherwise it is tried again after a minute to six hours, and by "
+                + "every `sync`."),
         .entry("REVEILLE_WARNING", "Set for the program of `--on-warning`: a stable word."),
         .entry(
             "DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR",
-            "Where the session bus is, for `--notify` and `push`."),
+            "Where the session bus is, for `--notify`, `--dbus` and `push`."),
     ]
 
     private static let files: [Manual.Part] = [
         .text("Below the state directory of the profile, for its owner alone:"),
         .entry("client.conf", "What `init` wrote: lines of `name = value`."),
-        .entry("client.db", "The registration, how far the feed was checked, matches."),
-        .entry("secrets/", "One file for each secret."),
-        .entry("lock, changes", "Locked by the running client; written by other commands."),
-        .entry("evidence-*", "Both halves of the proof that a feed has two histories."),
+        .entry(
+            "client.db",
+            "The registration, how far the feed was checked, matches. Of a match that was "
+                + "delivered only its random-looking id is left: name and note are overwritten."),
+        .entry(
+            "client.db.damaged-*",
+            "A database that could not be read any more, put aside as it was. It may hold the "
+                + "instance token, and names and notes of matches, until `forget` or you remove it."
+        ),
+        .entry(
+            "secrets/",
+            "One file for each secret; `.adding` holds those that are just being added, "
+                + "`.generation` a number that grows with each addition."),
+        .entry("lock", "Locked by the running client."),
+        .entry(
+            "control",
+            "A socket of `run`, for processes of the same user: `status` asks there how the "
+                + "client is, `test` has a planted match delivered, and commands that change "
+                + "something say so."),
+        .entry(
+            "evidence-*",
+            "Both halves of the proof that a feed has two histories; `start-over` keeps them."),
         .text(
             "The cache directory holds batches as they were fetched and may be emptied at any "
-                + "time. `forget` leaves none of all this."),
+                + "time: a warning names what a secret that is added later could not be checked "
+                + "against. `forget` leaves none of all this."),
     ]
 
     private static let running: [Manual.Part] = [
@@ -77,9 +98,57 @@ enum ClientManual {
                 + "the distributors there are, `push status` says how it stands."),
     ]
 
+    private static let programs: [Manual.Part] = [
+        .text(
+            "These interfaces are stable: events, members, methods and signals are added and "
+                + "never taken away or given another meaning."),
+        .text(
+            "`run --json` writes one JSON object a line on standard output; `event` says what it "
+                + "is:"),
+        .code([
+            #"{"event":"match","id":"ID","secret":"NAME","note":"TEXT"}"#,
+            #"{"event":"warning","code":"WORD","text":"SENTENCE"}"#,
+            #"{"event":"status","stream":"connected","lastChecked":1767225600}"#,
+            #"{"event":"error","code":"not-understood"}"#,
+        ]),
+        .text(
+            "A note that is no UTF-8 is null, and its bytes are in `noteBase64url`. A status has "
+                + "the members of `status --json`; it comes at the start and "
+                + "whenever something but the time of the next check changes. A match counts as "
+                + "delivered when its id is acknowledged by a line on standard input:"),
+        .code([#"{"acknowledge":"ID"}"#]),
+        .text(
+            "One that is not acknowledged within 30 seconds comes again after a minute to six "
+                + "hours, and when `run` is started again; a later acknowledgement counts as well. "
+                + "An error answers a line that is none (`not-understood`) or names no match "
+                + "(`unknown-match`). When standard output is closed, `run` ends."),
+        .text(
+            "`run --dbus` serves the interface `org.reveille.Client1` on the session bus. Each "
+                + "profile has a name `org.reveille.Client1.profile_NAME` of its own, or "
+                + "`state_` and a number for one made with `--state`; the profile named default "
+                + "has `org.reveille.Client1` as well. The object's path is "
+                + "`/org/reveille/Client1/profile_NAME`, with `_2d` for a hyphen."),
+        .entry("Sync()", "Checks now, and sends matches again that wait. Status has the outcome."),
+        .entry("Acknowledge(s id)", "The user was told of the match."),
+        .entry(
+            "Status, a{sv}",
+            "The members of a status event that have a value, with PropertiesChanged."),
+        .entry("Match(s id, s secret, ay note)", "A signal for each match."),
+        .entry("Warning(s code, s text)", "A signal for each warning."),
+        .text(
+            "A match must be acknowledged here, too, unless `--on-match`, `--notify` or "
+                + "`--notify-note` report it: then the signal only informs. Signals can be read by "
+                + "every program of the session."),
+        .text(
+            "`test` has a match delivered that nobody published, by the way of all others; the "
+                + "name of its secret is `(test)`."),
+    ]
+
     private static let privacy: [Manual.Part] = [
         .text(
-            "All clients send the same requests. A match causes none. The service is given a push "
+            "All clients send the same requests. A match causes none, and is reported when the "
+                + "connections of the check are closed. A registration is renewed at random up to "
+                + "10 minutes apart from fetches. The service is given a push "
                 + "token under a random instance token, if you register at all, and nothing else; "
                 + "who fetches the feed is seen by its server, hence feed and service should be on "
                 + "different origins. With `--proxy` each purpose has a circuit of its own."),

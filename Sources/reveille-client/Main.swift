@@ -10,12 +10,12 @@ enum ClientProgram {
         let table = CommandTable(
             program: "reveille-client",
             summary: "checks a signed feed for what only this device knows",
-            version: "0.1.0",
             commands: [
                 initCommand, secretsAddCommand, secretsListCommand, secretsRemoveCommand,
                 registerCommand, unregisterCommand, storedCommand, syncCommand, runCommand,
-                statusCommand, doctorCommand, pushListCommand, pushUseCommand, pushOffCommand,
-                pushStatusCommand, profilesCommand, verifyCommand, forgetCommand,
+                statusCommand, testCommand, doctorCommand, pushListCommand, pushUseCommand,
+                pushOffCommand, pushStatusCommand, profilesCommand, verifyCommand,
+                startOverCommand, forgetCommand,
             ],
             examples: [
                 "reveille-client init --feed https://feed.example/feed/ --key KEY "

@@ -20,12 +20,7 @@ struct AdminClient {
         var text: String { String(decoding: body, as: UTF8.self) }
 
         /// The stable name of a refusal (RFC 9457); empty without one.
-        var code: String {
-            guard case .object(let members) = try? JSONValue(parsing: body),
-                case .string(let code) = members["code"]
-            else { return "" }
-            return String(decoding: code, as: UTF8.self)
-        }
+        var code: String { (try? JSONValue(parsing: body))?["code"].text ?? "" }
     }
 
     private static let answerLimit = 1 << 20

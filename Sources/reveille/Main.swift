@@ -3,14 +3,12 @@ import WakeCommand
 
 @main
 enum ServiceProgram {
-    static let version = "0.1.0"
-
     static let table = CommandTable(
         program: "reveille",
         summary: "an anonymous wake-up service: everyone is woken, nobody is known",
-        version: version,
         commands: [
-            InitCommand.command, ServeCommand.command, CheckCommand.command,
+            InitCommand.command, ServeCommand.command, ReloadCommand.command,
+            CheckCommand.command,
             StatusCommand.command, BroadcastCommand.command, RotateCommand.command,
             AuditCommand.command, PolicyCommand.command, KeygenCommand.command,
         ] + FeedCommands.all + RelayCommand.all,

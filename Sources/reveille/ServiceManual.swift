@@ -3,13 +3,14 @@ import WakeCommand
 /// The parts of the manual that are not made from the commands.
 enum ServiceManual {
     static let manual = Manual(
-        section: 8, date: "2026-11-21", description: description,
+        section: 8, date: "2026-11-23", description: description,
         statuses: [
             .success, .failure, .usage, .violations, .notAudited, .badData, .ioError, .transient,
             .configuration,
         ],
-        sections: ["ENVIRONMENT": environment, "FILES": files, "SECURITY": security],
-        seeAlso: ["reveille-client(1)", "systemd.service(5)", "nginx(8)"])
+        sections: ["ENVIRONMENT": environment, "FILES": files, "JSON": json, "SECURITY": security],
+        seeAlso: ["reveille.conf(5)", "reveille-client(1)", "systemd.service(5)", "nginx(8)"],
+        pages: [ConfigurationManual.page])
 
     private static let description: [Manual.Part] = [
         .text(
@@ -32,11 +33,32 @@ enum ServiceManual {
     private static let files: [Manual.Part] = [
         .entry(
             "reveille.conf",
-            "Made by `init`, with an explanation of every line; `check` explains what is in force. "
-                + "Looked for in the working directory, /etc/reveille and /var/lib/reveille."),
+            "Made by `init`, with an explanation of every line; `check` explains what is in force, "
+                + "`reload` has it read again. Looked for in the working directory, /etc/reveille "
+                + "and /var/lib/reveille. See reveille.conf(5)."),
         .entry("keys/", "The keys of store and feed, of mode 0600."),
         .entry("data/registrations.db", "The store; `audit` reads it."),
-        .entry("feed/", "The signed feed: `head`, and batches below `b`."),
+        .entry("feed/", "The signed feed: `head`, `keys`, and batches below `b`."),
+    ]
+
+    private static let json: [Manual.Part] = [
+        .text(
+            "With `--json` a command prints one object. Members are added by later versions, and "
+                + "never removed or renamed. Numbers are integers, times seconds."),
+        .entry(
+            "check",
+            "`problems`, their number; `parts`, each with `name`, `value` and, where there is one, "
+                + "`problem` and `warning`."),
+        .entry(
+            "status, broadcast, reload",
+            "What the service answers on its admin socket; see Policy/PROTOCOL.md."),
+        .entry(
+            "feed verify",
+            "`sequence`, `batches`, `digests`, `bytes`, `fingerprint`, `keys` (their number), "
+                + "`key` (the newest), `expires` (of the head, since 1970), `warnings`."),
+        .entry("feed directives", "`pause_seconds` (0: none), `registration`, `retired`."),
+        .entry("feed fingerprint", "`fingerprint`."),
+        .entry("relay list", "`installations`, each with `name` and `key`."),
     ]
 
     private static let security: [Manual.Part] = [

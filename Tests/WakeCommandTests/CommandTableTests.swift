@@ -9,7 +9,7 @@ struct CommandTableTests {
         -> CommandTable
     {
         CommandTable(
-            program: "tool", summary: "does things", version: "1",
+            program: "tool", summary: "does things",
             commands: [
                 Command(
                     "feed publish", "publish a file", operands: [.init("FILE", "the file")],
@@ -38,7 +38,7 @@ struct CommandTableTests {
             .init("NAME", "its name"), .init("KEY", "its key", isDashed: { $0.count == 5 }),
         ]
         let table = CommandTable(
-            program: "tool", summary: "does things", version: "1",
+            program: "tool", summary: "does things",
             commands: [
                 Command(
                     "allow", "let through", operands: operands,
@@ -83,6 +83,13 @@ struct CommandTableTests {
             return .success
         }
         #expect(await table.run(words) == 0)
+    }
+
+    @Test("the version names the commit of a package, with its zeros, and nothing without one")
+    func version() {
+        #expect(Release.describe(commit: 0) == Release.version)
+        #expect(Release.describe(commit: 0xABC) == Release.version + " (000000000abc)")
+        #expect(Release.describe(commit: 0x8f8b_04b1_2345) == Release.version + " (8f8b04b12345)")
     }
 
     @Test("a mistyped word is met with the one that was meant")

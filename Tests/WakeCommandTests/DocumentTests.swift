@@ -5,7 +5,7 @@ import WakeCommand
 struct DocumentTests {
     private func table(help: String, notes: String = ".\n'\n\n\\") -> CommandTable {
         CommandTable(
-            program: "tool", summary: help, version: "1",
+            program: "tool", summary: help,
             commands: [
                 Command(
                     "feed publish", help, operands: [.init("FILE", help)],

@@ -21,12 +21,34 @@ package struct Manual: Sendable {
     let sections: KeyValuePairs<String, [Part]>
     /// Other pages, such as `systemd.service(5)`.
     let seeAlso: [String]
+    let pages: [Page]
+
+    /// A page beside that of the program, such as reveille.conf(5).
+    package struct Page: Sendable {
+        let name: String
+        let section: Int
+        let summary: String
+        let sections: KeyValuePairs<String, [Part]>
+        let seeAlso: [String]
+
+        package init(
+            _ name: String, section: Int, _ summary: String,
+            sections: KeyValuePairs<String, [Part]>, seeAlso: [String]
+        ) {
+            self.name = name
+            self.section = section
+            self.summary = summary
+            self.sections = sections
+            self.seeAlso = seeAlso
+        }
+    }
 
     package init(
         section: Int = 1, date: String = "1970-01-01", description: [Part] = [],
         statuses: [ExitStatus] = ExitStatus.allCases, sections: KeyValuePairs<String, [Part]> = [:],
-        seeAlso: [String] = []
+        seeAlso: [String] = [], pages: [Page] = []
     ) {
+        self.pages = pages
         self.section = section
         self.date = date
         self.description = description
@@ -39,11 +61,7 @@ package struct Manual: Sendable {
 extension CommandTable {
     /// The page for man(1), in the language of man(7).
     package func manualPage() -> String {
-        var page = Roff()
-        page.comment("Made by `\(program) manual`.")
-        page.title(program, section: manual.section, date: manual.date, version: version)
-        page.macro("SH", "NAME")
-        page.fill("\(program) - \(summary)")
+        var page = start("manual", program, section: manual.section, summary)
         page.macro("SH", "SYNOPSIS")
         page.fill(
             marked: "\(Roff.bold(program)) \(Roff.italic("COMMAND")) "
@@ -57,20 +75,42 @@ extension CommandTable {
         page.entry(
             "\(Roff.bold("--help")), \(Roff.bold("-h"))",
             "after a command its help; alone a list of the commands")
-        page.entry(Roff.bold("--version"), "alone: the version")
+        page.entry("\(Roff.bold("--version")), \(Roff.bold("-V"))", "alone: the version")
         page.macro("SH", "EXIT STATUS")
         for status in manual.statuses {
             page.entry(Roff.bold("\(status.rawValue)"), status.meaning)
         }
-        for (title, parts) in manual.sections {
-            page.macro("SH", title)
-            set(parts, in: &page)
-        }
+        set(manual.sections, in: &page)
         page.macro("SH", "EXAMPLES")
         page.fill("First steps:")
         page.code(examples)
-        seeAlso(in: &page)
+        set(seeAlso: manual.seeAlso, in: &page)
         return page.text
+    }
+
+    /// One of the other pages; nil when there is none of this name.
+    package func manualPage(named name: String) -> String? {
+        guard let other = manual.pages.first(where: { $0.name == name }) else { return nil }
+        var page = start("manual \(name)", name, section: other.section, other.summary)
+        set(other.sections, in: &page)
+        set(seeAlso: other.seeAlso, in: &page)
+        return page.text
+    }
+
+    private func start(_ words: String, _ name: String, section: Int, _ summary: String) -> Roff {
+        var page = Roff()
+        page.comment("Made by `\(program) \(words)`.")
+        page.title(name, section: section, date: manual.date, version: Release.version)
+        page.macro("SH", "NAME")
+        page.fill("\(name) - \(summary)")
+        return page
+    }
+
+    private func set(_ sections: KeyValuePairs<String, [Manual.Part]>, in page: inout Roff) {
+        for (title, parts) in sections {
+            page.macro("SH", title)
+            set(parts, in: &page)
+        }
     }
 
     /// Options that several commands have, described once.
@@ -132,10 +172,10 @@ extension CommandTable {
         }
     }
 
-    private func seeAlso(in page: inout Roff) {
-        guard !manual.seeAlso.isEmpty else { return }
+    private func set(seeAlso: [String], in page: inout Roff) {
+        guard !seeAlso.isEmpty else { return }
         page.macro("SH", "SEE ALSO")
-        let names = manual.seeAlso.map { name in
+        let names = seeAlso.map { name in
             let parts = name.split(separator: "(", maxSplits: 1)
             guard parts.count == 2 else { return Roff.escaped(name) }
             return Roff.bold(String(parts[0])) + "(" + parts[1]

@@ -29,6 +29,13 @@ package enum ServiceManager {
         return .microseconds(time / 2)
     }
 
+    /// Whether standard error leads to the journal (systemd.exec(5), "$JOURNAL_STREAM").
+    package static var hasJournal: Bool {
+        var status = stat()
+        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
+        return Environment.value("JOURNAL_STREAM") == "\(status.st_dev):\(status.st_ino)"
+    }
+
     /// Variables for this program alone: child processes must not inherit them.
     package static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
@@ -46,6 +53,25 @@ package enum ServiceManager {
 package enum CrashSecrecy {
     /// The first thing that a program does.
     package static func begin() { linux_keep_memory_private() }
+}
+
+/// SIGHUP as a request to read the configuration again, instead of the end of the process.
+package enum HangupSignal {
+    /// From now on it ends nothing. Call once, as early as a supervisor may send it.
+    package static func keep() {
+        let result = linux_catch_hangup()
+        precondition(result == 0, "no descriptor for signals")
+    }
+
+    /// Calls `body` for each signal that `keep` caught, several at once being one.
+    package static func calls(_ body: @escaping @Sendable () -> Void) {
+        DispatchQueue(label: "hangup").async {
+            while true {
+                linux_wait_for_hangup()
+                body()
+            }
+        }
+    }
 }
 
 /// SIGTERM, SIGINT and SIGHUP as cancellation of the main task.

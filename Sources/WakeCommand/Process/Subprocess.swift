@@ -31,6 +31,20 @@ package struct Subprocess: Sendable {
         self.input = input
     }
 
+    /// Whether there is such a program, by its path or along PATH, that this user may execute.
+    package static func isExecutable(_ word: String) -> Bool {
+        // As posix_spawnp(3) does.
+        let folders = (Environment.value("PATH") ?? "/bin:/usr/bin").split(
+            separator: ":", omittingEmptySubsequences: false)
+        let paths =
+            word.contains("/") ? [word] : folders.map { $0.isEmpty ? word : "\($0)/\(word)" }
+        return paths.contains { path in
+            var status = stat()
+            return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+                && access(path, X_OK) == 0
+        }
+    }
+
     /// - Returns: whether it exited with status 0 in time. After that, or when the task is
     ///   cancelled, it is killed with all it started.
     package func run(for time: Duration) async -> Bool {

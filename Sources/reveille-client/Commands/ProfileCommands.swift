@@ -47,6 +47,22 @@ let profilesCommand = Command(
     return .success
 }
 
+let startOverCommand = Command(
+    "start-over", "check the feed again from its oldest batch: the way out of a fork",
+    options: Profile.options,
+    notes: """
+        First compare the fingerprint that status shows with that of others, and with the
+        publisher's. What is served now is believed again. Secrets, registration and evidence stay,
+        and a match that was reported is not reported again.
+        """
+) { invocation throws(CommandFailure) in
+    let (profile, configuration) = try Profile.open(invocation)
+    try await mapClientError { () async throws(ClientError) in
+        try await profile.client(configuration).startOver()
+    }
+    return .success
+}
+
 let forgetCommand = Command(
     "forget", "remove a profile with everything in it",
     options: [.init("--force", "also when the service may still hold a registration")]
@@ -72,8 +88,7 @@ let forgetCommand = Command(
         _ = await unregistration.send()
     }
     try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
-        let secrets = profile.secrets()
-        for name in try secrets.names() { try secrets.remove(named: name) }
+        try profile.secrets().removeAll()
     }
     try mapError({ CommandFailure("the profile cannot be removed", $0, .ioError) }) {
         () throws(FileError) in try profile.removeFiles()

@@ -102,7 +102,7 @@ private func changeHere(
     let before = await client.status.registration
     let after =
         if let token { try await client.register(token) } else { try await client.unregister() }
-    if Report.failure(after) != nil { try await client.dropRefusalWarning() }
+    if after.failure != nil { try await client.dropRefusalWarning() }
     return (before, after)
 }
 

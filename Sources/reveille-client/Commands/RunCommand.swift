@@ -12,7 +12,9 @@ let deliveryOptions: [Command.Option] =
 
 let runCommand = Command(
     "run", "listen, poll and report matches until SIGTERM",
-    options: deliveryOptions + [.init("--verbose", "log events on standard error")]
+    options: deliveryOptions + EventPublisher.options + [
+        .init("--verbose", "log events on standard error")
+    ]
         + Profile.options,
     examples: [
         "reveille-client run --on-match /usr/local/bin/on-match",
@@ -26,9 +28,11 @@ let runCommand = Command(
         event.notifyServiceManager()
         if isVerbose { Console().error("reveille-client: \(event.line)") }
     }
+    let publisher = EventPublisher(invocation, profile)
     let handler = ConsoleHandler(
         onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
-        desktop: DesktopNotification(invocation))
+        desktop: DesktopNotification(invocation), quiet: publisher != nil, publisher: publisher)
+    try handler.checkPrograms()
     let client = try mapError(CommandFailure.init) { () throws(ClientError) in
         try profile.client(configuration, handler: handler, environment: environment)
     }
@@ -36,13 +40,23 @@ let runCommand = Command(
     let end = RunEnd()
     await TerminationSignal.cancels {
         await withTaskCancellationHandler {
-            await run(client, beside: pushes, end)
+            await withTaskGroup(of: Void.self) { group in
+                if let publisher {
+                    group.addTask { await publisher.run(for: client) }
+                }
+                group.addTask { await run(client, beside: pushes, end) }
+                await group.next()
+                group.cancelAll()
+            }
         } onCancel: {
             ServiceManager.notify(.stopping)
         }
     }
     let failure = end.failure.withLock { $0 }
     if let failure { throw CommandFailure(failure) }
+    if publisher?.hasLostReader == true {
+        throw CommandFailure("standard output cannot be written", status: .ioError)
+    }
     return .success
 }
 
@@ -103,6 +117,8 @@ extension ClientEvent {
         case .stopped: "stopped"
         case .streamConnected: "stream connected"
         case .streamEnded(let seconds): "stream ended, retry in \(seconds) s"
+        case .streamSilent(let seconds):
+            "stream accepted but kept back on the way, retry in \(seconds) s"
         case .cycleBegan: "cycle began"
         case .cycleEnded(let batches): "cycle ended, \(batches) batches"
         case .cycleFailed(let error, let seconds):

@@ -14,7 +14,8 @@ let secretsAddCommand = Command(
     notes: """
         One secret a line: hexadecimal or base64url of 16 to 1024 bytes, as the publisher reads
         it; any other line is taken as the text it is, spaces and all. Of several lines ID gets a
-        number each.
+        number each. All are added or none, also by a command that is killed. It can be repeated:
+        secrets that are there already are no error.
         """
 ) { invocation throws(CommandFailure) in
     let (profile, _) = try Profile.open(invocation)
@@ -26,21 +27,27 @@ let secretsAddCommand = Command(
     }
     let secrets = profile.secrets()
     try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
-        let taken = Set(try secrets.names())
-        let names = names(for: lines.count, from: invocation.operands.first, besides: taken)
+        let names = try names(for: lines, from: invocation.operands.first, in: secrets)
         try secrets.add(zip(names, lines).map { ($0, $1) })
         for name in names { Console().out(name) }
     }
     return .success
 }
 
-/// A name for each line: the one given, numbered when there are several lines, or a free number.
-private func names(for count: Int, from given: String?, besides taken: Set<String>) -> [String] {
+/// A name for each line: the one given, numbered when there are several lines; or the name that a
+/// line has already, or a free number.
+private func names(
+    for lines: [[UInt8]], from given: String?, in secrets: SecretDirectory
+) throws(SecretDirectory.Fault) -> [String] {
     if let given, !given.isEmpty {
-        return count == 1 ? [given] : (1...count).map { "\(given)-\($0)" }
+        return lines.count == 1 ? [given] : (1...lines.count).map { "\(given)-\($0)" }
     }
-    let free = (1...(count + taken.count)).lazy.map { "secret-\($0)" }
-    return Array(free.filter { !taken.contains($0) }.prefix(count))
+    var known: [[UInt8]: String] = [:]
+    try secrets.lend { name, bytes in known[bytes.array] = name }
+    let taken = Set(known.values)
+    var free = (1...(lines.count + taken.count)).lazy.map { "secret-\($0)" }
+        .filter { !taken.contains($0) }.makeIterator()
+    return lines.compactMap { known[$0] ?? free.next() }
 }
 
 let secretsListCommand = Command(

@@ -7,82 +7,147 @@ let syncCommand = Command(
     options: deliveryOptions + [.init("--json", "as JSON, also of a failure")] + Profile.options,
     examples: ["reveille-client sync --json", "reveille-client sync --on-match /usr/bin/on-match"],
     notes: """
+        Matches are reported when the connections of the check are closed. A registration that is
+        due follows at random within 10 minutes, so that nobody can join the two by their times: the
+        command ends only then.
+
         exit status:
           0   up to date, also when the day's bytes are used up
-          10  a match was reported
+          10  a match was reported, whatever failed beside
           65  what came is not this feed, or no server of ours: nothing of it was used
-          74  the state or the secrets cannot be read or written, or the disk is full
+          74  a match could not be reported and waits; or the state or the secrets cannot be read or
+              written, or the disk is full
           75  the server cannot be reached or another process works here: try again later
           78  the configuration cannot work, files are open to others, a library is missing
         """
 ) { invocation throws(CommandFailure) in
     let isJSON = invocation.flag("--json")
-    var report = SyncReport()
-    var client: WakeClient?
-    var isUnwritten = false
+    let run: SyncRun
     do throws(CommandFailure) {
-        let profile = try Profile(invocation)
-        let handler = ConsoleHandler(
-            onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
-            desktop: DesktopNotification(invocation), quiet: isJSON)
-        let configuration = try profile.configuration()
-        (client, report.outcome) = await synchronize(profile, configuration, handler)
-        report.matches = handler.matches
-        isUnwritten = handler.hasOutputFailed
+        run = try SyncRun(invocation, isJSON: isJSON)
     } catch {
         // Readers of JSON get a missing profile as JSON, as everything else.
         if isJSON, error.status == .configuration {
-            Console().out(bytes: report.json(failing: "configuration"))
+            Console().out(bytes: SyncReport().json(failing: "configuration"))
         }
         throw error
     }
-    if isJSON, !Console().out(bytes: report.json()) { isUnwritten = true }
-    // Only now do matches count as delivered that the JSON alone reports.
-    if !isUnwritten, let client {
-        try await mapClientError { () async throws(ClientError) in
-            try await client.confirmDeliveries()
+    return try await run.perform()
+}
+
+/// One check, and what follows it: the delivery of matches and, apart from both, a registration.
+private struct SyncRun {
+    private let handler: ConsoleHandler
+    private let client: Result<WakeClient, ClientError>
+    private let isJSON: Bool
+
+    init(_ invocation: Invocation, isJSON: Bool) throws(CommandFailure) {
+        let (profile, configuration) = try Profile.open(invocation)
+        let handler = ConsoleHandler(
+            onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
+            desktop: DesktopNotification(invocation), quiet: isJSON)
+        self.handler = handler
+        self.isJSON = isJSON
+        client = Result { () throws(ClientError) in
+            try profile.client(configuration, handler: handler)
         }
     }
-    if let waiting = report.waiting, !isJSON { Console().error("reveille-client: \(waiting)") }
-    if isUnwritten {
-        throw CommandFailure(
-            "standard output cannot be written; a match stays to be reported", status: .ioError)
-    }
-    // A delivered match counts, whatever failed afterwards.
-    guard case .failure(let error) = report.outcome else {
-        return report.matches.isEmpty ? .success : .match
-    }
-    if isJSON { return CommandFailure(error).status }
-    throw CommandFailure(error)
-}
 
-private func synchronize(
-    _ profile: Profile, _ configuration: ClientConfiguration, _ handler: ConsoleHandler
-) async -> (WakeClient?, Result<SyncOutcome, ClientError>) {
-    do throws(ClientError) {
-        let client = try profile.client(configuration, handler: handler)
+    func perform() async throws(CommandFailure) -> ExitStatus {
+        var report = SyncReport()
+        let client: WakeClient
+        do throws(ClientError) {
+            client = try self.client.get()
+        } catch {
+            report.outcome = .failure(error)
+            return try conclude(report, isWritten: write(report))
+        }
         if handler.onlyCollects { await client.deferConfirmation() }
-        return (client, await synchronize(client))
-    } catch {
-        return (nil, .failure(error))
+        report.outcome = await checked { () async throws(ClientError) in try await client.check() }
+        // Whether there is a match changes nothing about when the registration follows.
+        async let registered = checked { () async throws(ClientError) in
+            try await register(client)
+        }
+        let isWritten = await deliver(client, &report)
+        if case .failure(let error) = await registered, case .success = report.outcome {
+            report.outcome = .failure(error)
+        }
+        // A warning of a refusal.
+        _ = await checked { () async throws(ClientError) in try await client.deliver() }
+        report.undelivered = await client.status.matchesToDeliver
+        return try conclude(report, isWritten: isWritten)
     }
-}
 
-private func synchronize(_ client: WakeClient) async -> Result<SyncOutcome, ClientError> {
-    let outcome: Result<SyncOutcome, ClientError>
-    do throws(ClientError) {
-        outcome = .success(try await client.synchronize())
-    } catch {
-        outcome = .failure(error)
+    private func checked<Value: Sendable>(
+        _ body: () async throws(ClientError) -> Value
+    ) async -> Result<Value, ClientError> {
+        do throws(ClientError) {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
     }
-    do throws(ClientError) {
-        // With a timer and no daemon, desired changes of the registration are made here.
-        try await client.reconcileAndDeliver()
-        return outcome
-    } catch {
-        // The first failure is reported.
-        if case .failure = outcome { return outcome }
-        return .failure(error)
+
+    /// With a timer and no daemon, desired changes of the registration are made here.
+    private func register(_ client: WakeClient) async throws(ClientError) {
+        if let wait = try await client.registrationWait() {
+            Console().error(
+                "reveille-client: a registration is due, and follows within 10 minutes")
+            try? await Task.sleep(for: wait)
+        }
+        try await client.reconcileApart()
+    }
+
+    /// - Returns: false when standard output did not take everything.
+    private func deliver(_ client: WakeClient, _ report: inout SyncReport) async -> Bool {
+        do throws(ClientError) {
+            // A match whose delivery failed an hour ago does not wait for the timer's next start.
+            try await client.retryDeliveries()
+            try await client.deliver()
+        } catch {
+            // The first failure is reported.
+            if case .success = report.outcome { report.outcome = .failure(error) }
+        }
+        report.matches = handler.matches
+        let collected = handler.onlyCollects ? report.matches.count : 0
+        report.undelivered = await client.status.matchesToDeliver - collected
+        guard write(report) else { return false }
+        // Only now do matches count as delivered that the JSON alone reports.
+        do throws(ClientError) {
+            try await client.confirmDeliveries()
+        } catch {
+            if case .success = report.outcome { report.outcome = .failure(error) }
+        }
+        return true
+    }
+
+    private func write(_ report: SyncReport) -> Bool {
+        if isJSON, !Console().out(bytes: report.json()) { return false }
+        if let waiting = report.waiting, !isJSON { Console().error("reveille-client: \(waiting)") }
+        return !handler.hasOutputFailed
+    }
+
+    private func conclude(
+        _ report: SyncReport, isWritten: Bool
+    ) throws(CommandFailure) -> ExitStatus {
+        var failure: CommandFailure?
+        if case .failure(let error) = report.outcome { failure = CommandFailure(error) }
+        guard isWritten, report.undelivered == 0 else {
+            if let failure, !isJSON { Console().error("reveille-client: \(failure.message)") }
+            throw CommandFailure(
+                isWritten
+                    ? "a match could not be reported, and waits"
+                    : "standard output cannot be written; a match stays to be reported",
+                status: .ioError)
+        }
+        guard let failure else { return report.matches.isEmpty ? .success : .match }
+        // A delivered match counts, whatever failed afterwards.
+        guard report.matches.isEmpty else {
+            if !isJSON { Console().error("reveille-client: \(failure.message)") }
+            return .match
+        }
+        if isJSON { return failure.status }
+        throw failure
     }
 }
 
@@ -90,6 +155,8 @@ private func synchronize(_ client: WakeClient) async -> Result<SyncOutcome, Clie
 private struct SyncReport {
     var outcome: Result<SyncOutcome, ClientError> = .success(.upToDate)
     var matches: [Match] = []
+    /// Matches that wait for another attempt.
+    var undelivered = 0
 
     /// A sentence about batches that wait for another day.
     var waiting: String? { figures.until.map { Report.waiting(figures.waiting, until: $0) } }
@@ -125,6 +192,6 @@ private struct SyncReport {
             text += ConsoleHandler.json(match.note)
             text.append(UInt8(ascii: "}"))
         }
-        return text + Array("]}\n".utf8)
+        return text + Array("],\"undelivered\":\(undelivered)}\n".utf8)
     }
 }

@@ -7,7 +7,7 @@ import WakeSystem
 
 let verifyCommand = Command(
     "verify", "check downloaded feed files, without any request",
-    operands: [.init("FILE", "heads and batches in any order, or directories of them", .many)],
+    operands: [.init("FILE", "heads, batches and keys, or directories of them", .many)],
     options: [
         .init("--key", value: "KEY", "the feed's public key, instead of the profile's"),
         .init("--json", "as JSON"),
@@ -17,9 +17,9 @@ let verifyCommand = Command(
     ],
     notes: """
         Signature, hash and order of each file, then whether they fit to each other: batches to the
-        batch before, and to what heads name. A key that took over is known from the head that
-        announced it, if that is among the files. Exit status 0: all are as they were signed; 65:
-        one is not; 74: one cannot be read.
+        batch before, and to what heads name. A key that took over is known from the feed's file
+        keys, if that is among the files. Exit status 0: all are as they were signed; 65: one is
+        not; 74: one cannot be read.
         """
 ) { invocation throws(CommandFailure) in
     guard !invocation.operands.isEmpty else {
@@ -62,6 +62,7 @@ private func files(in path: String) throws(CommandFailure) -> [String] {
     // What is no directory, or none that can be read, is reported as a file.
     guard let here = try? Files.names(in: path) else { return [path] }
     var found: [String] = []
+    if here.contains("keys") { found.append(path + "/keys") }
     if here.contains("head") { found.append(path + "/head") }
     found += here.filter(FeedHead.isBatchName).sorted().map { "\(path)/\($0)" }
     if here.contains("b") {
@@ -103,6 +104,10 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
         case .success(.batch(let header, _)):
             "ok, batch \(header.sequence), \(header.count) digests of "
                 + "\(header.width.rawValue) bytes"
+        case .success(.keys(let chain)):
+            chain.keys.count == 1
+                ? "ok, 1 key, \(chain.newest.text)"
+                : "ok, \(chain.keys.count) keys, the newest is \(chain.newest.text)"
         case .failure(let fault):
             (fault.isUnreadable ? "unreadable, " : "BAD, ") + fault.texts.description
         }
@@ -132,6 +137,11 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
             valid("batch", header.sequence, header.issued)
             text.member("digests", number: header.count)
             text.member("width", number: header.width.rawValue)
+        case .success(.keys(let chain)):
+            counts.ok += 1
+            text.member("result", string: "ok")
+            text.member("kind", string: "keys")
+            text.member("keys", number: chain.keys.count)
         case .failure(let fault):
             if fault.isUnreadable { counts.unreadable += 1 } else { counts.bad += 1 }
             text.member("result", string: fault.isUnreadable ? "unreadable" : "bad")
@@ -160,7 +170,7 @@ extension FeedFile.Fault {
         switch self {
         case .unreadable(let error): ("unreadable", error.reason)
         case .notRegular: ("not-a-file", "it is no regular file")
-        case .notOfAFeed: ("not-of-a-feed", "it is neither a head nor a batch")
+        case .notOfAFeed: ("not-of-a-feed", "it is neither a head nor a batch nor keys")
         case .misnamed: ("misnamed", "it holds another batch than its name says")
         case .chain(let sequence): ("chain", "it does not follow batch \(sequence)")
         case .otherThanHead(let sequence):
@@ -174,6 +184,7 @@ extension FeedFile.Fault {
             ("fork", "two different batches were signed as number \(sequence)")
         case .refused(.malformedHead):
             ("malformed-head", "it is signed, but no head of this version")
+        case .refused(.malformedKeys): ("malformed-keys", "it is signed, but no file of keys")
         case .refused(.corruptBatch(.payloadHash)):
             ("payload-hash", "its contents are not what was signed")
         case .refused(.corruptBatch(.order)):

@@ -43,8 +43,16 @@ struct ProfileChecks {
     private func secrets() -> Finding {
         do throws(SecretDirectory.Fault) {
             // Read as a cycle reads them: one file that others can read stops it.
-            var count = 0
-            try profile.secrets().lend { _, _ in count += 1 }
+            var (count, unusable) = (0, 0)
+            try profile.secrets().lend { _, bytes in
+                count += 1
+                if !SecretDirectory.allowedByteCounts.contains(bytes.count) { unusable += 1 }
+            }
+            guard unusable == 0 else {
+                return .failed(
+                    "secrets", CommandFailure(SecretDirectory.Fault.size).message,
+                    hint: "\(unusable) of the files in secrets have another length")
+            }
             guard count > 0 else {
                 return .warning(
                     "secrets", "there is nothing to check the feed for",
@@ -101,15 +109,23 @@ struct StateChecks {
         } catch {
             findings.append(.failed("state", error))
         }
-        let cached = diagnostics.cached()
+        return findings + [Self.cache(diagnostics.cached())]
+    }
+
+    private static func cache(_ cached: ProfileDiagnostics.Cached) -> Finding {
         let batches = cached.batches == 1 ? "1 batch" : "\(cached.batches) batches"
-        return findings + [.ok("cache", "\(batches), \(cached.bytes / 1024) KiB")]
+        let text = "\(batches), \(cached.bytes / 1024) KiB"
+        guard cached.lost > 0 else { return .ok("cache", text) }
+        return .warning(
+            "cache", text + "; \(cached.lost) that the feed retains are not kept",
+            hint: "a secret added later is not checked against those; cache-megabytes in "
+                + "client.conf keeps more")
     }
 
     private static func registration(_ state: RegistrationState) -> Finding {
         let subject = "registration"
         return switch state {
-        case .none, .registered: .ok(subject, Report.name(state))
+        case .none, .registered: .ok(subject, state.name)
         case .proving: .ok(subject, Report.sentence(state))
         case .suspended:
             .warning(
@@ -132,6 +148,19 @@ struct StateChecks {
             let text = "\(status.matchesToDeliver) matches wait to be reported"
             let hint = "run and sync report them; does the program of --on-match end with 0?"
             findings.append(.warning("delivery", text, hint: hint))
+        }
+        if status.formerServices > 0 {
+            let hint = "nothing need be done"
+            findings.append(
+                .warning("former-service", Report.former(status.formerServices), hint: hint))
+        }
+        if let unchecked = status.unchecked {
+            let batches = Report.batches(unchecked.lowerBound, unchecked.upperBound)
+            let since = status.lastChecked.map { ", since \(Report.time($0))" } ?? ""
+            findings.append(
+                .warning(
+                    "checks", "\(batches), or some of that, could not be checked yet\(since)",
+                    hint: "every sync and run asks again; if it lasts, ask the publisher"))
         }
         if status.isForked {
             let text = "two histories of the feed were seen: nothing newer is checked"

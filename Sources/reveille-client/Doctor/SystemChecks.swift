@@ -51,7 +51,11 @@ enum NetworkChecks {
             ? Finding.warning(
                 "feed", text + ", but its head has expired",
                 hint: "the publisher is silent, or somebody holds newer heads back")
-            : .ok("feed", text)
+            : feed.lacksKeys
+                ? .warning(
+                    "feed", text + ", but without its file keys",
+                    hint: "ask the publisher to serve it: clients with an older key need it")
+                : .ok("feed", text)
         let tolerance: Int64 = 600
         let difference: String
         if let ahead = feed.serverAhead, abs(ahead) > tolerance {

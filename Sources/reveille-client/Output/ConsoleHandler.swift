@@ -20,6 +20,7 @@ final class ConsoleHandler: MatchHandler {
     private let onWarning: [String]
     private let desktop: DesktopNotification?
     private let quiet: Bool
+    private let publisher: EventPublisher?
     private let delivered = Mutex<[Match]>([])
     /// Matches that the program or the desktop accepted and the other one did not.
     private let accepted = Mutex<Set<Acceptance>>([])
@@ -29,10 +30,12 @@ final class ConsoleHandler: MatchHandler {
     ///   - onMatch: a program's path, or a command line split at spaces; else standard output.
     ///   - desktop: shows matches and warnings as well; both must succeed.
     ///   - quiet: collects, and leaves standard output alone.
+    ///   - publisher: publishes matches and warnings as well; all ways must succeed.
     init(
         onMatch: String? = nil, onWarning: String? = nil, desktop: DesktopNotification? = nil,
-        quiet: Bool = false
+        quiet: Bool = false, publisher: EventPublisher? = nil
     ) {
+        self.publisher = publisher
         self.desktop = desktop
         self.onMatch = Self.arguments(onMatch)
         self.onWarning = Self.arguments(onWarning)
@@ -44,6 +47,17 @@ final class ConsoleHandler: MatchHandler {
         // Homes may have spaces in their names.
         if line.hasPrefix("/"), Files.exists(line) { return [line] }
         return line.split(separator: " ").map(String.init)
+    }
+
+    /// Checks that the programs are there: a match is no time to find out.
+    func checkPrograms() throws(CommandFailure) {
+        for (option, words) in [("--on-match", onMatch), ("--on-warning", onWarning)] {
+            guard let program = words.first, !Subprocess.isExecutable(program) else { continue }
+            throw CommandFailure(
+                "the program of \(option) cannot be executed: \(program)",
+                hint: "it must be a file that you may execute; `reveille-client test` tries it",
+                status: .configuration)
+        }
     }
 
     /// The matches delivered in this process.
@@ -64,6 +78,7 @@ final class ConsoleHandler: MatchHandler {
             return isRun && isShown
         }
         guard await delivery.value else { throw NotDelivered() }
+        if let publisher, await !publisher.publish(match) { throw NotDelivered() }
         if onMatch.isEmpty, !quiet, !Console().out(bytes: line(match)) {
             outputFailed.store(true, ordering: .relaxed)
             throw NotDelivered()
@@ -117,6 +132,7 @@ final class ConsoleHandler: MatchHandler {
             _ = await child.run(for: .seconds(30))
         }
         if let desktop { _ = await desktop.show(warning) }
+        publisher?.publish(warning)
         Console().error("reveille-client: warning: \(Report.warning(warning))")
     }
 

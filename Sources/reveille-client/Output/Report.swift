@@ -14,26 +14,8 @@ enum Report {
         }
     }
 
-    static func name(_ state: RegistrationState) -> String {
-        switch state {
-        case .none: "none"
-        case .registered: "registered"
-        case .registering: "registering"
-        case .unregistering: "unregistering"
-        case .suspended: "suspended"
-        case .proving: "proving"
-        }
-    }
-
-    static func failure(_ state: RegistrationState) -> ClientError? {
-        switch state {
-        case .registering(let failure), .unregistering(let failure): failure
-        case .none, .registered, .suspended, .proving: nil
-        }
-    }
-
     static func sentence(_ state: RegistrationState) -> String {
-        let reason = failure(state).map { ": \(CommandFailure($0).message)" } ?? ""
+        let reason = state.failure.map { ": \(CommandFailure($0).message)" } ?? ""
         return switch state {
         case .none: "nothing is registered"
         case .registered: "registered"
@@ -47,9 +29,17 @@ enum Report {
         }
     }
 
+    /// Services of earlier configurations that have not acknowledged an erasure yet.
+    static func former(_ count: Int) -> String {
+        (count == 1 ? "a service" : "\(count) services")
+            + " used before may still hold a registration; run and sync keep trying to erase it, "
+            + "and it expires after two generations of that service, 14 days unless its operator "
+            + "chose more"
+    }
+
     /// Members of a JSON object, without braces.
     static func registration(_ state: RegistrationState) -> String {
-        "\"registration\":\"\(name(state))\",\"failure\":\(code(failure(state)))"
+        "\"registration\":\"\(state.name)\",\"failure\":\(code(state.failure))"
     }
 
     /// Batches that wait for another day's budget; `time` is the midnight that ends this one.
@@ -64,15 +54,39 @@ enum Report {
             + " 00:00"
     }
 
+    /// A time in UTC, to the minute.
+    static func time(_ time: Int64) -> String {
+        Date(timeIntervalSince1970: Double(time)).formatted(
+            .iso8601.year().month().day().dateTimeSeparator(.space).time(
+                includingFractionalSeconds: false)
+        ).prefix(16) + " UTC"
+    }
+
+    /// Numbers of batches.
+    static func batches(_ first: UInt64, _ last: UInt64) -> String {
+        first == last ? "batch \(first)" : "batches \(first) to \(last)"
+    }
+
     static func code(_ error: ClientError?) -> String { error.map { "\"\($0.code)\"" } ?? "null" }
 
     static func warning(_ warning: Warning) -> String {
         switch warning {
         case .silence(let days): "no news of the feed for \(days) days"
+        case .notChecked(0, _, let since):
+            "the app's data did not come to its end since \(time(since))"
+        case .notChecked(let first, let last, let since):
+            "the feed names \(batches(first, last)), and not all of that could be checked since "
+                + "\(time(since)): it does not come, or not as it was signed"
+        case .secretsUnreadable: "the secrets cannot be read: nothing is checked until they can be"
+        case .unusableSecrets(let count):
+            "\(count) secrets do not have 16 to 1024 bytes: nothing is checked for them"
+        case .lostBatches(let first, let last):
+            "the cache has lost \(batches(first, last)): a secret that was added cannot be checked "
+                + "against that any more, secrets of before were"
         case .fork(let sequence):
             "two different batches \(sequence) exist; nothing newer is checked"
         case .gap(let first, let last):
-            "batches \(first) to \(last) were missed and can never be checked"
+            "\(batches(first, last)) can never be checked: it was missed, or did not come in time"
         case .stale: "the feed's head has expired"
         case .clockSkew(let seconds): "the clock differs from the feed's by \(seconds) s"
         case .badFeed: "nothing but heads without a valid signature for a day"
@@ -134,7 +148,8 @@ extension CommandFailure {
             case .fork:
                 (
                     "this feed shows different people different things", .badData,
-                    "compare fingerprints with others; evidence is in the state directory"
+                    "compare the fingerprint that status shows with others; evidence is in the "
+                        + "state directory; then start-over, or forget"
                 )
             case .corruptBatch: ("a batch is damaged, also when fetched afresh", .badData, nil)
             case .state(.newerVersion):
@@ -196,7 +211,7 @@ extension CommandFailure {
             switch fault {
             case .name: "a name is 1 to 64 letters, digits, dots, hyphens and underscores"
             case .size: "a secret has 16 to 1024 bytes"
-            case .exists: "there is a secret of this name already"
+            case .exists: "there is another secret of this name already"
             case .same(let name): "this is the same secret as \(name), and would match as one"
             case .missing: "there is no secret of this name"
             case .unusable: "the secrets cannot be read or written"

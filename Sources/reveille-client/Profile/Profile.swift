@@ -80,15 +80,11 @@ struct Profile {
 
     /// Removes what the profile's directory holds, the configuration last.
     func removeFiles() throws(FileError) {
-        let names = ["client.db", "client.db-wal", "client.db-shm", "changes", "lock"]
+        let names = ["client.db", "client.db-wal", "client.db-shm", "control", "lock"]
         let left = ((try? Files.names(in: stateDirectory)) ?? []).filter {
             $0.hasPrefix("evidence-") || $0.hasPrefix("client.db.damaged-")
         }
         for name in names + left { try Files.remove(stateDirectory + "/" + name) }
-        // A crash while a file was replaced leaves a second one.
-        for name in [".generation", ".generation.tmp"] {
-            try Files.remove(stateDirectory + "/secrets/" + name)
-        }
         try Files.remove(configurationFile)
         let cached = ((try? Files.names(in: cacheDirectory)) ?? []).map {
             cacheDirectory + "/" + $0

@@ -43,14 +43,16 @@ struct ProfilePushes {
     }
 
     /// This profile's name on the session bus: one for each, and the same at every start.
-    var busName: String {
-        let prefix = "org.reveille.Client."
-        if let name { return prefix + "profile_" + name }
+    var busName: String { "org.reveille.Client." + busWord }
+
+    /// The profile's word in names on the session bus.
+    var busWord: String {
+        if let name { return "profile_" + name }
         // FNV-1a: distinguishes the directories of one person, no more.
         let path = (try? Files.resolve(profile.stateDirectory)) ?? profile.stateDirectory
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in path.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return prefix + "state_" + String(hash, radix: 16)
+        return "state_" + String(hash, radix: 16)
     }
 
     /// The options that select this profile.

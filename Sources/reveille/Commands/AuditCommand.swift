@@ -53,7 +53,7 @@ enum AuditCommand {
             }
         }
         if invocation.flag("--json") {
-            console.out(bytes: report.json(program: "reveille \(ServiceProgram.version)"))
+            console.out(bytes: report.json(program: "reveille \(Release.version)"))
         } else {
             console.out(report.text, terminator: "")
         }

@@ -20,15 +20,23 @@ enum BroadcastCommand {
             .init(
                 "--simulate", value: "ROWS",
                 "simulate a broadcast to this many registrations; needs no running service"),
+            .init(
+                "--json",
+                "the run at its end as one JSON object, that of `GET /v1/broadcast`; with "
+                    + "--no-wait what `POST /v1/broadcast` answers"),
         ],
         examples: [
             "reveille broadcast", "reveille broadcast --dry-run",
-            "reveille broadcast --simulate 50000000",
+            "reveille broadcast --simulate 1000000",
         ],
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
+        let isJSON = invocation.flag("--json")
+        if isJSON, invocation.flag("--dry-run") || invocation.flag("--simulate") {
+            throw .usage("--json is about a broadcast, not about --dry-run and --simulate")
+        }
         if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
             return try SimulationReport.show(rows, configuration)
         }
@@ -36,32 +44,42 @@ enum BroadcastCommand {
         if invocation.flag("--dry-run") { return try plan(admin) }
         if invocation.flag("--stop") {
             guard let run = try stop(admin) else { return .success }
-            return try await watch(run, admin)
+            return try await watch(run, admin, json: isJSON)
         }
-        let run = try send(admin, force: invocation.flag("--force"))
-        guard let run, !invocation.flag("--no-wait") else { return .success }
+        let isWaiting = !invocation.flag("--no-wait")
+        let run = try send(
+            admin, force: invocation.flag("--force"), json: isJSON, isAll: !isWaiting)
+        guard let run, isWaiting else { return .success }
         for line in try planLines(admin) { Console().error(String(line)) }
-        return try await watch(run, admin)
+        return try await watch(run, admin, json: isJSON)
     }
 
     static let notNewer = CommandFailure(
         "the feed has nothing newer than the last broadcast", hint: "publish first, or add --force")
 
     /// Asks the running service for a broadcast, and prints the result.
+    /// - Parameter isAll: nothing follows.
     /// - Returns: the number of the broadcast run that follows; nil without a gateway.
-    static func send(_ admin: AdminClient, force: Bool) throws(CommandFailure) -> Int? {
+    static func send(
+        _ admin: AdminClient, force: Bool, json: Bool = false, isAll: Bool = false
+    ) throws(CommandFailure) -> Int? {
         let answer = try admin.send("POST", "/v1/broadcast", body: force ? "{\"force\":true}" : "")
         switch answer.status {
         case 200:
             let counts = try ServiceNumbers(answer.body)
-            Console().out(
-                "broadcast of sequence \(counts["sequence"] ?? 0) "
-                    + "to \(counts["streams"] ?? 0) event streams")
+            let run = counts["run"].flatMap { $0 > 0 ? $0 : nil }
+            if !json {
+                Console().out(
+                    "broadcast of sequence \(counts["sequence"] ?? 0) "
+                        + "to \(counts["streams"] ?? 0) event streams")
+            } else if isAll || run == nil {
+                Console().out(bytes: answer.body + [0x0A])
+            }
             if let seconds = counts["seconds"], seconds > 0 {
                 Console().error(
                     "pushes wait for \(seconds) s: no push token gets more than three an hour")
             }
-            return counts["run"].flatMap { $0 > 0 ? $0 : nil }
+            return run
         case 409: throw notNewer
         case 503 where answer.code == "store_unavailable":
             throw CommandFailure(
@@ -89,15 +107,16 @@ enum BroadcastCommand {
 
     /// Follows a broadcast run to its end. Stopping to watch stops nothing else.
     private static func watch(
-        _ run: Int, _ admin: AdminClient
+        _ run: Int, _ admin: AdminClient, json: Bool
     ) async throws(CommandFailure) -> ExitStatus {
         let console = Console()
         defer { console.endProgress() }
         while true {
-            let status = try BroadcastStatus(admin)
+            let answer = try admin.get("/v1/broadcast")
+            let status = try BroadcastStatus(answer)
             if status.run >= run, !status.running {
                 console.endProgress()
-                return try report(status)
+                return try report(status, json: json ? answer : nil)
             }
             if status.run == run { console.progress(status.progress) }
             try? await Task.sleep(for: .milliseconds(200))
@@ -105,11 +124,17 @@ enum BroadcastCommand {
     }
 
     /// The end of a run: counts and alarms.
-    private static func report(_ status: BroadcastStatus) throws(CommandFailure) -> ExitStatus {
+    private static func report(
+        _ status: BroadcastStatus, json: [UInt8]?
+    ) throws(CommandFailure) -> ExitStatus {
         let console = Console()
-        console.out(status.summary)
-        if let time = status.time { console.out(time) }
-        for line in status.hostLines { console.out(line) }
+        if let json {
+            console.out(bytes: json + [0x0A])
+        } else {
+            console.out(status.summary)
+            if let time = status.time { console.out(time) }
+            for line in status.hostLines { console.out(line) }
+        }
         guard status.complete || status.waiting else {
             throw CommandFailure(
                 "the service stopped before the end of the broadcast",
@@ -176,6 +201,8 @@ struct BroadcastStatus: Decodable {
     let ended: Bool
     let milliseconds: Int
     let plannedSeconds: Int?
+    let asked: Int
+    let mostlyRefused: Bool
     let rows: Int
     let accepted: Int
     let gone: Int
@@ -197,8 +224,7 @@ struct BroadcastStatus: Decodable {
     /// How far it is, for the terminal.
     let line: String
 
-    init(_ admin: AdminClient) throws(CommandFailure) {
-        let answer = try admin.get("/v1/broadcast")
+    init(_ answer: [UInt8]) throws(CommandFailure) {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(answer))
         } catch {
@@ -257,8 +283,7 @@ struct BroadcastStatus: Decodable {
 
     /// A message when fewer than half of the pushes were accepted.
     private var shortfall: [String] {
-        let asked = accepted + abandoned + unsent + deferred
-        guard !ended, 2 * accepted < asked else { return [] }
+        guard mostlyRefused else { return [] }
         let reasons = causes.filter { $0.value > 0 }.sorted {
             ($1.value, $0.key) < ($0.value, $1.key)
         }

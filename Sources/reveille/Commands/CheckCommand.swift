@@ -11,25 +11,23 @@ import WakeSystem
 enum CheckCommand {
     static let command = Command(
         "check", "explain the configuration in force, without secrets",
-        options: [ConfigurationFile.option],
+        options: [ConfigurationFile.option, .json],
         examples: ["reveille check --config /etc/reveille/reveille.conf"],
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
+        try refuseForeign(configuration.data)
         var table = CheckTable()
+        let file = try ConfigurationFile.locate(invocation)
+        table.row("configuration", file, fault: fault(configurationFile: file))
         table.addListeners(configuration)
         table.row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
         table.row("store keys", keys(configuration), fault: fault(keys: configuration))
         table.row("rotation", rotation(configuration))
         table.row("store limit", storeLimit(configuration), warning: room(configuration))
         table.row("new rows", configuration.freeRegistrationsSummary)
-        table.row(
-            "feed", configuration.feed + (configuration.feedServed ? ", served" : ", not served"),
-            fault: Files.exists(configuration.feed + "/head")
-                ? nil : "no head: `reveille feed init`")
-        table.row(
-            "feed key", configuration.feedKey, fault: fault(privateFile: configuration.feedKey))
+        table.addFeed(configuration, now: FeedCommands.now)
         table.row(
             "feed timing",
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
@@ -47,14 +45,45 @@ enum CheckCommand {
                 table.row(
                     name, "off: \(CheckTable.line(fault.message)); its push tokens are refused")
             } else {
-                table.row(name, state.summary, fault: fault?.message)
+                table.row(
+                    name, state.summary, fault: fault?.message,
+                    warning: keyWarning(configuration.sections[name]))
             }
         }
         let relay = configuration.relaySummary
-        table.row("relay", relay.line, fault: relay.problem)
+        table.row(
+            "relay", relay.line, fault: relay.problem,
+            warning: relay.line.hasSuffix("for no push service")
+                ? "nothing is passed on: no section of a push service with a key is on" : nil)
         table.row("log", configuration.logLevel.rawValue)
         table.row("policy", PrivacyPolicy.hash)
+        table.show(json: invocation.flag("--json"))
         return table.faults == 0 ? .success : .configuration
+    }
+
+    /// As root every file of the service's user would look wrong.
+    private static func refuseForeign(_ path: String) throws(CommandFailure) {
+        guard geteuid() == 0, let owner = try? FileStatus(of: path).owner, owner != 0 else {
+            return
+        }
+        throw CommandFailure(
+            "\(path) is of another user: as root nothing can be said of its files",
+            hint: "sudo -u '#\(owner)' reveille check", status: .configuration)
+    }
+
+    private static func fault(configurationFile path: String) -> String? {
+        guard let status = try? FileStatus(of: path), !status.isLink else { return nil }
+        let others: mode_t = status.group == getegid() ? 0o002 : 0o022
+        return status.mode & others == 0 ? nil : "others can change it: `chmod go-w \(path)`"
+    }
+
+    /// A key of Apple's carries its id in its name; another id is a mistake of copying.
+    private static func keyWarning(_ section: [String: String]?) -> String? {
+        guard let path = section?["key"], let id = section?["key-id"],
+            let name = path.split(separator: "/").last, name.hasPrefix("AuthKey_"),
+            name.hasSuffix(".p8"), name.dropFirst(8).dropLast(3) != id
+        else { return nil }
+        return "key-id is \(id), and the file is called \(name)"
     }
 
     private static func broadcasts(_ configuration: Configuration) -> String {
@@ -72,7 +101,7 @@ enum CheckCommand {
         guard configuration.fetchesPerSecond > 0 else { return limit }
         let seconds = configuration.storeRows / configuration.fetchesPerSecond
         let isLate = seconds > configuration.intervalSeconds
-        return limit + ": waking so many takes \(seconds) s"
+        return limit + ": waking them takes \(seconds) s"
             + (isLate ? ", longer than the interval" : "")
     }
 
@@ -125,82 +154,5 @@ enum CheckCommand {
         let most = (free + used) >> 20
         guard most < configuration.storeMegabytes else { return nil }
         return "the disk has room for \(most) MiB: it is full before this limit is reached"
-    }
-}
-
-/// What `check` prints: a line for each part, and below it what is wrong.
-private struct CheckTable {
-    private let console = Console()
-    private(set) var faults = 0
-
-    mutating func row(
-        _ name: String, _ value: String, fault: String? = nil, warning: String? = nil
-    ) {
-        let padding = String(repeating: " ", count: 16)
-        console.out(name + padding.dropFirst(min(15, name.count)) + value)
-        if let fault {
-            faults += 1
-            console.out(padding + "problem: \(Self.line(fault))")
-        }
-        if let warning { console.out(padding + "warning: \(Self.line(warning))") }
-    }
-
-    static func line(_ message: String) -> String {
-        message.split(separator: "\n").joined(separator: "; ")
-    }
-
-    /// The two listeners, and how many connections there may be.
-    mutating func addListeners(_ configuration: Configuration) {
-        let proxied = configuration.proxyProtocol ? ", PROXY v2" : ""
-        row("http", text(configuration.listen) + proxied)
-        do throws(DescriptorShortage) {
-            let budget = try DescriptorBudget(configuration)
-            let cut =
-                "this process may open \(budget.limit) sockets and files; LimitNOFILE= in "
-                + "the unit (elsewhere: ulimit -Hn) gives it more"
-            row(
-                "connections", "at most \(budget.connections)", warning: budget.isCut ? cut : nil)
-            let kept =
-                "fewer than the \(configuration.streams) of streams: a quarter of the "
-                + "connections is kept for registering and deleting"
-            row(
-                "wakes", "event streams, at most \(budget.streams)",
-                warning: budget.streams < configuration.streams ? kept : nil)
-        } catch { row("connections", "too many", fault: error.message) }
-        if configuration.knowsAddresses {
-            row(
-                "address caps",
-                "of each /24 or /56 \(configuration.connectionsPerAddress) connections, "
-                    + "\(configuration.streamsPerAddress) event streams")
-        } else {
-            row(
-                "address caps", "off",
-                warning: """
-                    clients come through a front that does not say whose they are, so one of them \
-                    could take all event streams: let the front speak PROXY protocol v2 \
-                    (proxy-protocol = on), or limit addresses itself (Deploy/nginx.conf)
-                    """)
-        }
-        let token = configuration.adminToken.map { ", token \($0)" } ?? ""
-        row("admin", text(configuration.admin) + token, fault: tokenFault(configuration))
-    }
-
-    private func tokenFault(_ configuration: Configuration) -> String? {
-        do throws(AdminTokenError) {
-            _ = try configuration.adminToken.map { path throws(AdminTokenError) in
-                try AdminToken(file: path)
-            }
-            return nil
-        } catch { return error.message }
-    }
-
-    private func text(_ address: Configuration.Address) -> String {
-        switch address {
-        case .tcp(let host, let port):
-            let name = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-            return ["*", "0.0.0.0", "::"].contains(host)
-                ? name + ", at every address of this machine" : name
-        case .unix(let path): return "unix:\(path)"
-        }
     }
 }

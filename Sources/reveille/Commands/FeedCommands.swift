@@ -1,6 +1,7 @@
 import Glibc
 import WakeCommand
 import WakeFeed
+import WakeModel
 import WakeServer
 import WakeSodium
 import WakeSystem
@@ -9,7 +10,8 @@ import WakeSystem
 enum FeedCommands {
     static let all = [
         initialize, FeedPublishCommand.command, FeedVerifyCommand.command, prune, refresh,
-        fingerprint, FeedDirectivesCommand.command,
+        fingerprint, FeedDirectivesCommand.command, FeedKeyCommands.show,
+        FeedKeyCommands.succeed,
     ]
 
     /// Which feed: that of the configuration, or one named by hand.
@@ -79,13 +81,17 @@ enum FeedCommands {
 
     private static let fingerprint = Command(
         "feed fingerprint", "print what two people compare to know they see one feed",
-        options: options, examples: ["reveille feed fingerprint"],
+        options: options + [.json], examples: ["reveille feed fingerprint"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             let text = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-                FeedFingerprint(try FeedDirectory(feed.directory).head([feed.publicKey()])).text
+                FeedFingerprint(try FeedDirectory(feed.directory).head(feed.publicKey())).text
             }
-            Console().out(text)
+            if invocation.flag("--json") {
+                Console().json { $0.member("fingerprint", string: text) }
+            } else {
+                Console().out(text)
+            }
             return .success
         })
 
@@ -145,7 +151,7 @@ struct FeedSelection {
 
     /// The head's settings as they are signed now.
     func presentSettings() throws(FeedDirectoryError) -> FeedSettings {
-        try FeedDirectory(directory).head([publicKey()]).settings
+        try FeedDirectory(directory).head(publicKey()).settings
     }
 
     /// The configured timing; nil leaves the head's as it is.
@@ -173,7 +179,8 @@ extension CommandFailure {
     init(_ error: FeedDirectoryError) {
         let status: ExitStatus =
             switch error {
-            case .head, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong: .badData
+            case .head, .keys, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong:
+                .badData
             case .locked: .transient
             case .keyFileNotPrivate, .keyFileMalformed: .configuration
             default: .failure

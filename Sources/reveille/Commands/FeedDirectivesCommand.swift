@@ -1,5 +1,6 @@
 import WakeCommand
 import WakeFeed
+import WakeModel
 import WakeSystem
 
 /// `reveille feed directives`: the publisher's directives to all clients, in the signed head.
@@ -16,7 +17,7 @@ enum FeedDirectivesCommand {
             .init("--registration", value: "on|off", "whether clients register push tokens"),
             .init("--retire", "the feed has ended: clients unregister and stop"),
             .init("--resume", "revoke --pause and --retire"),
-            Confirmation.option,
+            Confirmation.option, .json,
         ] + FeedCommands.options,
         examples: [
             "reveille feed directives", "reveille feed directives --pause 86400",
@@ -40,9 +41,20 @@ enum FeedDirectivesCommand {
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)
                 }
             }
-            Console().out(description(settings))
+            show(settings, json: invocation.flag("--json"))
             return .success
         })
+
+    private static func show(_ settings: FeedSettings, json: Bool) {
+        guard json else { return Console().out(description(settings)) }
+        let flags = settings.flags
+        Console().json { text in
+            let pause = flags.contains(.paused) ? settings.pauseSeconds : 0
+            text.member("pause_seconds", number: pause)
+            text.member("registration", bool: !flags.contains(.noRegistration))
+            text.member("retired", bool: flags.contains(.retired))
+        }
+    }
 
     private static func loss(_ feed: FeedSelection) -> String {
         let numbers = feed.numbers("/v1/rotation")

@@ -103,7 +103,7 @@ enum FeedPublishCommand {
         defer { console.endProgress() }
         return try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try FeedDirectory(feed.directory).verify(
-                [feed.publicKey()], now: FeedCommands.now,
+                feed.publicKey(), now: FeedCommands.now,
                 progress: { done, all in
                     console.progress("verifying \(done * 100 / max(all, 1)) % of \(all) batches")
                 })

@@ -1,6 +1,7 @@
 import WakeCommand
 import WakeFeed
 import WakeFetch
+import WakeModel
 import WakeServer
 import WakeSodium
 import WakeSystem
@@ -13,7 +14,8 @@ enum FeedVerifyCommand {
             .init("DIR|URL", "a directory, or the feed's address (default: configured)", .optional)
         ],
         options: FeedCommands.options + [
-            .init("--public-key", value: "KEY", "the feed's key in base64url, instead of a file")
+            .init("--public-key", value: "KEY", "the feed's key in base64url, instead of a file"),
+            .json,
         ],
         examples: [
             "reveille feed verify",
@@ -25,22 +27,24 @@ enum FeedVerifyCommand {
         let source = invocation.operands.first
         let key = try key(invocation)
         if let source, source.hasPrefix("https://") || source.hasPrefix("http://") {
-            try await verify(url: source, key)
+            show(try await verify(url: source, key), invocation)
             return .success
         }
         let given = try source.map(Environment.absolute)
         let directory = if let given { given } else { try FeedSelection(invocation).directory }
         let feed = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-            try FeedDirectory(directory).verify([key], now: FeedCommands.now)
+            try FeedDirectory(directory).verify(key, now: FeedCommands.now)
         }
-        show(feed)
+        show(feed, invocation)
         return .success
     }
 
     private static func key(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
         if let text = invocation.value("--public-key") {
             if let key = FeedKey(text: text) { return key }
-            throw .usage("--public-key takes 43 characters of base64url")
+            throw .usage(
+                "--public-key is no feed's public key",
+                hint: "`reveille feed key` prints it: 43 characters of base64url")
         }
         let given = try invocation.path(FeedCommands.keyFile.name)
         let path = if let given { given } else { try FeedSelection(invocation).keyFile }
@@ -50,12 +54,16 @@ enum FeedVerifyCommand {
     }
 
     /// Fetches and verifies batch by batch; wrong bytes and a failing network end differently.
-    private static func verify(url text: String, _ key: FeedKey) async throws(CommandFailure) {
+    private static func verify(
+        url text: String, _ key: FeedKey
+    ) async throws(CommandFailure) -> FeedVerification {
         let console = Console()
         let server = try mapError(failure, try RemoteFeed(text))
         let head = try await fetch("head", limit: FeedLimits.headBytes, from: server)
+        let keys = try await fetch("keys", limit: FeedLimits.keysBytes, from: server)
+        _ = try mapError({ failure("the file keys", $0) }, try KeyChain(keys.span))
         var feed = try mapError({ failure("the head", $0) }) { () throws(FeedError) in
-            try FeedVerification(head: head.span, keys: [key], now: FeedCommands.now)
+            try FeedVerification(head: head.span, keys: keys, key: key, now: FeedCommands.now)
         }
         for (index, batch) in feed.plan.enumerated() {
             console.progress("verifying batch \(index + 1) of \(feed.plan.count)")
@@ -64,7 +72,7 @@ enum FeedVerifyCommand {
             try mapError({ failure("batch \(batch.sequence)", $0) }, try feed.verify(bytes))
         }
         console.endProgress()
-        show(feed)
+        return feed
     }
 
     private static func fetch(
@@ -95,12 +103,29 @@ enum FeedVerifyCommand {
         }
     }
 
-    private static func show(_ feed: FeedVerification) {
+    private static func show(_ feed: FeedVerification, _ invocation: Invocation) {
         let console = Console()
+        if invocation.flag("--json") {
+            return console.json { text in
+                text.member("sequence", number: feed.head.sequence)
+                text.member("batches", number: feed.batches)
+                text.member("digests", number: feed.digests)
+                text.member("bytes", number: feed.bytes)
+                text.member("fingerprint", string: FeedFingerprint(feed.head).text)
+                text.member("keys", number: feed.cursor.chain.keys.count)
+                text.member("key", string: feed.cursor.chain.newest.text)
+                text.member("expires", number: feed.head.expires)
+                text.member("warnings", strings: feed.warnings.map { "\($0)" })
+            }
+        }
         console.out(
             "the feed verifies: \(feed.batches) batches, \(feed.digests) digests, "
                 + "\(feed.bytes) bytes")
         console.out("fingerprint \(FeedFingerprint(feed.head).text)")
+        let keys = feed.cursor.chain.keys
+        if keys.count > 1 {
+            console.out("\(keys.count) keys, the newest is \(feed.cursor.chain.newest.text)")
+        }
         for warning in feed.warnings { console.out("warning: \(warning)") }
     }
 }

@@ -29,6 +29,7 @@ enum RelayCommand {
             try change(invocation) { list throws(InstallationChangeError) in
                 try list.allow(name, key)
             }
+            Console().out("allowed \(name), in force at once")
             return .success
         })
 
@@ -40,17 +41,31 @@ enum RelayCommand {
         run: { (invocation) async throws(CommandFailure) in
             let name = try name(invocation)
             try change(invocation) { list throws(InstallationChangeError) in try list.revoke(name) }
+            Console().out("revoked \(name), in force at once")
             return .success
         })
 
     private static let list = Command(
         "relay list", "show the installations that are allowed, with their public keys",
-        options: [ConfigurationFile.option],
+        options: [ConfigurationFile.option, .json],
         examples: ["reveille relay list"],
         run: { (invocation) async throws(CommandFailure) in
             let path = try path(invocation)
             let list = try mapError(
                 { failure(.file($0), path) }, StateFile.installations(path).installations())
+            guard !invocation.flag("--json") else {
+                Console().json { text in
+                    text.beginArray("installations")
+                    for entry in list.entries {
+                        text.beginObject()
+                        text.member("name", string: "\(entry.name)")
+                        text.member("key", string: "\(entry.keyText)")
+                        text.endObject()
+                    }
+                    text.endArray()
+                }
+                return .success
+            }
             let lines = list.entries.map { "\($0.name) \($0.keyText)\n" }
             _ = Console().out(bytes: Array(lines.joined().utf8))
             return .success

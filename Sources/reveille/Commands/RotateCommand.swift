@@ -22,6 +22,9 @@ enum RotateCommand {
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        guard invocation.flag("--dry-run") || !invocation.flag("--json") else {
+            throw .usage("--json is for --dry-run alone")
+        }
         let configuration = try ConfigurationFile.load(invocation)
         let service = RunningService(admin: AdminClient(configuration))
         let status: RotationStatus

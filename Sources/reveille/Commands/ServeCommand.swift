@@ -8,12 +8,13 @@ import WakeSystem
 /// `reveille serve`: the daemon.
 enum ServeCommand {
     static let command = Command(
-        "serve", "run the service until SIGTERM",
+        "serve", "run the service until SIGTERM; SIGHUP has it read its configuration again",
         options: [ConfigurationFile.option],
         examples: ["reveille serve --config /var/lib/reveille/reveille.conf"],
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
+        HangupSignal.keep()
         let configuration = try ConfigurationFile.load(invocation)
         defer { Log.flush() }
         if let fault = CheckCommand.fault(above: configuration.data) {
@@ -21,10 +22,14 @@ enum ServeCommand {
         }
         let service: Service
         do {
-            service = try await Service(configuration, log: Log(level: configuration.logLevel))
+            let log = Log(level: configuration.logLevel, isJournal: ServiceManager.hasJournal)
+            service = try await Service(configuration, log: log) {
+                () throws(ReloadRefusal) in try ConfigurationFile.reload(invocation)
+            }
         } catch {
             throw failure(error, configuration)
         }
+        HangupSignal.calls { service.requestReload() }
         await TerminationSignal.cancels {
             ServiceManager.notify(.ready)
             let watchdog = Task { await notifyWatchdog(service) }
@@ -69,6 +74,6 @@ enum ServeCommand {
     }
 
     private static func name(_ listener: Int) -> String {
-        listener == 0 ? "the address of [http] listen" : "the address of [admin] listen"
+        "the address of [\(["http", "admin", "metrics"][listener])] listen"
     }
 }
