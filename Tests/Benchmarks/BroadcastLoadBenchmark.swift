@@ -18,16 +18,7 @@ enum BroadcastLoadBenchmark {
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options(
             arguments, known: ["rows", "fetches", "rounds", "gone", "operations", "connections"])
-        guard options.unknown == nil else {
-            print(help)
-            return options.unknown == "--help" ? 0 : 2
-        }
-        do {
-            return try await compare(options)
-        } catch {
-            print("bench: \(error)")
-            return 1
-        }
+        return await options.run(help: help, compare)
     }
 
     private static func compare(_ options: Options) async throws -> Int32 {

@@ -14,6 +14,9 @@ enum Main {
             name: "registrations", what: "durable registrations a second, beside a bare loop",
             run: { await RegistrationsBenchmark.run($0) }),
         Command(
+            name: "flood", what: "what others see of new registrations at full speed",
+            run: { await FloodBenchmark.run($0) }),
+        Command(
             name: "answers", what: "what the time of an answer tells of what was found",
             run: { await AnswersBenchmark.run($0) }),
         Command(

@@ -31,4 +31,21 @@ struct Options {
     func number(_ name: String, default value: Int) -> Int {
         values[name].flatMap(Int.init) ?? value
     }
+
+    /// Measures, and gives the exit status: 2 for an unknown option, with the help, which is no
+    /// mistake when it was asked for; 1 for an error.
+    func run(
+        help: String, _ measure: (Options) async throws -> Int32
+    ) async -> Int32 {
+        guard unknown == nil else {
+            print(help)
+            return unknown == "--help" ? 0 : 2
+        }
+        do {
+            return try await measure(self)
+        } catch {
+            print("bench: \(error)")
+            return 1
+        }
+    }
 }

@@ -25,16 +25,7 @@ enum RegistrationsBenchmark {
             known: [
                 "rounds", "operations", "connections", "directory", "service", "url", "pid",
             ])
-        guard options.unknown == nil else {
-            print(help)
-            return options.unknown == "--help" ? 0 : 2
-        }
-        do {
-            return try await compare(options)
-        } catch {
-            print("bench: \(error)")
-            return 1
-        }
+        return await options.run(help: help, compare)
     }
 
     private static func compare(_ options: Options) async throws -> Int32 {

@@ -23,18 +23,11 @@ enum RotationBenchmark {
 
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options(arguments, known: ["rows", "writers"])
-        guard options.unknown == nil else {
-            print(help)
-            return options.unknown == "--help" ? 0 : 2
-        }
-        do {
+        return await options.run(help: help) { options in
             try await measure(
                 rows: options.number("rows", default: 100_000),
                 writers: options.number("writers", default: 8))
             return 0
-        } catch {
-            print("bench: \(error)")
-            return 1
         }
     }
 

@@ -19,18 +19,11 @@ enum ScanBenchmark {
 
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options(arguments, known: ["rows", "rounds"])
-        guard options.unknown == nil else {
-            print(help)
-            return options.unknown == "--help" ? 0 : 2
-        }
-        do {
+        return await options.run(help: help) { options in
             try await measure(
                 rows: options.number("rows", default: 1_000_000),
                 rounds: options.number("rounds", default: 3))
             return 0
-        } catch {
-            print("bench: \(error)")
-            return 1
         }
     }
 

@@ -4,12 +4,13 @@ import WakeSystem
 /// The frame reader: it stays inside its bytes, says the same of every beginning of them, and reads
 /// back what the writer wrote.
 enum FrameProperty {
-    static func check(_ input: [UInt8]) throws(Violation) {
+    /// - Parameter input: frames.
+    static func check(_ input: [UInt8]) throws(Violation) -> Bool {
         var position = 0
         while true {
             let read = FrameReader.read(input.span, at: position)
             try checkBeginnings(input, position, read)
-            guard case .complete(let frame, let end) = read else { return }
+            guard case .complete(let frame, let end) = read else { return position > 0 }
             try require(
                 end >= position + FrameReader.headBytes && end <= input.count,
                 "a frame ends outside its bytes")

@@ -4,7 +4,7 @@ import WakePush
 /// writer.
 enum HeaderProperty {
     /// - Parameter input: blocks of one connection, each after a byte with its length.
-    static func check(_ input: [UInt8]) throws(Violation) {
+    static func check(_ input: [UInt8]) throws(Violation) -> Bool {
         var decoder = HPACKDecoder()
         var list = HeaderList()
         var rest = input[...]
@@ -15,9 +15,10 @@ enum HeaderProperty {
             let error = decode(block, &decoder, &list)
             try checkBeginnings(block, before, list, error)
             try require(decoder.tableSize <= 4096, "a table larger than allowed")
-            guard error == nil else { return }
+            guard error == nil else { return false }
             try checkRoundTrip(list)
         }
+        return list.count > 0
     }
 
     private static func decode(

@@ -5,13 +5,17 @@ import WakeSystem
 enum PageProperty {
     static let pageBytes = 512
 
-    static func check(_ input: [UInt8]) throws(Violation) {
+    /// - Parameter input: a page, filled with zeros or cut to its size.
+    static func check(_ input: [UInt8]) throws(Violation) -> Bool {
+        var isPage = false
         var page = Array(input.prefix(pageBytes))
         page += [UInt8](repeating: 0, count: pageBytes - page.count)
         for start in [0, 100] {
             guard let parts = BTreePage(page.span, from: start) else { continue }
             try check(parts, from: start)
+            isPage = true
         }
+        return isPage
     }
 
     private static func check(_ page: BTreePage, from start: Int) throws(Violation) {
@@ -35,19 +39,4 @@ enum PageProperty {
         try require(owners.allSatisfy { $0 <= 1 }, "two parts share a byte")
         try require(owners.count { $0 == 0 } == page.fragments, "bytes nobody accounts for")
     }
-
-    /// A leaf with two cells, a freeblock and a fragment, and a page above leaves.
-    static let seeds: [[UInt8]] = {
-        var leaf = [UInt8](repeating: 0, count: pageBytes)
-        leaf.replaceSubrange(0..<12, with: [10, 1, 0x9C, 0, 2, 1, 0x90, 2, 1, 0x90, 1, 0xB0])
-        // 400: a cell of 10 bytes; 412: a freeblock of 20; 432: a cell of 80
-        leaf[400] = 9
-        leaf.replaceSubrange(412..<416, with: [0, 0, 0, 20])
-        leaf[432] = 79
-        var above = [UInt8](repeating: 0, count: pageBytes)
-        above.replaceSubrange(
-            0..<14, with: [2, 0, 0, 0, 1, 1, 0x9C, 0, 0, 0, 0, 7, 1, 0x9C])
-        above.replaceSubrange(412..<417, with: [0, 0, 0, 3, 95])
-        return [leaf, above]
-    }()
 }
