@@ -94,6 +94,32 @@ struct ClientPrivacyTests {
         }
     }
 
+    @Test("of a match that was told no file holds note or name, while it runs and after a kill")
+    func delivered() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        let reports = try MatchReports(in: client.directory)
+        let secret = try await client.addSecret("planted-name")
+        let (published, note) = (client.directory.path + "/items", service.data + "/../note")
+        try secret.write(toFile: published, atomically: true, encoding: .utf8)
+        try "PLANTEDNOTE\n".write(toFile: note, atomically: true, encoding: .utf8)
+        let needles = ["PLANTEDNOTE", "planted-name"].map { Array($0.utf8) }
+        let running = try await client.listen("--on-match", reports.program)
+        let answer = try await service.command(
+            "feed", "publish", published, "--secrets", "--note-file", note, "--then-broadcast")
+        #expect(answer.status == 0, "\(answer.output)")
+        let told = try await reports.atLeast(1)
+        #expect(told.map(\.note) == ["PLANTEDNOTE"])
+        try await client.settled()
+        // A moment later the log is cut. Without that it holds both until a restart.
+        while try client.files(containing: needles) != [] {}
+        running.signal(SIGKILL)
+        _ = await running.exit()
+        #expect(try client.files(containing: needles) == [])
+        #expect(try await client.status("delivered") == "[\"\(told[0].id)\"]")
+        #expect(try client.files(containing: needles) == [])
+    }
+
     @Test("everything the client keeps is for its owner alone, whatever the umask")
     func permissions() async throws {
         let service = try await ServiceUnderTest()

@@ -32,7 +32,10 @@ struct LogVocabularyTests {
             .rotationFailed(.keysUnwritable(28)), .compactionPutOff(needed: 9, free: 8),
             .compactionFailed, .compacted(bytes: 4096, milliseconds: 2), .rotationFileDamaged,
             .rotationUnwritable, .keysInMemory(forgotten: 4), .keysUnlocked,
-            .logDropped(lines: 7),
+            .trouble(.feedExpired), .troubleOver(.feedExpired), .logDropped(lines: 7),
+            .reloaded(keys: 2, gateways: 1, restart: 1),
+            .restartNeeded(SettingName.restarting[0]),
+            .reloadRefused(.configuration, line: 12),
         ]
     }()
 
@@ -119,6 +122,10 @@ struct LogVocabularyTests {
                 })
         #expect(words("code") == Problem.allCases.map { String(describing: $0.code) })
         #expect(words("service") == PushService.allCases.map { String(describing: $0.name) })
+        #expect(words("kind") == Trouble.allCases.map(\.rawValue))
+        #expect(words("refusal") == ReloadRefusal.Cause.allCases.map(\.rawValue))
+        #expect(Set(words("section") ?? []) == Set(SettingName.restarting.map(\.section)))
+        #expect(Set(words("key") ?? []) == Set(SettingName.restarting.map(\.key)))
         #expect(words("goaway") == ["none"] + GoAwayReason.allCases.map(\.rawValue))
         let all: [BroadcastReasons] = [[], .heartbeat, .asked, .watched]
         #expect(words("reasons") == all.map(\.names))

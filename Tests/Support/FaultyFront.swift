@@ -12,6 +12,9 @@ package final class FaultyFront: Sendable {
         var faults: [String: [Fault]] = [:]
         var requests: [WireRequest] = []
         var answered: [WireRequest] = []
+        var lastAnswer = ContinuousClock.now
+        /// Times from the last answer to the end of a connection.
+        var lingers: [Duration] = []
     }
 
     private let state: Observed<State>
@@ -29,6 +32,7 @@ package final class FaultyFront: Sendable {
         self.state = state
         server = try WireServer { peer in
             Self.relay(peer, to: port, state, adding: fields, arrival)
+            state.update { $0.lingers.append(ContinuousClock.now - $0.lastAnswer) }
         }
     }
 
@@ -67,6 +71,11 @@ package final class FaultyFront: Sendable {
         try await state.first { $0.answered.count >= count ? () : nil }
     }
 
+    /// Waits until so many connections have ended; returns the times since the last answer.
+    package func lingers(atLeast count: Int) async throws -> [Duration] {
+        try await state.first { $0.lingers.count >= count ? $0.lingers : nil }
+    }
+
     private static func relay(
         _ peer: LoopbackClient, to port: UInt16, _ state: Observed<State>,
         adding fields: String, _ arrival: (WireRequest) -> Void
@@ -90,7 +99,10 @@ package final class FaultyFront: Sendable {
             if request.path == "/v1/wakes" {
                 return relayStream(from: service, to: peer, adding: fields)
             }
-            guard let answer = try? service.receiveResponse(), fault != .answerLost,
+            guard let answer = try? service.receiveResponse(), fault != .answerLost else { return }
+            // Before it is sent: measured times are never too short.
+            state.update { $0.lastAnswer = .now }
+            guard
                 (try? peer.send(Array(with(fields, answer.head).utf8) + answer.body)) != nil
             else { return }
             state.update { $0.answered.append(request) }

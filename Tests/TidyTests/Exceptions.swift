@@ -4,7 +4,6 @@ enum Exceptions {
     static let smallFiles: [String: String] = [
         "Sources/WakeFeed/Format/FeedLimits.swift": "one table, which FEED.md repeats",
         "Sources/WakePush/APNs/APNsGateway.swift": "the same file names in every gateway's folder",
-        "Sources/WakeServer/Hardening.swift": "a thin interface of C",
         "Sources/WakeSystem/Threads/Semaphore.swift": "a name that readers look for",
         "Sources/WakeSystem/Threads/SystemThread.swift": "a name that readers look for",
         "Sources/reveille-client/Main.swift": "the entry point",

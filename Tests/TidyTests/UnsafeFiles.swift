@@ -5,8 +5,7 @@ import WakeSystem
 enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/Pages/PageFile.swift",
-        "Sources/WakeClient/Environment/ClientEnvironment.swift",
-        "Sources/WakeClient/Wakes/ChangeNotifier.swift",
+        "Sources/WakeClient/Environment/Executors.swift",
         "Sources/WakeCommand/Console.swift",
         "Sources/WakeCommand/Process/ServiceManager.swift",
         "Sources/WakeCommand/Process/Subprocess.swift",
@@ -27,7 +26,7 @@ enum UnsafeFiles {
         "Sources/WakePush/Transport/TLSStream.swift",
         "Sources/WakeSQLite/Database.swift",
         "Sources/WakeSQLite/Statement.swift",
-        "Sources/WakeServer/Hardening.swift",
+        "Sources/WakeServer/Configuration/DescriptorBudget.swift",
         "Sources/WakeSodium/Boxes.swift",
         "Sources/WakeSodium/Hashes.swift",
         "Sources/WakeSodium/KeyMemory.swift",
@@ -37,6 +36,7 @@ enum UnsafeFiles {
         "Sources/WakeSystem/Bytes/ByteWriting.swift",
         "Sources/WakeSystem/Bytes/Secrets.swift",
         "Sources/WakeSystem/Errors.swift",
+        "Sources/WakeSystem/Events/LocalSocket.swift",
         "Sources/WakeSystem/Events/Poller.swift",
         "Sources/WakeSystem/Files/FileRoom.swift",
         "Sources/WakeSystem/Files/FileStatus.swift",

@@ -53,7 +53,7 @@ struct BroadcastCommandTests {
         _ = try await place.service.program.line(containing: "broadcast-ended ")
         #expect(try place.round().accepted == 20)
         let answer = try await place.service.command("status")
-        #expect(answer.output.contains("pushes accepted"))
+        #expect(answer.output.contains("accepted 20, gone 0"))
         #expect(try await place.mock.report().distinct == 20)
     }
 

@@ -53,8 +53,8 @@ struct ClientTraceTests {
                 }
             ]
         }
-        // Head, two batches, head; PUT, GET, DELETE; head.
-        #expect(traces[0].count == 8, "\(traces[0])")
+        // Head, keys, two batches, head; PUT, GET, DELETE; head.
+        #expect(traces[0].count == 9, "\(traces[0])")
         #expect(traces[1] == traces[0])
         let sizes = front.requests.filter { $0.path == "/v1/registration" }
             .map { $0.head.utf8.count + $0.body.count }
@@ -143,7 +143,7 @@ struct ClientTraceTests {
             }
         }
         // Each kind of request is one and the same, before and after.
-        #expect(forms.count == 6, "\(forms.keys.sorted())")
+        #expect(forms.count == 7, "\(forms.keys.sorted())")
         #expect(forms.values.allSatisfy { $0.count == 1 })
     }
 }

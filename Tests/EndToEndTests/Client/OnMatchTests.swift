@@ -35,11 +35,11 @@ struct OnMatchTests {
         let secret = try await client.addSecret("visit")
         _ = try await service.publish([secret], notes: ["note"])
         let failed = try await client.command("sync", "--on-match", "/bin/false")
-        #expect(failed.status == 0)
+        #expect(failed.status == 74)
         #expect(failed.output.contains("the program of --on-match failed"))
         #expect(try await client.status("matchesToDeliver") == "1")
         let missing = try await client.command("sync", "--on-match", "/no/such/program")
-        #expect(missing.status == 0)
+        #expect(missing.status == 74)
         #expect(try await client.status("matchesToDeliver") == "1")
     }
 

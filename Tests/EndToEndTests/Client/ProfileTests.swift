@@ -121,7 +121,7 @@ struct ProfileTests {
             try "x".write(
                 toFile: "\(home.state)/one/\(name)", atomically: true, encoding: .utf8)
         }
-        #expect(home.names(home.state + "/one").contains("changes"))
+        #expect(home.names(home.state + "/one").contains("control"))
         #expect(!home.names(home.cache + "/one").isEmpty)
         #expect(try await home.command("forget", "--profile", "one").status == 1)
         #expect(try await home.command("unregister", "--profile", "one").status == 0)
@@ -188,9 +188,11 @@ struct ProfileTests {
         let members = try #require(object as? [String: Any])
         #expect(
             members.keys.sorted() == [
-                "batchesWaiting", "failure", "forked", "lastVerified", "matchesToDeliver",
-                "pausedUntil", "registration", "retired", "running", "sequence", "sharesOrigin",
-                "waitingUntil",
+                "batchesWaiting", "checkFailure", "delivered", "failure", "fingerprint",
+                "firstUnchecked", "forked", "formerServices", "lastChecked", "lastUnchecked",
+                "lastVerified", "matchesToDeliver", "nextCheck", "pausedUntil", "process",
+                "registration", "retired", "running", "runningSince", "sequence", "sharesOrigin",
+                "stream", "streamStatus", "waitingUntil",
             ])
         #expect(members["registration"] as? String == "none")
         #expect(members["running"] as? Bool == false)

@@ -131,7 +131,7 @@ struct DoctorTests {
         let program = try await client.listen()
         let run = try await requests.first { all in
             let found = Set(all.filter { !$0.contains("/b/") })
-            return found.count == 2 ? found : nil
+            return found.count == 3 ? found : nil
         }
         program.signal(SIGTERM)
         #expect(await program.exit() == 0)
@@ -140,8 +140,9 @@ struct DoctorTests {
         requests.update { $0 = [] }
         let answer = try await ask(client)
         #expect(answer.levels["stream"] == "ok", "\(answer.output)")
-        #expect(requests.value.count == 2)
-        #expect(Set(requests.value) == run)
+        // The keys only where the client's state has no head yet.
+        #expect((2...3).contains(requests.value.count))
+        #expect(Set(requests.value).isSubset(of: run))
     }
 
     @Test("what somebody must mend ends with 78, and the hint says how")

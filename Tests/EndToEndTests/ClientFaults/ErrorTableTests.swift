@@ -41,7 +41,7 @@ struct ErrorTableTests {
         Portal(
             testDescription: "a short page",
             answer: page("200 OK", "Content-Type: text/html\r\n", "<html>Please log in</html>"),
-            status: 75, code: "truncated"),
+            status: 65, code: "bad-signature"),
         Portal(
             testDescription: "a long page",
             answer: page("200 OK", "", "<html>" + String(repeating: "login ", count: 9000)),

@@ -68,8 +68,8 @@ final class FeedSite: Sendable {
     /// Answers `head` so and every other file as it is.
     func answerHead(_ answer: Answer) { self.answer { $0 == "head" ? answer : .file } }
 
-    /// Answers every batch so and the head as it is.
-    func answerBatches(_ answer: Answer) { self.answer { $0 == "head" ? .file : answer } }
+    /// Answers every batch so and other files as they are.
+    func answerBatches(_ answer: Answer) { self.answer { $0.hasPrefix("b/") ? answer : .file } }
 
     /// The head as it is now.
     var head: [UInt8] { Array(FileManager.default.contents(atPath: feed + "/head") ?? Data()) }
@@ -134,20 +134,22 @@ final class FeedSite: Sendable {
         return true
     }
 
-    /// As a server that knows `bytes=N-` (RFC 9110 §14.1.2).
+    /// As a server that knows `bytes=N-` and `bytes=N-M` (RFC 9110 §14.1.2).
     private static func send(
         _ bytes: [UInt8], _ cut: Int?, to peer: LoopbackClient, for request: WireRequest
     ) throws -> Bool {
-        let first = request["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+        let range = request["Range"].map { $0.dropFirst("bytes=".count).split(separator: "-") }
+        let first = range?.first.flatMap { Int($0) } ?? 0
         guard first < bytes.count else {
             try peer.send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n")
             return true
         }
-        let rest = bytes[first...]
+        let last = min(range?.dropFirst().first.flatMap { Int($0) } ?? .max, bytes.count - 1)
+        let rest = bytes[first...last]
         let status =
-            request["Range"] == nil
+            range == nil
             ? "200 OK"
-            : "206 Part\r\nContent-Range: bytes \(first)-\(bytes.count - 1)/\(bytes.count)"
+            : "206 Part\r\nContent-Range: bytes \(first)-\(last)/\(bytes.count)"
         try peer.send("HTTP/1.1 \(status)\r\nContent-Length: \(rest.count)\r\n\r\n")
         try peer.send(Array(rest.prefix(cut ?? rest.count)))
         return (cut ?? .max) >= rest.count

@@ -45,7 +45,10 @@ struct InstallTests {
                 "fish/vendor_completions.d/\(program).fish",
             ] { expected[share + name] = 0o644 }
         }
-        for name in ["reveille.service", "reveille-feed.service", "reveille-feed.timer"] {
+        expected["usr/local/share/man/man5/reveille.conf.5"] = 0o644
+        for name in [
+            "reveille.service", "reveille@.service", "reveille-feed.service", "reveille-feed.timer",
+        ] {
             expected["usr/local/lib/systemd/system/" + name] = 0o644
         }
         let client =

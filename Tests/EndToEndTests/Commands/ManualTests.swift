@@ -6,9 +6,15 @@ import Testing
 struct ManualTests {
     static let programs = ["reveille", "reveille-client"]
 
-    private func page(_ program: String) async throws -> (TemporaryDirectory, String) {
+    /// The words that print each page.
+    static let pages = [
+        ["reveille", "manual"], ["reveille-client", "manual"],
+        ["reveille", "manual", "reveille.conf"],
+    ]
+
+    private func page(_ words: [String]) async throws -> (TemporaryDirectory, String) {
         let directory = try TemporaryDirectory()
-        let answer = try await RunningProgram.run(program, ["manual"])
+        let answer = try await RunningProgram.run(words[0], Array(words.dropFirst()))
         #expect(answer.status == 0)
         let path = directory.path + "/page"
         try answer.output.write(toFile: path, atomically: true, encoding: .utf8)
@@ -26,9 +32,9 @@ struct ManualTests {
 
     @Test(
         "mandoc has nothing to complain of",
-        .enabled(if: InstalledPrograms.path("mandoc") != nil, "needs mandoc"), arguments: programs)
-    func mandoc(_ program: String) async throws {
-        let (directory, path) = try await page(program)
+        .enabled(if: InstalledPrograms.path("mandoc") != nil, "needs mandoc"), arguments: pages)
+    func mandoc(_ words: [String]) async throws {
+        let (directory, path) = try await page(words)
         let mandoc = try #require(InstalledPrograms.path("mandoc"))
         let answer = try await RunningProgram.run(path: mandoc, ["-T", "lint", path])
         #expect(answer.status == 0 && answer.output.isEmpty, "\(answer.output)")
@@ -42,7 +48,7 @@ struct ManualTests {
         "groff has nothing to complain of, and every command, option and status is there",
         .enabled(if: InstalledPrograms.path("groff") != nil, "needs groff"), arguments: programs)
     func groff(_ program: String) async throws {
-        let (directory, path) = try await page(program)
+        let (directory, path) = try await page([program, "manual"])
         let groff = try #require(InstalledPrograms.path("groff"))
         let answer = try await RunningProgram.run(
             path: groff, ["-man", "-ww", "-z", "-Tutf8", path])
@@ -68,6 +74,30 @@ struct ManualTests {
         let found = statuses.split(separator: " ").compactMap { Int($0) }
         #expect(found == expected)
         withExtendedLifetime(directory) {}
+    }
+
+    @Test(
+        "reveille.conf(5) has every key of the file that init writes, also those in comments",
+        .enabled(if: InstalledPrograms.path("groff") != nil, "needs groff"))
+    func configuration() async throws {
+        let (directory, path) = try await page(["reveille", "manual", "reveille.conf"])
+        let groff = try #require(InstalledPrograms.path("groff"))
+        let answer = try await RunningProgram.run(
+            path: groff, ["-man", "-ww", "-z", "-Tutf8", path])
+        #expect(answer.status == 0 && answer.output.isEmpty, "\(answer.output)")
+        let text = try await words(path)
+        let keys = text.components(separatedBy: " EXAMPLE ")[0]
+        let root = directory.path + "/service"
+        #expect(try await RunningProgram.run("reveille", ["init", root]).status == 0)
+        let file = try String(contentsOfFile: root + "/reveille.conf", encoding: .utf8)
+        let names = file.matches(of: #/\n(?:# )?([a-z-]+) = /#).map(\.1)
+        #expect(names.count > 40)
+        for name in names { #expect(keys.contains(" \(name) "), "\(name)") }
+        for name in ["streams-per-address", "watch-key", "connect", "via-per-minute"] {
+            #expect(keys.contains(" \(name) "), "\(name)")
+        }
+        let unknown = try await RunningProgram.run("reveille", ["manual", "nothing"])
+        #expect(unknown.status == 2 && unknown.output.contains("reveille.conf"))
     }
 
     @Test("examples of manual, README and OPERATING.md are commands and options that there are")

@@ -5,12 +5,19 @@ import WakeSystem
 
 @Suite("Directories above those of the service", .timeLimit(.minutes(5)))
 struct ParentTests {
-    @Test("that others can write to are refused by init, check and serve, which name them")
-    func open() async throws {
+    /// A place with a directory in it, of this mode.
+    private func place(mode: mode_t) throws -> (place: StorePlace, above: String) {
         let place = StorePlace()
         let above = place.path + "/above"
         try Files.makeDirectory(above)
-        unsafe chmod(above, 0o777)
+        unsafe chmod(above, mode)
+        return (place, above)
+    }
+
+    @Test("that others can write to are refused by init, check and serve, which name them")
+    func open() async throws {
+        let (place, above) = try place(mode: 0o777)
+        defer { withExtendedLifetime(place) {} }
         let directory = above + "/service"
         let refused = try await RunningProgram.run("reveille", ["init", directory])
         #expect(refused.status != 0)
@@ -24,6 +31,18 @@ struct ParentTests {
             #expect(run.status != 0, "\(command)")
             #expect(run.output.contains("chmod go-w \(above)"), "\(run.output)")
         }
+    }
+
+    @Test("that their own group can write to are as good as others, another group's are not")
+    func ofTheGroup() async throws {
+        let (place, above) = try place(mode: 0o775)
+        defer { withExtendedLifetime(place) {} }
+        let directory = above + "/service"
+        #expect(try await RunningProgram.run("reveille", ["init", directory]).status == 0)
+        #expect(try Files.openParent(of: directory) == nil)
+        // A group that is not that of the directory below. Only root gives files away.
+        guard geteuid() == 0, unsafe chown(above, 0, 65_534) == 0 else { return }
+        #expect(try Files.openParent(of: directory) == above)
     }
 
     @Test("that are links are as good as others: to init, check and serve")

@@ -93,6 +93,7 @@ struct FCMPythonPeer {
                 body = json.dumps(members).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("Metadata-Flavor", "Google")
                 self.end_headers()
                 self.wfile.write(body)
 

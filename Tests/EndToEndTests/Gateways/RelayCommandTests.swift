@@ -4,6 +4,14 @@ import Testing
 
 @Suite("reveille relay", .timeLimit(.minutes(5)))
 struct RelayCommandTests {
+    private static func allowed(_ name: String) -> String {
+        "allowed \(name), in force at once\n"
+    }
+
+    private static func revoked(_ name: String) -> String {
+        "revoked \(name), in force at once\n"
+    }
+
     private static let keys = [
         "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
         // RFC 8032 §7.1, TEST 2.
@@ -14,18 +22,24 @@ struct RelayCommandTests {
         try await ServiceUnderTest(sections: "[relay]\nauthority = wake.example.org\n")
     }
 
-    @Test("allows, lists and revokes, and says nothing where nothing is to be said")
+    @Test("allows, lists and revokes, and says so")
     func changes() async throws {
         let service = try await service()
         #expect(try await service.command("relay", "list") == (0, ""))
-        #expect(try await service.command("relay", "allow", "one", Self.keys[0]) == (0, ""))
-        #expect(try await service.command("relay", "allow", "two", Self.keys[1]) == (0, ""))
+        #expect(
+            try await service.command("relay", "allow", "one", Self.keys[0]) == (
+                0, Self.allowed("one")
+            ))
+        #expect(
+            try await service.command("relay", "allow", "two", Self.keys[1]) == (
+                0, Self.allowed("two")
+            ))
         let lines = "one \(Self.keys[0])\ntwo \(Self.keys[1])\n"
         #expect(try await service.command("relay", "list") == (0, lines))
         let path = service.directory.path + "/service/keys/installations"
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
         #expect(mode as? Int == 0o640)
-        #expect(try await service.command("relay", "revoke", "one") == (0, ""))
+        #expect(try await service.command("relay", "revoke", "one") == (0, Self.revoked("one")))
         #expect(try await service.command("relay", "list") == (0, "two \(Self.keys[1])\n"))
     }
 
@@ -36,9 +50,10 @@ struct RelayCommandTests {
             "-IgQuEmY61aSMoyiFz2175ybR8nRLNcF4AcfPpCj_Tc",
             "--3pcUDYPtp8s4dm39JA0ll-wAg8-3mclNWW-qiZ254",
         ] {
-            #expect(try await service.command("relay", "allow", "one", key) == (0, ""))
+            #expect(
+                try await service.command("relay", "allow", "one", key) == (0, Self.allowed("one")))
             #expect(try await service.command("relay", "list") == (0, "one \(key)\n"))
-            #expect(try await service.command("relay", "revoke", "one") == (0, ""))
+            #expect(try await service.command("relay", "revoke", "one") == (0, Self.revoked("one")))
         }
         #expect(try await service.command("relay", "allow", "one", "-x").status == 2)
     }

@@ -75,7 +75,7 @@ struct WebPushHostTests {
         #expect(counts["microsoft"] == ["accepted": 1, "gone": 0, "abandoned": 0, "skipped": 0])
         #expect(counts["other"]?["accepted"] == 2 && counts.count == 5)
         let shown = try await service.command("status")
-        #expect(shown.output.contains("run webpush accepted mozilla"), "\(shown.output)")
+        #expect(shown.output.contains("webpush at mozilla: 1 accepted"), "\(shown.output)")
     }
 
     @Test("Apple's endpoints are refused without a subject, and keys that are none everywhere")

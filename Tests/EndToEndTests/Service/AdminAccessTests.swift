@@ -39,7 +39,8 @@ struct AdminAccessTests {
         let json = "Content-Type: application/json\r\n"
         for (fields, wanted, code) in [
             (own + json, 204, ""), ("Host: 127.0.0.1:8081\r\n" + json, 204, ""),
-            ("Host: [::1]\r\n" + json, 204, ""),
+            ("Host: [::1]\r\n" + json, 204, ""), ("Host: 127.8.0.9\r\n" + json, 204, ""),
+            ("Host: 127.evil.example\r\n" + json, 403, "browser_refused"),
             (own + json + "Origin: null\r\n", 403, "browser_refused"),
             (own + json + "Origin: http://localhost\r\n", 403, "browser_refused"),
             ("Host: evil.example\r\n" + json, 403, "browser_refused"),

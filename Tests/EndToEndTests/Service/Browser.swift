@@ -63,6 +63,11 @@ final class Browser {
         while !isLoaded { take(try message()) }
     }
 
+    /// Sends `Accept-Language` with every request from now on.
+    func prefer(_ language: String) throws {
+        try call("Network.setExtraHTTPHeaders", ["headers": ["Accept-Language": language]])
+    }
+
     /// A PNG of what is to be seen, or of the whole page.
     func screenshot(ofAll: Bool = false) throws -> Data {
         let answer = try call(

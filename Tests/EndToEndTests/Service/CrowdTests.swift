@@ -23,7 +23,7 @@ struct CrowdTests {
         #expect(status.status == 0, "\(status.output)")
     }
 
-    @Test("whoever holds every connection keeps nobody from registering and deleting")
+    @Test("a client with every connection keeps nobody from registering and deleting")
     func connections() async throws {
         let service = try await ServiceUnderTest(extra: "connections = 64\nstreams = 64")
         var crowd: [LoopbackClient] = []
@@ -36,7 +36,7 @@ struct CrowdTests {
         withExtendedLifetime(crowd) {}
     }
 
-    @Test("whoever holds every event stream keeps nobody from registering and deleting")
+    @Test("a client with every event stream keeps nobody from registering and deleting")
     func streams() async throws {
         let service = try await ServiceUnderTest(extra: "connections = 64\nstreams = 64")
         var streams: [LoopbackClient] = []

@@ -4,98 +4,169 @@ import Testing
 import WakeModel
 
 @Suite(
-    "Behind nginx as Deploy/nginx.conf has it",
-    .enabled(if: FrontUnderTest.program != nil, "nginx is not installed (apt: nginx-light)"),
+    "Behind the fronts of Deploy, each with its real program",
+    .enabled(
+        if: !FrontUnderTest.Kind.installed.isEmpty,
+        "no front is installed (apt: nginx-light, haproxy, caddy)"),
     .timeLimit(.minutes(5)))
 struct FrontTests {
+    typealias Kind = FrontUnderTest.Kind
+
     /// An address of the loopback net that nothing else here uses.
     private static let address = "127.73.41.9"
 
-    @Test("a registration over TLS arrives, and nginx writes down neither address nor token")
-    func registration() async throws {
-        let service = try await ServiceUnderTest(listen: "unix:http.sock")
-        let front = try await FrontUnderTest(before: service.directory.path + "/service/http.sock")
+    @Test(
+        "a registration over TLS arrives, and the front writes down neither address nor token",
+        arguments: Kind.installed)
+    func registration(_ kind: Kind) async throws {
+        let service = try await FrontUnderTest.service(for: kind)
+        let front = try await FrontUnderTest(kind, before: service)
         let device = TestDevice()
         #expect(try await curl(front, "PUT", device, body: device.body) == "204")
         #expect(try service.rows() == 1)
         let stored = try await curl(front, "GET", device)
         #expect(stored.contains(device.pushText) && stored.hasSuffix("200"))
-        // What nginx refuses by itself, and what it can only log.
+        // What it refuses by itself, and what it can only log.
         let long = Array(repeating: UInt8(ascii: "x"), count: 5000)
         #expect(try await curl(front, "PUT", device, body: long).hasSuffix("413"))
-        let plain = arguments(front, "/").dropLast() + ["http://127.0.0.1:\(front.port)/"]
-        let answer = try await RunningProgram.run(path: "/usr/bin/curl", Array(plain))
-        #expect(answer.output.contains("plain HTTP request was sent to HTTPS port"))
+        let plain = words(front, "/").dropLast() + ["http://127.0.0.1:\(front.port)/"]
+        _ = try await RunningProgram.run(path: "/usr/bin/curl", Array(plain))
         #expect(try await curl(front, "DELETE", device) == "204")
         #expect(try service.rows() == 0)
         #expect(await service.stop() == 0)
-        #expect(try await curl(front, "GET", device).hasSuffix("502"))
-        #expect(await front.stop() == 0)
+        #expect(try await curl(front, "GET", device).hasSuffix(kind.whenGone))
+        _ = await front.stop()
         #expect(try traces(of: device, in: front) == [])
+        #expect(try service.files(containing: [Array(Self.address.utf8)]) == [])
+        #expect(!service.program.output.contains(Self.address))
     }
 
-    @Test("the search is not blind: with its two lines taken out, nginx does write the address")
-    func control() async throws {
-        let service = try await ServiceUnderTest(listen: "unix:http.sock")
-        let front = try await FrontUnderTest(
-            before: service.directory.path + "/service/http.sock"
-        ) { text in
-            text.replacing("access_log off;", with: "access_log access.log;")
-                .replacing("error_log /dev/null crit;", with: "error_log error.log info;")
-        }
+    @Test(
+        "the search is not blind: told to log, the front does write the address",
+        arguments: Kind.installed)
+    func control(_ kind: Kind) async throws {
+        let service = try await FrontUnderTest.service(for: kind)
+        let front = try await FrontUnderTest(kind, before: service, change: kind.logging)
         let device = TestDevice()
         #expect(await service.stop() == 0)
-        #expect(try await curl(front, "GET", device).hasSuffix("502"))
-        #expect(await front.stop() == 0)
-        #expect(try traces(of: device, in: front) == ["access.log", "error.log"])
+        #expect(try await curl(front, "GET", device).hasSuffix(kind.whenGone))
+        _ = await front.stop()
+        let logs = kind.description == "nginx" ? ["access.log", "error.log"] : ["output"]
+        #expect(try traces(of: device, in: front) == logs)
     }
 
-    @Test("whoever asks for every event stream there keeps nobody else from registering")
-    func crowd() async throws {
-        let service = try await ServiceUnderTest(listen: "unix:http.sock")
-        let front = try await FrontUnderTest(
-            before: service.directory.path + "/service/http.sock"
-        ) { $0.replacing(" ssl backlog", with: " backlog") }
-        var streams: [LoopbackClient] = []
-        var refused = 0
-        for _ in 0..<800 {
-            let client = try LoopbackClient(port: front.port)
-            try client.send("GET /v1/wakes HTTP/1.1\r\nHost: x\r\n\r\n")
-            let head = try client.receive(through: "\r\n\r\n")
-            if head.hasPrefix("HTTP/1.1 503") { refused += 1 }
-            streams.append(client)
-        }
-        #expect(refused == 800 - 32)
-        for _ in 0..<10 {
-            let device = TestDevice()
-            for method in ["PUT", "DELETE"] {
-                let body = method == "PUT" ? device.body : []
-                #expect(try await curl(front, method, device, body: body, "http") == "204")
-            }
-        }
-        #expect(await front.stop() == 0)
-    }
-
-    @Test("wakes pass through it as they are sent, and the feed byte by byte")
-    func stream() async throws {
-        let service = try await ServiceUnderTest(listen: "unix:http.sock")
-        let front = try await FrontUnderTest(before: service.directory.path + "/service/http.sock")
+    @Test(
+        "wakes pass as they are sent, and the feed byte by byte, at its own name alone",
+        arguments: Kind.installed)
+    func stream(_ kind: Kind) async throws {
+        let service = try await FrontUnderTest.service(for: kind)
+        let front = try await FrontUnderTest(kind, before: service)
         let stream = try RunningProgram(
-            path: "/usr/bin/curl", arguments(front, "/v1/wakes") + ["--no-buffer"])
+            path: "/usr/bin/curl", words(front, "/v1/wakes") + ["--no-buffer"])
         _ = try await stream.line(containing: "data: 0")
         _ = try await service.publish([TestDevice().pushText], notes: [], "--then-broadcast")
         _ = try await stream.line(containing: "data: 1")
         stream.signal(SIGTERM)
         let path = front.directory.path + "/fetched"
         let head = try await RunningProgram.run(
-            path: "/usr/bin/curl", arguments(front, "/feed/head") + ["-o", path])
+            path: "/usr/bin/curl", words(front, "/feed/head", at: "feed") + ["-o", path])
         #expect(head.status == 0)
         let file = service.directory.path + "/service/feed/head"
         #expect(FileManager.default.contentsEqual(atPath: path, andPath: file))
-        #expect(await front.stop() == 0)
+        for (name, path) in [("wake", "/feed/head"), ("feed", "/v1/registration"), ("feed", "/")] {
+            let status = try await RunningProgram.run(
+                path: "/usr/bin/curl",
+                words(front, path, at: name) + ["-o", "/dev/null", "-w", "%{http_code}"])
+            #expect(status.output == "404", "\(name)\(path)")
+        }
+        _ = await front.stop()
     }
 
-    /// The files of nginx that hold the address or anything of the device.
+    @Test("the service is not told the address in any field", arguments: Kind.installed)
+    func forwarded(_ kind: Kind) async throws {
+        let heads = Observed<[String]>([])
+        let server = try WireServer { peer in
+            guard var head = try? peer.receive(through: "\r\n\r\n") else { return }
+            // The PROXY protocol's own head begins with an empty line.
+            if head == "\r\n\r\n" { head = (try? peer.receive(through: head)) ?? "" }
+            heads.update { $0.append(head.lowercased()) }
+            try? peer.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+        }
+        defer { server.refuse() }
+        let service = try await FrontUnderTest.service(for: kind)
+        let socket = service.directory.path + "/service/http.sock"
+        let front = try await FrontUnderTest(kind, before: service) { text in
+            ["unix:", "unix@", "unix/"].reduce(text) {
+                $0.replacing($1 + socket, with: "127.0.0.1:\(server.port)")
+            }
+        }
+        #expect(try await curl(front, "GET", TestDevice()) == "204")
+        _ = await front.stop()
+        let head = try #require(heads.value.first)
+        #expect(head.contains("authorization: bearer "))
+        for word in ["forwarded", Self.address, "x-real-ip", "via:", "x-client"] {
+            #expect(!head.contains(word), "\(head)")
+        }
+    }
+
+    @Test(
+        "a client that asks for every event stream there keeps nobody else from registering",
+        .enabled(if: Kind.nginx.program != nil, "needs nginx"))
+    func crowd() async throws {
+        let service = try await FrontUnderTest.service(for: .nginx)
+        let front = try await FrontUnderTest(.nginx, before: service) {
+            $0.replacing(" ssl backlog", with: " backlog").replacing(" ssl;", with: ";")
+        }
+        let (streams, open) = try crowd(800, at: front)
+        #expect(open == 32)
+        try await others(front, "http")
+        #expect(await front.stop() == 0)
+        withExtendedLifetime(streams) {}
+    }
+
+    @Test(
+        "one network takes its share of streams and connections of haproxy, and others register",
+        .enabled(if: Kind.haproxy.program != nil, "needs haproxy"))
+    func network() async throws {
+        let service = try await FrontUnderTest.service(for: .haproxy)
+        let front = try await FrontUnderTest(.haproxy, before: service) {
+            $0.replacing(/ssl crt .*/) { _ in "" }
+        }
+        let (streams, open) = try crowd(300, at: front)
+        #expect(open == 32)
+        // Another network of the loopback's than the crowd's.
+        try await others(front, "http")
+        _ = await front.stop()
+        withExtendedLifetime(streams) {}
+    }
+
+    /// Asks for so many streams over plain HTTP.
+    private func crowd(
+        _ count: Int, at front: FrontUnderTest
+    ) throws -> (clients: [LoopbackClient], open: Int) {
+        var clients: [LoopbackClient] = []
+        var open = 0
+        for _ in 0..<count {
+            let client = try LoopbackClient(port: front.port)
+            try? client.send("GET /v1/wakes HTTP/1.1\r\nHost: x\r\n\r\n")
+            let head = (try? client.receive(through: "\r\n\r\n")) ?? ""
+            if head.hasPrefix("HTTP/1.1 200") { open += 1 }
+            clients.append(client)
+        }
+        return (clients, open)
+    }
+
+    private func others(_ front: FrontUnderTest, _ scheme: String) async throws {
+        for _ in 0..<10 {
+            let device = TestDevice()
+            for method in ["PUT", "DELETE"] {
+                let body = method == "PUT" ? device.body : []
+                #expect(try await curl(front, method, device, body: body, scheme) == "204")
+            }
+        }
+    }
+
+    /// The files of the front that hold the address or anything of the device.
     private func traces(of device: TestDevice, in front: FrontUnderTest) throws -> [String] {
         let needles = device.forms + [Array(Self.address.utf8)]
         return try front.traces().filter { _, bytes in
@@ -103,13 +174,14 @@ struct FrontTests {
         }.map(\.key).sorted()
     }
 
-    private func arguments(
-        _ front: FrontUnderTest, _ path: String, _ scheme: String = "https"
+    private func words(
+        _ front: FrontUnderTest, _ path: String, at name: String = "wake",
+        _ scheme: String = "https"
     ) -> [String] {
         [
             "--silent", "--show-error", "--noproxy", "*", "--cacert", front.certificate,
             "--interface", Self.address, "--connect-to", "::127.0.0.1:",
-            scheme + front.url.dropFirst("https".count) + path,
+            "\(scheme)://\(name).example.org:\(front.port)\(path)",
         ]
     }
 
@@ -118,11 +190,43 @@ struct FrontTests {
         _ front: FrontUnderTest, _ method: String, _ device: TestDevice, body: [UInt8] = [],
         _ scheme: String = "https"
     ) async throws -> String {
-        var words = arguments(front, "/v1/registration", scheme)
+        var words = words(front, "/v1/registration", scheme)
         words += ["-H", "Content-Type: application/json"]
         words += ["-X", method, "-H", "Authorization: Bearer \(device.token)"]
         words += ["--write-out", "%{http_code}"]
         if !body.isEmpty { words += ["--data-binary", "@-"] }
         return try await RunningProgram.run(path: "/usr/bin/curl", words, input: body).output
+    }
+}
+
+@Suite(
+    "The onion services of Deploy/torrc", .timeLimit(.minutes(1)),
+    .enabled(if: InstalledPrograms.path("tor") != nil, "tor is not installed (apt: tor)"))
+struct OnionTests {
+    @Test("Tor takes the file, and both onions lead to where the service listens")
+    func file() async throws {
+        let directory = try TemporaryDirectory()
+        let shipped = try Repository.text("Deploy/torrc")
+        let path = directory.path + "/torrc"
+        let text = shipped.replacing("/var/lib/tor/", with: directory.path + "/")
+            .replacing("Log err syslog", with: "Log warn stdout")
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        let checked = try await RunningProgram.run(
+            path: InstalledPrograms.path("tor") ?? "tor",
+            [
+                "--verify-config", "-f", path, "--defaults-torrc", "/dev/null", "--DataDirectory",
+                directory.path + "/data",
+            ])
+        #expect(checked.status == 0, "\(checked.output)")
+        #expect(checked.output.contains("Configuration was valid"), "\(checked.output)")
+        let services = shipped.matches(of: /(?m)^HiddenServiceDir \S+/).count
+        let ports = shipped.matches(of: /(?m)^HiddenServicePort 80 (\S+)$/).map { String($0.1) }
+        #expect(services == 2 && ports.count == 2)
+        let nginx = try Repository.text("Deploy/nginx.conf")
+        for port in ports { #expect(nginx.contains("proxy_pass http://\(port);")) }
+        // The package and README set the same.
+        for file in ["README.md", "Deploy/debian/postinst"] {
+            #expect(try Repository.text(file).contains("listen = \(ports[0])|"), "\(file)")
+        }
     }
 }

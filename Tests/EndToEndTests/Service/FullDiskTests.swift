@@ -7,7 +7,7 @@ import WakeModel
 struct FullDiskTests {
     private static let path = "/v1/registration"
 
-    @Test("registrations 507, every delete 204, rotations erase, and with room it all goes on")
+    @Test("registrations 507, deletes 204, broadcasts, rotations erase, and with room it goes on")
     func full() async throws {
         let service = try await ServiceUnderTest()
         let devices = (0..<160).map { _ in TestDevice() }
@@ -37,6 +37,13 @@ struct FullDiskTests {
         }
         // To the last byte again, whatever the deletes gave back.
         _ = try Self.fill(hog + "-too")
+        // Its state is written in room of the reserve.
+        for _ in 0..<2 {
+            let woken = try await service.command("broadcast", "--force")
+            #expect(woken.status == 0, "\(woken.output)\n\(service.program.output)")
+            #expect(woken.output.contains("60 accepted"), "\(woken.output)")
+            _ = try Self.fill(hog + "-three")
+        }
         for generation in 2...3 {
             let rotated = try await service.command("rotate", "--now", "--yes")
             #expect(rotated.status == 0, "\(rotated.output)\n\(service.program.output)")
@@ -45,7 +52,9 @@ struct FullDiskTests {
         #expect(StorePlace.hits(rows, in: service.dataWithin) == 0)
         _ = try await service.program.line(containing: "rotated generation=3 dropped=60")
 
-        for file in [hog, hog + "-too"] { try FileManager.default.removeItem(atPath: file) }
+        for file in ["", "-too", "-three"] {
+            try FileManager.default.removeItem(atPath: hog + file)
+        }
         _ = try register(devices, service)
         #expect(await service.stop() == 0)
     }

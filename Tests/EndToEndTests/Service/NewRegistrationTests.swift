@@ -55,7 +55,11 @@ struct NewRegistrationTests {
         let device = TestDevice()
         #expect(try await newcomer.register(device) == 0)
         #expect(try await newcomer.status("registration") == "\"registered\"")
-        for device in earlier { #expect(try Self.put(device, client) == 204) }
+        // The long form is `Tests/Bench flood`.
+        for _ in 0..<3 {
+            #expect(try await service.command("rotate", "--now", "--yes").status == 0)
+            for device in earlier { #expect(try Self.put(device, client) == 204) }
+        }
         #expect(
             try client.exchange("DELETE", "/v1/registration", token: earlier[0].token).status == 204
         )

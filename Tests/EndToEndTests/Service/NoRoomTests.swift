@@ -31,7 +31,9 @@ struct NoRoomTests {
         let answer = try await Mounts.run(script, [Mounts.client, client.state])
         #expect(answer.status == 0)
         let lines = answer.output.split(separator: "\n").map(String.init)
-        try #require(lines.count == 4, "\(answer.output)")
+        try #require(lines.count == 5, "\(answer.output)")
+        // Fetched before the secret was added, on a disk that is gone.
+        #expect(lines.contains { $0.contains("the cache has lost batch 1") })
         #expect(lines.contains { $0.hasPrefix("match ") })
         #expect(lines.contains { $0.contains("warning: there is no room for fetched batches") })
         #expect(lines.suffix(2) == ["first=10", "second=0"], "\(answer.output)")

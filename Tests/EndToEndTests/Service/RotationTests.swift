@@ -233,6 +233,23 @@ struct RotationTests {
         }
     }
 
+    @Test("a key file that somebody removed is said, and a rotation writes another")
+    func keyFile() async throws {
+        let service = try await ServiceUnderTest()
+        let device = TestDevice()
+        try register([device], service)
+        let keys = service.directory.path + "/service/keys/registration.key"
+        try FileManager.default.removeItem(atPath: keys)
+        #expect(try await service.command("status").output.contains("problem: key-file-missing"))
+        _ = try await service.program.line(containing: "trouble kind=key-file-missing")
+        #expect(try metrics(service).contains("\nreveille_trouble{kind=\"key-file-missing\"} 1\n"))
+        #expect(try await service.command("rotate", "--now", "--yes").status == 0)
+        #expect(try metrics(service).contains("\nreveille_trouble{kind=\"key-file-missing\"} 0\n"))
+        #expect(await service.stop() == 0)
+        try await service.restart()
+        #expect(try stored(device, service)?.generation == .previous)
+    }
+
     @Test("a damaged record is said, and begins a full interval")
     func damaged() async throws {
         let service = try await ServiceUnderTest()

@@ -99,7 +99,7 @@ struct SubjectAccessTests {
         #expect(opened.status == 0 && opened.output.contains("ok          keys"))
     }
 
-    @Test("known and unknown look alike to whoever watches: one length, the same fields")
+    @Test("known and unknown look alike to an observer: one length, the same fields")
     func alike() async throws {
         let service = try await ServiceUnderTest()
         let device = TestDevice()

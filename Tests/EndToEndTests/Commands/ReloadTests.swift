@@ -1,0 +1,162 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The configuration of a service that goes on: `reveille reload`, and SIGHUP.
+@Suite("Reloading the configuration", .timeLimit(.minutes(5)))
+struct ReloadTests {
+    private func change(
+        _ service: ServiceUnderTest, _ body: (String) -> String
+    ) throws {
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        try body(text).write(toFile: service.configuration, atomically: true, encoding: .utf8)
+    }
+
+    @Test("a key file that was replaced is used in the next broadcast; no connection is dropped")
+    func rotatedKey() async throws {
+        let mock = try await LoopbackAPNs()
+        let former = try SigningKeyPair()
+        let service = try await ServiceUnderTest(
+            sections: mock.section.replacing(mock.pair.privatePath, with: former.privatePath)
+                + "\n[broadcast]\nheartbeat = off\n",
+            serving: .nothing)
+        let kept = try LoopbackClient(port: service.port)
+        let devices = (0..<5).map { _ in TestDevice() }
+        for device in devices {
+            let put = try kept.exchange(
+                "PUT", "/v1/registration", token: device.token, body: device.body)
+            #expect(put.status == 204)
+        }
+        let stream = try LoopbackClient(port: service.port)
+        try stream.send("GET /v1/wakes HTTP/1.1\r\nHost: x\r\n\r\n")
+        _ = try stream.receive(through: "data: 0")
+        let refused = try await service.command("broadcast", "--force")
+        #expect(refused.status == 1 && refused.output.contains("0 accepted"), "\(refused.output)")
+        _ = try stream.receive(through: "data: 0")
+
+        let path = URL(filePath: former.privatePath)
+        try Data(contentsOf: URL(filePath: mock.pair.privatePath)).write(to: path)
+        let reload = try await service.command("reload")
+        #expect(reload.status == 0, "\(reload.output)")
+        #expect(reload.output == "gateways made again: apns\n")
+        let again = try await service.command("reload")
+        #expect(again.output == "nothing has changed\n")
+        let sent = try await service.command("broadcast", "--force")
+        #expect(sent.status == 0 && sent.output.contains("5 accepted"), "\(sent.output)")
+        _ = try stream.receive(through: "data: 0")
+        let get = try kept.exchange("GET", "/v1/registration", token: devices[0].token)
+        #expect(get.status == 200)
+        #expect(try await mock.mock.report().distinct == 5)
+    }
+
+    @Test("the page for people names who runs the service, from the next reader on")
+    func page() async throws {
+        let service = try await ServiceUnderTest()
+        #expect(try !service.send("GET", "/").text.contains("Who runs this service"))
+        try change(service) {
+            $0 + "\n[page]\noperator = Health & Co\ncontact = privacy@example.org\n"
+        }
+        #expect(try await service.command("check").status == 0)
+        #expect(try await service.command("reload").status == 0)
+        let page = try service.send("GET", "/").text
+        #expect(page.contains("<p>Health &amp; Co</p>"))
+        #expect(page.contains("<a href=\"mailto:privacy@example.org\">"))
+    }
+
+    @Test("sections turn on and off, and what needs a restart is named and keeps its value")
+    func sections() async throws {
+        // So that a small limit of descriptors has room for one more gateway.
+        let service = try await ServiceUnderTest(extra: "connections = 100")
+        let device = TestDevice()
+        let fcm = Array(#"{"service":"fcm","token":"a-push-token"}"#.utf8)
+        func put() throws -> UInt16 {
+            UInt16(
+                try service.send("PUT", "/v1/registration", token: device.token, body: fcm).status)
+        }
+        #expect(try put() == 422)
+        let account = try ServiceAccountFile()
+        try change(service) {
+            $0.replacing("listen = 127.0.0.1:0", with: "listen = 127.0.0.1:1")
+                .replacing("level = debug", with: "level = error") + """
+
+                    [fcm]
+                    key = \(account.file)
+
+                    """
+        }
+        let on = try await service.command("reload", "--json")
+        #expect(on.status == 0, "\(on.output)")
+        #expect(
+            on.output == #"{"changed":["log.level","fcm.key"],"gateways":["fcm"],"#
+                + #""restart":["http.listen"]}"# + "\n")
+        #expect(try put() == 204)
+        _ = try await service.program.line(containing: "restart-needed section=http key=listen")
+        try service.removeSection("fcm")
+        let off = try await service.command("reload")
+        #expect(off.output.contains("in force: fcm.key\n"), "\(off.output)")
+        #expect(off.output.contains("in force after a restart: http.listen\n"))
+        #expect(try put() == 422)
+    }
+
+    @Test("a file that is wrong changes nothing, and both ways say why")
+    func mistakes() async throws {
+        let service = try await ServiceUnderTest()
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        let device = TestDevice()
+        for (wrong, refusal, words) in [
+            ("nonsense\n" + text, "configuration line=1", "line 1: expected key = value"),
+            (
+                text.replacing("[apns]\nkey = /", with: "[apns]\nkey = /nowhere/"),
+                "gateway line=0", "[apns]"
+            ),
+        ] {
+            try change(service) { _ in wrong }
+            let reload = try await service.command("reload")
+            #expect(reload.status == 78 && reload.output.contains(words), "\(reload.output)")
+            service.program.signal(SIGHUP)
+            _ = try await service.program.line(containing: "reload-refused refusal=\(refusal)")
+            let put = try service.send(
+                "PUT", "/v1/registration", token: device.token, body: device.body)
+            #expect(put.status == 204)
+        }
+        try change(service) { _ in text }
+        service.program.signal(SIGHUP)
+        _ = try await service.program.line(containing: "reloaded keys=0 gateways=0 restart=0")
+        let get = try service.send("GET", "/v1/reload")
+        #expect(get.status == 404)
+    }
+
+    @Test("a broadcast that goes on ends with the settings it began with")
+    func running() async throws {
+        let held = try HeldAnswers(allowing: 3)
+        let place = try await PushingService(.init(held))
+        try place.register((0..<20).map { _ in TestDevice() })
+        let broadcast = try place.startBroadcast()
+        _ = try await place.round { $0.run == 1 && $0.accepted > 0 }
+        try place.service.removeSection("apns")
+        let reload = try await place.service.command("reload")
+        #expect(reload.status == 0 && reload.output.contains("made again: apns"))
+        try held.release()
+        let (status, output) = await broadcast.finished()
+        #expect(status == 0 && output.contains("20 accepted"), "\(output)")
+        #expect(try await place.mock.report().distinct == 20)
+        let next = try await place.broadcast()
+        #expect(next.output == "broadcast of sequence 0 to 0 event streams\n", "\(next.output)")
+    }
+
+    @Test("hundreds of SIGHUP are a few reloads")
+    func flood() async throws {
+        let service = try await ServiceUnderTest()
+        let start = ContinuousClock.now
+        for _ in 0..<500 { service.program.signal(SIGHUP) }
+        _ = try await service.program.line(containing: "reloaded ")
+        // The answer to a reload comes after those that were asked for before.
+        #expect(try await service.command("reload").status == 0)
+        #expect(await service.stop() == 0)
+        let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 1
+        let count = service.program.output.split(separator: "\n").count {
+            $0.contains(" reloaded ")
+        }
+        #expect(count <= seconds + 2, "\(count) in \(seconds) s")
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(
+    "Audits beside a service at work", .timeLimit(.minutes(10)),
+    .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
+struct AuditBesideTests {
+    /// More with `REVEILLE_LONG=1`.
+    private static let audits =
+        ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 20 : 200
+
+    /// What goes on beside an audit, again and again.
+    private enum Beside: CaseIterable {
+        case load, rotations, broadcasts
+    }
+
+    private static func work(
+        _ beside: Beside, _ devices: [TestDevice], _ port: UInt16, _ configuration: String
+    ) async throws {
+        switch beside {
+        case .load: try await BlockingExecutor.run { try load(devices, port) }
+        case .rotations:
+            let status = try await command("rotate", "--now", "--yes", for: configuration)
+            #expect(status == 0)
+        case .broadcasts:
+            let status = try await command("broadcast", "--force", for: configuration)
+            // 1: it raised the alarm that nobody accepted a push.
+            #expect([0, 1].contains(status))
+        }
+    }
+
+    private static func command(
+        _ words: String..., for configuration: String
+    ) async throws -> Int32 {
+        try await RunningProgram.run("reveille", words + ["--config", configuration]).status
+    }
+
+    /// Renews some, and deletes one.
+    private static func load(_ devices: [TestDevice], _ port: UInt16) throws {
+        let client = try LoopbackClient(port: port)
+        let path = "/v1/registration"
+        for device in devices {
+            let put = try client.exchange("PUT", path, token: device.token, body: device.body)
+            #expect(put.status == 204)
+        }
+        let delete = try client.exchange("DELETE", path, token: devices.first?.token)
+        #expect(delete.status == 204)
+    }
+
+    @Test("raise no false alarm, whatever goes on, and find the file clean in between")
+    func alarms() async throws {
+        // No push arrives: a token gets three an hour, and the fourth broadcast would wait.
+        let pushing = try await PushingService(.init("--answer-all", "410:Unregistered"))
+        let devices = (0..<600).map { _ in TestDevice() }
+        try pushing.register(devices)
+        let configuration = pushing.service.configuration
+        let port = pushing.service.port
+        let keys = pushing.service.directory.path + "/service/keys/registration.key"
+        var clean = 0
+        for number in 0..<Self.audits {
+            let beside = Beside.allCases[number % Beside.allCases.count]
+            let isOver = Observed(false)
+            let work = Task {
+                while !isOver.value { try await Self.work(beside, devices, port, configuration) }
+            }
+            let audit = try await pushing.service.command(
+                "audit", pushing.service.data + "/registrations.db", "--keys", keys)
+            isOver.update { $0 = true }
+            try await work.value
+            // 4: it could not look, as the file was being changed.
+            #expect([0, 4].contains(audit.status), "beside \(beside): \(audit.output)")
+            clean += audit.status == 0 ? 1 : 0
+        }
+        #expect(clean > 0)
+        let logs = try await pushing.service.command(
+            "audit", pushing.service.data + "/registrations.db", "--logs", "-",
+            input: Array(pushing.service.program.output.utf8))
+        #expect(logs.status == 0, "\(logs.output)")
+        #expect(await pushing.service.stop() == 0)
+    }
+}
