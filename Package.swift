@@ -31,6 +31,25 @@ func example(_ name: String, _ folder: String) -> Target {
         swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
 }
 
+/// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
+let properties: [Target.Dependency] = [
+    "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakeAudit", "WakeStore", "WakeServer",
+    "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
+]
+let fuzzing: Target =
+    Context.environment["REVEILLE_LIBFUZZER"] == nil
+    ? .testTarget(
+        name: "FuzzTests", dependencies: properties, path: "Tests/Fuzzing",
+        exclude: ["Guided.swift", "Corpora"], swiftSettings: strict)
+    : .executableTarget(
+        name: "fuzz", dependencies: properties, path: "Tests/Fuzzing",
+        exclude: ["FuzzTests.swift", "Mutator.swift", "Corpora"], swiftSettings: strict)
+
+/// What `--version` says beside the version: twelve hexadecimal digits, set by `Deploy/package`.
+let commit = Context.environment["REVEILLE_COMMIT"].map {
+    [CSetting.define("REVEILLE_COMMIT", to: "0x\($0)")]
+}
+
 let package = Package(
     name: "reveille",
     products: [
@@ -46,7 +65,7 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .target(name: "CLinux"),
+        .target(name: "CLinux", cSettings: commit ?? []),
         .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
         // Overwrites freed memory: for a whole process, so never part of a library.
         .target(name: "CMemory"),
@@ -81,7 +100,9 @@ let package = Package(
                 "WakeFeed", "WakeSodium", "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
-            resources: [.embedInCode("Resources/privacy.json")],
+            resources: [
+                .embedInCode("Resources/privacy.json"), .embedInCode("Resources/page.json"),
+            ],
             swiftSettings: strict),
         library(
             "WakeClient",
@@ -105,14 +126,19 @@ let package = Package(
             swiftSettings: strict),
 
         // Tests.
+        // Linked to the tests, for ThreadSanitizer alone.
+        .target(name: "MutexOrder", path: "Tests/ThreadSanitizer"),
         .target(
-            name: "TestSupport", dependencies: ["CLinux", "WakeSystem", "WakeModel"],
+            name: "TestSupport", dependencies: ["CLinux", "WakeSystem", "WakeModel", "MutexOrder"],
             path: "Tests/Support",
             swiftSettings: strict),
         .target(name: "StoreFaults", path: "Tests/StoreFaults"),
         .executableTarget(
             name: "store-worker",
-            dependencies: ["WakeStore", "WakeModel", "WakeSodium", "WakeSystem", "StoreFaults"],
+            dependencies: [
+                "WakeStore", "WakeClient", "WakeModel", "WakeSodium", "WakeSystem", "StoreFaults",
+                "MutexOrder",
+            ],
             path: "Tests/StoreWorker", swiftSettings: strict),
         tests("WakeSystemTests", ["CLinux"]),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite"]),
@@ -144,10 +170,7 @@ let package = Package(
                 "CLinux",
             ],
             path: "Tests/MockPush", swiftSettings: strict),
-        .executableTarget(
-            name: "fuzz", dependencies: ["WakePush", "WakeAudit", "WakeUnifiedPush", "WakeSystem"],
-            path: "Tests/Fuzzing",
-            swiftSettings: strict),
+        fuzzing,
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium"],
             resources: [.copy("Vectors")]),
