@@ -83,6 +83,26 @@ package final class RunningProgram: Sendable {
         state.update { if $0.status == nil { kill(identifier, number) } }
     }
 
+    /// Runs `body` while no thread of the program runs: its files are then what a kill at this
+    /// moment would leave, and none becomes shorter while it is read.
+    package func whileStopped<Result>(_ body: () throws -> Result) throws -> Result {
+        signal(SIGSTOP)
+        defer { signal(SIGCONT) }
+        while state.value.status == nil, !isStopped { sched_yield() }
+        return try body()
+    }
+
+    /// proc(5), `/proc/pid/stat`: the state is what follows the name, which is in parentheses.
+    private var isStopped: Bool {
+        let threads = "/proc/\(identifier)/task/"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: threads)) ?? []
+        return names.allSatisfy { name in
+            guard let line = try? String(contentsOfFile: threads + name + "/stat", encoding: .utf8)
+            else { return true }
+            return "TZX".contains(line.split(separator: ")").last?.dropFirst().first ?? "X")
+        }
+    }
+
     /// Waits until the program has said `text`, and returns the first line that has it.
     /// - Throws: when it ends without, or the test's time is over.
     package func line(containing text: String) async throws -> String {

@@ -34,10 +34,12 @@ extension ServiceUnderTest {
     func rows() throws -> Int {
         let copy = try TemporaryDirectory()
         // The database and its log alone: other files beside them come and go while one looks.
-        for name in ["registrations.db", "registrations.db-wal"]
-        where FileManager.default.fileExists(atPath: data + "/" + name) {
-            try FileManager.default.copyItem(
-                atPath: data + "/" + name, toPath: copy.path + "/" + name)
+        try program.whileStopped {
+            for name in ["registrations.db", "registrations.db-wal"]
+            where FileManager.default.fileExists(atPath: data + "/" + name) {
+                try FileManager.default.copyItem(
+                    atPath: data + "/" + name, toPath: copy.path + "/" + name)
+            }
         }
         let database = try Database(
             path: copy.path + "/registrations.db", access: .readWrite)
