@@ -1,4 +1,4 @@
-// What is given back is overwritten first, whoever had it: arrays, messages between threads,
+// Memory that is freed is overwritten first in the whole program: arrays, messages of threads,
 // SQLite's rows and pages, buffers of libraries. Tokens do not stay in memory that nobody owns.
 //
 // The GNU C library allows a program to define these functions itself ("Replacing malloc" of its

@@ -180,7 +180,7 @@ final class RegistrationKeeper {
     @discardableResult
     func reconcile() async throws(ClientError) -> Int64? {
         if profile.database.needsScrub { try profile.database.scrub() }
-        // First: whoever holds the device's row with an old service need not hold it longer.
+        // First: an old service is to hold the device's row no longer than it must.
         let former = try await leaveFormerServices()
         return [former, try await reconcileDesired()].compactMap(\.self).min()
     }

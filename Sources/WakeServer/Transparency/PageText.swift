@@ -51,7 +51,8 @@ package struct PageText: Sendable {
     package static func preferred(_ fields: [ArraySlice<UInt8>]) -> Int {
         let comma = UInt8(ascii: ",")
         var best = (place: 0, weight: 0)
-        for range in fields.lazy.flatMap({ $0.split(separator: comma) }).prefix(rangeLimit) {
+        let ranges = fields.lazy.flatMap { $0.split(separator: comma, maxSplits: rangeLimit) }
+        for range in ranges.prefix(rangeLimit) {
             guard let (tag, weight) = parse(range), weight > best.weight,
                 let place = all.firstIndex(where: { $0.language.utf8.elementsEqual(tag) })
             else { continue }
