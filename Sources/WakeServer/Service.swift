@@ -169,7 +169,8 @@ package struct Service: Sendable {
                 store: store, health: StoreHealthLog(store.counters, log: log),
                 settings: settings, newRegistrations: newRegistrations),
             feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
-            wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency)
+            wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency,
+            crossOrigin: CrossOriginResponses(configuration.origins))
         var listeners = [
             ListenerConfiguration(
                 configuration.listen.listening(mode: 0o666),

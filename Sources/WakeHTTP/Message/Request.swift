@@ -126,15 +126,15 @@ private final class RequestStorage: Sendable {
     var bytes: [UInt8] { storage.withLock { $0 } }
 }
 
-/// A request method (RFC 9110 §9). Methods are case-sensitive.
+/// A request method (RFC 9110 §9, RFC 5789, RFC 10008). Methods are case-sensitive.
 package enum Method: Sendable, Equatable {
-    case get, head, put, post, delete, options
+    case get, head, put, post, delete, options, patch, query
     /// Any other token: the server answers 501, or 405 for TRACE and CONNECT; no handler gets one.
     case other
 
     private static let names: [(Method, StaticString)] = [
         (.get, "GET"), (.put, "PUT"), (.delete, "DELETE"), (.post, "POST"), (.head, "HEAD"),
-        (.options, "OPTIONS"),
+        (.options, "OPTIONS"), (.patch, "PATCH"), (.query, "QUERY"),
     ]
 
     init(_ token: Span<UInt8>) {

@@ -8,14 +8,24 @@ package struct Responder: Sendable {
     /// The hash of the client's prefix; nil over a Unix socket or a local proxy that names none.
     package let source: PrefixHash?
 
+    /// What every response on this channel carries besides its own fields.
+    private(set) var fields = ResponseFields()
+
+    /// The same channel, with fields that every response on it carries.
+    package func adding(_ fields: ResponseFields) -> Responder {
+        var responder = self
+        responder.fields = fields
+        return responder
+    }
+
     package func respond(_ response: Response) {
-        deliver(.response(response))
+        deliver(.response(response.adding(fields)))
     }
 
     /// Sends `head` without a length, `first`, and what is published on `hub`, until either side
     /// closes; 503 at a cap. Compute `first` at the call: a `publish` that starts later follows it.
     package func subscribe(to hub: StreamHub, head: Response, first: [UInt8]) {
-        deliver(.stream(hub, head: head, first: first))
+        deliver(.stream(hub, head: head.adding(fields), first: first))
     }
 
     /// Begins a response with `head` whose content comes in chunks later.
@@ -33,7 +43,7 @@ package struct Responder: Sendable {
                 }
             }
         }
-        deliver(.chunks(response, head: head))
+        deliver(.chunks(response, head: head.adding(fields)))
         return response
     }
 

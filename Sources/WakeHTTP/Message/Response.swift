@@ -28,13 +28,11 @@ package struct Response: Sendable {
         head.append(contentsOf: "HTTP/1.1 \(status) ".utf8)
         head.append(text: reasonPhrase(of: status))
         head.append(text: "\r\n")
-        for (name, value) in fields {
-            Response.check(name, value)
-            head.append(text: name)
-            head.append(text: ": ")
-            head.append(contentsOf: value.utf8)
-            head.append(text: "\r\n")
-        }
+        self.init(
+            status, body: body, closes: closes, head: head + ResponseFields(fields).lines)
+    }
+
+    private init(_ status: UInt16, body: Body, closes: Bool, head: [UInt8]) {
         self.status = status
         self.body = body
         self.closes = closes
@@ -42,13 +40,14 @@ package struct Response: Sendable {
     }
 
     /// The same response, after which the connection ends.
-    package func closing() -> Response { Response(copying: self, body: body, closes: true) }
+    package func closing() -> Response {
+        Response(status, body: body, closes: true, head: head)
+    }
 
-    private init(copying other: Response, body: Body, closes: Bool) {
-        status = other.status
-        head = other.head
-        self.body = body
-        self.closes = closes
+    /// The same response with more fields after its own.
+    package func adding(_ fields: ResponseFields) -> Response {
+        fields.isEmpty
+            ? self : Response(status, body: body, closes: closes, head: head + fields.lines)
     }
 
     /// Number of body bytes; nil where a length must not be sent.
@@ -60,6 +59,26 @@ package struct Response: Sendable {
         case .bytes(let bytes): return bytes.count
         case .file(let file): return Int(file.count)
         }
+    }
+}
+
+/// Fields of responses, rendered once: constant names, values of printable ASCII.
+package struct ResponseFields: Sendable {
+    /// Each with its CRLF.
+    let lines: [UInt8]
+
+    package var isEmpty: Bool { lines.isEmpty }
+
+    package init(_ fields: [(StaticString, String)] = []) {
+        var lines: [UInt8] = []
+        for (name, value) in fields {
+            Self.check(name, value)
+            lines.append(text: name)
+            lines.append(text: ": ")
+            lines.append(contentsOf: value.utf8)
+            lines.append(text: "\r\n")
+        }
+        self.lines = lines
     }
 
     private static func check(_ name: StaticString, _ value: String) {

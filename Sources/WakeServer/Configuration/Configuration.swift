@@ -48,6 +48,8 @@ package struct Configuration: Sendable, Equatable {
     package var streamsPerAddress = 32
     package var connectionsPerAddress = 256
     package var drainSeconds = 10
+    /// Pages whose scripts may use the public routes; nil: none.
+    package var origins: WebOrigins?
 
     // [admin]
     package var admin: Address

@@ -54,6 +54,11 @@ extension ConfigurationParser {
             "http.drain-seconds", \.drainSeconds, 0...300,
             "Seconds that requests under way have when the service ends."),
         key(
+            "http.origins", "*, or origins such as https://app.example.org", \.origins,
+            { $0?.text },
+            "Web pages whose scripts may register, listen and fetch (CORS); without the key none."
+        ) { value, _ in WebOrigins(list: value).map { .some($0) } },
+        key(
             "admin.listen", localAddress, \.admin, { $0.text },
             "The listener of the commands. On TCP it needs a `token`."
         ) { value, directory in address(value, directory).flatMap { $0.isLocal ? $0 : nil } },

@@ -13,6 +13,7 @@ struct PublicRoutes: Sendable {
     let sequence: @Sendable () -> UInt64
     let health: Health
     let transparency: TransparencyRoute
+    let crossOrigin: CrossOriginResponses
 
     private static let policy = Response(
         200,
@@ -30,12 +31,14 @@ struct PublicRoutes: Sendable {
         ])
 
     func handle(_ request: Request, _ responder: Responder) {
+        let responder = responder.adding(crossOrigin.fields(for: request))
         // A query could tell clients apart; none of the paths takes one.
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
         // What is signed for the relay has a type of its own, which its signature covers.
         guard request.hasJSONBody || request.isPath(RelayRequest.path) else {
             return responder.respond(.problem(.contentTypeUnsupported))
         }
+        if let permission = crossOrigin.preflight(request) { return responder.respond(permission) }
         if request.isPath("/v1/registration") {
             registration.handle(request, responder)
         } else if request.isPath("/v1/wakes") {

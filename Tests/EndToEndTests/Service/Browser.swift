@@ -78,10 +78,12 @@ final class Browser {
         return image
     }
 
-    /// What an expression is, asked from outside: the page's own policy allows no script.
+    /// What an expression is, or its promise becomes, asked from outside: the page's own policy
+    /// allows no script.
     func value<Value>(_ expression: String, as type: Value.Type = Value.self) throws -> Value {
         let answer = try call(
-            "Runtime.evaluate", ["expression": expression, "returnByValue": true])
+            "Runtime.evaluate",
+            ["expression": expression, "returnByValue": true, "awaitPromise": true])
         guard let result = answer["result"] as? [String: Any], let value = result["value"] as? Value
         else { throw TestFailure("\(answer)") }
         return value

@@ -1,0 +1,65 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeModel
+
+@Suite("Policy/openapi.json and the code")
+struct OpenAPIDocumentTests {
+    private let text: String
+    private let document: [String: Any]
+
+    init() throws {
+        text = try Repository.text("Policy/openapi.json")
+        let object = try JSONSerialization.jsonObject(with: Data(text.utf8))
+        document = try #require(object as? [String: Any])
+    }
+
+    /// Those of the admin listener and of the relay are no app's.
+    private static let elsewhere: Set<String> = [
+        "admin_token_wrong", "browser_refused", "broadcast_not_newer", "no_broadcast_running",
+        "rotation_unconfirmed", "installation_unknown",
+    ]
+
+    @Test("each refusal of a public route is there with its status, and no other")
+    func problems() throws {
+        let components = try #require(document["components"] as? [String: Any])
+        let paths = try #require(document["paths"] as? [String: Any])
+        var declared: Set<String> = []
+        func collect(_ value: Any) {
+            if let object = value as? [String: Any] {
+                if let status = (object["status"] as? [String: Any])?["const"] as? Int,
+                    let code = object["code"] as? [String: Any]
+                {
+                    let codes = code["enum"] as? [String] ?? [code["const"] as? String ?? ""]
+                    for code in codes { declared.insert("\(status) \(code)") }
+                }
+                object.values.forEach(collect)
+            } else if let array = value as? [Any] {
+                array.forEach(collect)
+            }
+        }
+        collect(components)
+        collect(paths)
+        let known = Problem.allCases.filter { problem in
+            let code = "\(problem.code)"
+            return !Self.elsewhere.contains(code) && !code.hasPrefix("relay_")
+                && !code.hasPrefix("signature_")
+        }
+        var expected = Set(known.map { "\($0.status) \($0.code)" })
+        // The server's own, which knows no problem of the routes.
+        expected.insert("405 method_not_allowed")
+        #expect(declared == expected)
+    }
+
+    @Test("lengths in it are the limits")
+    func limits() {
+        let apns = Limits.apnsTokenBytes
+        #expect(text.contains("{\(apns.lowerBound),\(apns.upperBound)}"))
+        #expect(text.contains("{1,\(Limits.pushTokenBytes)}$"))
+        #expect(text.contains("\"maxLength\": \(Limits.pushTokenBytes)"))
+        #expect(text.contains("\"maxLength\": \(Limits.keyedEndpointBytes)"))
+        #expect(text.contains("{\(2 * Limits.idBytes)}$"))
+        #expect(text.contains("{\(2 * Limits.sealedBytes)}$"))
+        #expect(text.contains("most \(Limits.requestBodyBytes) bytes"))
+    }
+}
