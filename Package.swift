@@ -186,13 +186,17 @@ let package = Package(
                 "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
                 "WakeSodium",
             ]),
-        tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite"]),
+        tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(
             "PrivacyTests",
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
         example("example-recalls", "PlainFiles"),
+        // One file for apps on phones, with Foundation alone.
+        .target(
+            name: "PhoneRegistration", path: "Tests/Examples/Phone",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
         tests("ExampleTests", ["WakeClient"]),
         tests("TidyTests", []),
         .executableTarget(

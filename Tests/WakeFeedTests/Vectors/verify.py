@@ -78,9 +78,9 @@ def read_keys(data):
 
 def read_head(data, chain, key):
     """Section 9, checks of a head, for a client that has seen nothing."""
-    require(len(data) >= 4096, "truncated")
-    require(len(data) == 4096, "tooLarge")
-    require(data[:8] == b"WAKEHD01", "badSignature")
+    require(len(data) <= 4096, "tooLarge")
+    require(b"WAKEHD01".startswith(data[:8]), "badSignature")
+    require(len(data) == 4096, "truncated")
     keys, froms, feed_id = chain
     require(key in keys, "wrongFeed")
     # Nothing that a key before the configured one signed.
@@ -97,15 +97,16 @@ def read_head(data, chain, key):
     require(not any(data[256 + count * 8:3840]), "malformedHead(reservedBytes)")
     suffixes = [data[256 + i * 8:264 + i * 8] for i in range(count)]
     require(not suffixes or suffixes[-1] == data[56:64], "malformedHead(table)")
+    require(sequence > 0 or not any(data[56:88]), "malformedHead(table)")
     require(signer + 1 == len(keys) or sequence < froms[signer + 1], "badSignature")
     return sequence, first, data[56:88], suffixes
 
 
 def read_batch(data, chain, sequence, previous, suffix, newest):
     """Section 9, checks of a batch."""
-    require(len(data) >= 256, "truncated")
     header, payload = data[:256], data[256:]
-    require(header[:8] == b"WAKEBT01", "badSignature")
+    require(b"WAKEBT01".startswith(header[:8]), "badSignature")
+    require(len(header) == 256, "truncated")
     keys, froms, feed_id = chain
     signer = signed(header, b"wake-feed/batch/1\n", 184, keys)
     require(not any(header[136:184]), "corruptBatch(reservedBytes)")
@@ -117,7 +118,7 @@ def read_batch(data, chain, sequence, previous, suffix, newest):
     require(header[8:24] == feed_id, "wrongFeed")
     require(number(header, 24, 8) == sequence, "corruptBatch(sequence)")
     require(signer == max(i for i, start in enumerate(froms) if start <= sequence), "badSignature")
-    require(header[64:96] == previous, "fork")
+    require(previous in (None, header[64:96]), "fork")
     header_hash = hashed(header)
     require(header_hash[:8] == suffix and newest in (None, header_hash), "fork")
     size = number(header, 128, 8)
