@@ -63,7 +63,9 @@ enum ClusterBenchmark {
         return tally
     }
 
-    private static func show(_ tally: ClusterTally, of story: ClusterStory, _ clients: Int) -> Bool {
+    private static func show(
+        _ tally: ClusterTally, of story: ClusterStory, _ clients: Int
+    ) -> Bool {
         func share(_ count: Int) -> String {
             let hundredths = Int((Double(count) / Double(clients) * 10_000).rounded())
             return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100) %"

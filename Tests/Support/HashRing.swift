@@ -2,9 +2,9 @@ private import WakeModel
 private import WakeSodium
 
 /// The ring on which haproxy 2.6 places requests with `balance hash …,sha2(256)` and
-/// `hash-type consistent sdbm avalanche` (its `lb_chash.c` and `hash.c`): a server has 16 points for
-/// each unit of its weight, placed by its `id` alone, and a request goes to the server of the point
-/// that is nearest to its hash, on either side. `HashRingTests` holds it against haproxy.
+/// `hash-type consistent sdbm avalanche` (its `lb_chash.c` and `hash.c`): a server has 16 points
+/// for each unit of its weight, placed by its `id` alone, and a request goes to the server of the
+/// point that is nearest to its hash, on either side. `HashRingTests` compares it with haproxy.
 package struct HashRing: Sendable {
     package struct Server: Sendable {
         package let id: UInt32
