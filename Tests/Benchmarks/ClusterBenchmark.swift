@@ -92,7 +92,8 @@ enum ClusterBenchmark {
             print("  not registered where they belong: \(unfound.text(share))")
             print("  not woken in a broadcast: \(unwoken.text(share))")
             print("  woken twice in a broadcast: \(repeated.text(share))")
-            isMet = isMet && tally.strayed[index] == 0
+            isMet =
+                isMet && tally.strayed[index] == 0
                 && tally.slowest[index] < ClusterStory.renewal.upperBound
                 && (change == .lost ? unwoken.hours <= 56 : unwoken.most == 0)
                 && repeated.hours <= 14 * 24 && moved > 0
