@@ -129,7 +129,8 @@ let package = Package(
         // Linked to the tests, for ThreadSanitizer alone.
         .target(name: "MutexOrder", path: "Tests/ThreadSanitizer"),
         .target(
-            name: "TestSupport", dependencies: ["CLinux", "WakeSystem", "WakeModel", "MutexOrder"],
+            name: "TestSupport",
+            dependencies: ["CLinux", "WakeSystem", "WakeModel", "WakeSodium", "MutexOrder"],
             path: "Tests/Support",
             swiftSettings: strict),
         .target(name: "StoreFaults", path: "Tests/StoreFaults"),

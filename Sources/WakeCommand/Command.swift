@@ -70,16 +70,25 @@ package struct Command: Sendable {
         /// The value's name in the help; nil for a flag.
         package let value: String?
         let help: String
+        /// Whether it may be given several times.
+        let repeats: Bool
         let completion: Completion
 
         /// - Parameter completion: by default what the name of the value implies.
         package init(
-            _ name: String, value: String? = nil, _ help: String, completion: Completion? = nil
+            _ name: String, value: String? = nil, _ help: String, repeats: Bool = false,
+            completion: Completion? = nil
         ) {
             self.name = name
+            self.repeats = repeats
             self.value = value
             self.help = help
             self.completion = completion ?? Completion(valueName: value ?? "")
+        }
+
+        /// The value in the help, behind the name.
+        var argument: String {
+            value.map { " \($0)" + (repeats ? "..." : "") } ?? ""
         }
     }
 }

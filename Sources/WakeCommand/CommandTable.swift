@@ -129,7 +129,7 @@ package struct CommandTable: Sendable {
         }
         if !command.options.isEmpty {
             let rows = command.options.map { option in
-                (option.name + (option.value.map { " \($0)" } ?? ""), option.help)
+                (option.name + option.argument, option.help)
             }
             text += "\noptions:\n" + columns(rows)
         }

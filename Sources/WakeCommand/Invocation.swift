@@ -4,7 +4,7 @@ private import WakeSystem
 /// The words of one command line, sorted into what the command declared.
 package struct Invocation: Sendable {
     package let operands: [String]
-    private let values: [String: String]
+    private let values: [String: [String]]
     /// Where the command is explained, for messages.
     private let help: String
 
@@ -22,7 +22,7 @@ package struct Invocation: Sendable {
         _ words: ArraySlice<String>, for command: Command, help: String
     ) throws(CommandFailure) {
         var operands: [String] = []
-        var values: [String: String] = [:]
+        var values: [String: [String]] = [:]
         var rest = words
         var optionsEnded = false
         while let word = rest.popFirst() {
@@ -34,10 +34,11 @@ package struct Invocation: Sendable {
             } else if word == "--" {
                 optionsEnded = true
             } else {
-                let (name, value) = try Self.option(word, rest: &rest, command)
-                guard values.updateValue(value, forKey: name) == nil else {
-                    throw .usage("\(name) is given twice")
+                let (option, value) = try Self.option(word, rest: &rest, command)
+                guard values[option.name] == nil || option.repeats else {
+                    throw .usage("\(option.name) is given twice")
                 }
+                values[option.name, default: []].append(value)
             }
         }
         try Self.check(operands, command)
@@ -48,11 +49,14 @@ package struct Invocation: Sendable {
 
     package func flag(_ name: String) -> Bool { values[name] != nil }
 
-    package func value(_ name: String) -> String? { values[name] }
+    package func value(_ name: String) -> String? { values[name]?.first }
+
+    /// The values of an option that may be given several times, in their order.
+    package func all(_ name: String) -> [String] { values[name] ?? [] }
 
     /// The value as a path, independent of the working directory.
     package func path(_ name: String) throws(CommandFailure) -> String? {
-        guard let path = values[name] else { return nil }
+        guard let path = value(name) else { return nil }
         return try Environment.absolute(path)
     }
 
@@ -60,7 +64,7 @@ package struct Invocation: Sendable {
     package func integer(
         _ name: String, in bounds: ClosedRange<Int>
     ) throws(CommandFailure) -> Int? {
-        guard let text = values[name] else { return nil }
+        guard let text = value(name) else { return nil }
         guard let number = Int(text), bounds.contains(number) else {
             throw .usage(
                 "\(name) takes a whole number from \(bounds.lowerBound) to \(bounds.upperBound)")
@@ -70,7 +74,7 @@ package struct Invocation: Sendable {
 
     /// The value of an option that the command cannot do without.
     package func required(_ name: String) throws(CommandFailure) -> String {
-        guard let value = values[name] else {
+        guard let value = value(name) else {
             throw .usage("\(name) is missing", hint: help)
         }
         return value
@@ -78,7 +82,7 @@ package struct Invocation: Sendable {
 
     private static func option(
         _ word: String, rest: inout ArraySlice<String>, _ command: Command
-    ) throws(CommandFailure) -> (String, String) {
+    ) throws(CommandFailure) -> (Command.Option, String) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
         guard let option = command.options.first(where: { $0.name == name }) else {
@@ -87,11 +91,11 @@ package struct Invocation: Sendable {
         }
         guard option.value != nil else {
             guard parts.count == 1 else { throw .usage("\(name) takes no value") }
-            return (name, "")
+            return (option, "")
         }
-        if parts.count == 2 { return (name, String(parts[1])) }
+        if parts.count == 2 { return (option, String(parts[1])) }
         guard let value = rest.popFirst() else { throw .usage("\(name) needs a value") }
-        return (name, value)
+        return (option, value)
     }
 
     private static func check(_ given: [String], _ command: Command) throws(CommandFailure) {

@@ -32,7 +32,7 @@ package struct Service: Sendable {
         }
         budget.raiseLimit()
         let access = try mapError(ServiceError.adminToken) { () throws(AdminTokenError) in
-            AdminAccess(token: try configuration.adminToken.map(AdminToken.init(file:)))
+            try AdminAccess(configuration)
         }
         let gateways = try mapError(ServiceError.gateway) { () throws(GatewayError) in
             try GatewaySet(configuration) { service, _ in
@@ -152,8 +152,11 @@ package struct Service: Sendable {
             log: log)
         let newRegistrations = NewRegistrations(configuration, store)
         let reloader = Reloader(
-            settings, from: source, connections: budget.connections, schedule: schedule,
-            relay: relay, transparency: transparency, log: log)
+            settings, from: source, connections: budget.connections,
+            parts: Reloader.Parts(
+                access: access, feed: monitor, newRegistrations: newRegistrations,
+                schedule: schedule, relay: relay, transparency: transparency),
+            log: log)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,

@@ -8,10 +8,20 @@ import WakeSystem
 struct AdminClient {
     private let address: Configuration.Address
     private let tokenFile: String?
+    /// Milliseconds that the service may take to accept, to read or to write.
+    private let timeLimit: UInt32
 
     init(_ configuration: Configuration) {
         address = configuration.admin
         tokenFile = configuration.adminToken
+        timeLimit = 30_000
+    }
+
+    /// The listener of a service whose configuration is not at hand.
+    init(_ address: Configuration.Address, tokenFile: String?, timeLimit: UInt32) {
+        self.address = address
+        self.tokenFile = tokenFile
+        self.timeLimit = timeLimit
     }
 
     struct Answer {
@@ -37,7 +47,8 @@ struct AdminClient {
         case "admin_token_wrong":
             CommandFailure(
                 "the service knows another token than the file of [admin] token holds",
-                hint: "a new file is in force after a restart", status: .configuration)
+                hint: "send SIGHUP to the service: it reads the file again",
+                status: .configuration)
         case "overloaded":
             CommandFailure(
                 "the service has too much to do: nothing was done", hint: "try again",
@@ -48,7 +59,7 @@ struct AdminClient {
     }
 
     func send(
-        _ method: String, _ path: String, body: String = ""
+        _ method: String, _ path: String, body: String = "", asJSON: Bool = false
     ) throws(CommandFailure) -> Answer {
         let socket = try connect()
         var bytes = Array("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n".utf8)
@@ -58,7 +69,8 @@ struct AdminClient {
             authorization.wipe()
         }
         let rest =
-            "Connection: close\r\nContent-Type: application/json\r\n"
+            (asJSON ? "Accept: application/json\r\n" : "")
+            + "Connection: close\r\nContent-Type: application/json\r\n"
             + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
         bytes += Array(rest.utf8)
         // A new socket's buffer holds the whole of it.
@@ -74,15 +86,12 @@ struct AdminClient {
         }
     }
 
-    /// Milliseconds that the service may take to accept, to read or to write.
-    private static let timeLimit: UInt32 = 30_000
-
     private func connect() throws(CommandFailure) -> Descriptor {
         let number =
             switch address {
             case .unix(let path):
-                unsafe linux_connect_unix(Array(path.utf8), path.utf8.count, Self.timeLimit)
-            case .tcp(let host, let port): unsafe linux_connect_tcp(host, port, Self.timeLimit)
+                unsafe linux_connect_unix(Array(path.utf8), path.utf8.count, timeLimit)
+            case .tcp(let host, let port): unsafe linux_connect_tcp(host, port, timeLimit)
             }
         if number >= 0 { return Descriptor(owning: number) }
         throw CommandFailure(

@@ -111,7 +111,7 @@ struct CheckTable {
         let trouble = listenerTrouble(address)
         row(
             "metrics", text(address) + ", read-only, for every user of this machine",
-            fault: isShared ? "another listener has this address" : trouble.fault,
+            fault: isShared ? "another listener has this address: each needs one" : trouble.fault,
             warning: trouble.warning)
     }
 
@@ -122,7 +122,9 @@ struct CheckTable {
         switch address {
         case .unix(let path):
             // `sun_path` with its end (unix(7)).
-            if path.utf8.count > 107 { return ("a socket's path has 107 bytes at most", nil) }
+            if path.utf8.count > 107 {
+                return ("a socket's path has 107 bytes at most: name a shorter one", nil)
+            }
             let isThere = Files.exists(Files.parent(of: path) ?? ".")
             return (
                 nil,
@@ -149,19 +151,33 @@ struct CheckTable {
                 let end = left > 0 ? "expires in \(NumberFormat.clock(left))" : "expired"
                 row(
                     "feed", "\(place), sequence \(head.sequence), \(end)",
-                    fault: left > 0 ? nil : "clients warn their users: `reveille feed refresh`")
+                    fault: left > 0 ? nil : "clients warn their users: `reveille feed refresh`",
+                    warning: originWarning(configuration))
             } catch {
                 let fault =
                     Files.exists(configuration.feed + "/head")
-                    ? "the head is not one that the feed key signed"
+                    ? "the head is not one that the feed key signed: put that feed's own key, or "
+                        + "this key's newest head, in its place"
                     : "no head: `reveille feed init`"
                 row("feed", place, fault: fault)
             }
             row("feed key", "\(configuration.feedKey), public key \(key.text)")
         } catch {
             row("feed", place)
-            row("feed key", configuration.feedKey, fault: error.message)
+            let isMissing = !Files.exists(configuration.feedKey)
+            row(
+                "feed key", configuration.feedKey,
+                fault: isMissing
+                    ? "missing: bring it back from your copy; clients believe no other"
+                    : error.message)
         }
+    }
+
+    /// Behind a front the two may have names of their own; a public listener has one for both.
+    private func originWarning(_ configuration: Configuration) -> String? {
+        guard configuration.feedServed, !configuration.listen.isLocal else { return nil }
+        return "feed and registrations have one origin, so a network between learns of a fetch who "
+            + "is registered: a front gives each a name of its own (Deploy/nginx.conf)"
     }
 
     private func tokenFault(_ configuration: Configuration) -> String? {

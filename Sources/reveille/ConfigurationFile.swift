@@ -59,10 +59,13 @@ enum ConfigurationFile {
         do {
             bytes = try Files.readGiven(path, limit: 65_536)
         } catch {
+            let isDirectory = (try? FileStatus(of: path).isDirectory) ?? false
             let hint =
-                error.isMissing
-                ? "`reveille init DIR` writes a first one"
-                : "run as the service's user, such as `sudo -u reveille reveille …`"
+                isDirectory
+                ? "name the file in it, such as \(path)/reveille.conf"
+                : error.isMissing
+                    ? "`reveille init DIR` writes a first one"
+                    : "run as the service's user, such as `sudo -u reveille reveille …`"
             throw CommandFailure("\(path): \(error.reason)", hint: hint, status: .configuration)
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {

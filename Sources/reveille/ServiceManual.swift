@@ -53,6 +53,20 @@ enum ServiceManual {
             "status, broadcast, reload",
             "What the service answers on its admin socket; see Policy/PROTOCOL.md."),
         .entry(
+            "status --shard",
+            "`shards` and `answering`, counts; `total`, the numbers of `status` added up; `each`, "
+                + "with `shard`, `answers` and `status` or `problem`."),
+        .entry(
+            "broadcast --dry-run",
+            "`registrations`, `pushes`, `streams`, `topics`, `pushSeconds`, `spreadSeconds`, "
+                + "`totalSeconds`, `intervalSeconds`, `fetchesMean` and `fetchesPeak` (a second), "
+                + "`fetchesPerSecond` (the budget; 0: none), `publishSpreadSeconds`, `warnings`."),
+        .entry(
+            "broadcast --simulate",
+            "`plan`, as of --dry-run; `broadcast` with `seconds`, `fetches`, `fullestSecond`, "
+                + "`secondsOverBudget` and `stretches`; `day` with `hours`, `broadcasts`, "
+                + "`heartbeats`, `mostInAnHour`, `asked` and `longestWaitSeconds`."),
+        .entry(
             "feed verify",
             "`sequence`, `batches`, `digests`, `bytes`, `fingerprint`, `keys` (their number), "
                 + "`key` (the newest), `expires` (of the head, since 1970), `warnings`."),

@@ -29,6 +29,9 @@ enum Main {
             name: "rotation", what: "how long a rotation takes, and what waits for it",
             run: { await RotationBenchmark.run($0) }),
         Command(
+            name: "cluster", what: "clients of many shards when shards come and go, simulated",
+            run: { await ClusterBenchmark.run($0) }),
+        Command(
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
         Command(

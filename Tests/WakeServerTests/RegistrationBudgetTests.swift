@@ -36,9 +36,28 @@ struct RegistrationBudgetTests {
             return budget.admits(from: places, bits: bits, fill: fill, now: now)
         }
 
+        func change(perPrefix: Int, perDay: Int, at now: UInt64) {
+            let free = RegistrationBudget.Free(atOnce: perDay, perDay: perDay)
+            budget.change(perPrefix: perPrefix, free: free, now: now)
+        }
+
         func bits(_ fill: Double = 0, at now: UInt64 = 0) -> Int {
             budget.neededBits(fill: fill, now: now)
         }
+    }
+
+    @Test("other limits count what was counted before, and leak by their own rule")
+    func change() {
+        let asked = Asked()
+        let now = 1000 * Self.second
+        for _ in 0..<10 { #expect(asked.admits(1, at: now)) }
+        asked.change(perPrefix: 100, perDay: 5, at: now)
+        #expect(!asked.admits(2, at: now))
+        asked.change(perPrefix: 12, perDay: 1_000_000, at: now)
+        #expect((0..<3).map { _ in asked.admits(1, at: now) } == [true, true, false])
+        // 600 s for 12: one in 50 s.
+        #expect(!asked.admits(1, at: now + 49 * Self.second))
+        #expect(asked.admits(1, at: now + 50 * Self.second))
     }
 
     @Test("sixteen of a prefix are free in ten minutes, then one in 37.5 s; others are not hurt")

@@ -149,7 +149,9 @@ extension CommandTable {
     private func synopsis(of command: Command) -> String {
         var line = Roff.bold("\(program) \(command.name)")
         for operand in command.operands { line += " " + operand.usage(Roff.italic(operand.name)) }
-        for option in command.options { line += " [\(Self.term(of: option))]" }
+        for option in command.options {
+            line += " [\(Self.term(of: option))]" + (option.repeats ? "..." : "")
+        }
         return line
     }
 

@@ -64,7 +64,9 @@ extension ConfigurationParser {
         ) { value, directory in address(value, directory).flatMap { $0.isLocal ? $0 : nil } },
         key(
             "admin.token", "a path", \.adminToken, { $0 },
-            "The file of the token that programs have to show: `reveille keygen --kind admin`."
+            "The file of the token that programs have to show: `reveille keygen --kind admin`. "
+                + "After a change send SIGHUP: `reveille reload` shows the new token already.",
+            isReloaded: true
         ) { absolute($0, $1) },
         key(
             "metrics.listen", localAddress, \.metrics, { $0?.text },
@@ -90,11 +92,12 @@ extension ConfigurationParser {
             "The limit of the store: about 640 registrations in each. Deleting always works."),
         integer(
             "registration.new-per-prefix", \.newPerPrefix, 1...1_000_000,
-            "New registrations of one network in ten minutes that need no proof of work."),
+            "New registrations of one network in ten minutes that need no proof of work.",
+            isReloaded: true),
         integer(
             "registration.new-per-day", \.newPerDay, 0...1_000_000_000,
             "New registrations of everybody in a day that need no proof of work; 0: by what the "
-                + "store holds."),
+                + "store holds.", isReloaded: true),
         path("feed.directory", \.feed, "The directory of the feed."),
         path(
             "feed.key", \.feedKey, "The file of the key that signs the feed.", isReloaded: true),
@@ -128,7 +131,7 @@ extension ConfigurationParser {
             name: "broadcast.watch", expected: "on, off, or the https:// address of a feed",
             usual: "off",
             meaning: "A new head of the feed starts a broadcast: of the directory, "
-                + "or of a feed elsewhere.", isReloaded: false,
+                + "or of a feed elsewhere.", isReloaded: true,
             set: { configuration, value, _ in
                 let isAddress = value.hasPrefix("https://") || value.hasPrefix("http://")
                 guard isAddress || flags[value] != nil else { return false }
@@ -139,7 +142,7 @@ extension ConfigurationParser {
             keep: { ($1.watch, $1.watchedFeed) = ($0.watch, $0.watchedFeed) }),
         key(
             "broadcast.watch-key", "a feed's public key", \.watchKey, { $0.isEmpty ? nil : $0 },
-            "The public key of the feed that is watched elsewhere."
+            "The public key of the feed that is watched elsewhere.", isReloaded: true
         ) { value, _ in value },
         words(
             "page.operator", "a name", \.pageOperator,
@@ -244,7 +247,7 @@ extension ConfigurationParser {
     }
 
     /// `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`.
-    @Sendable private static func address(
+    @Sendable package static func address(
         _ text: String, _ directory: String
     ) -> Configuration.Address? {
         if text.hasPrefix("unix:") {

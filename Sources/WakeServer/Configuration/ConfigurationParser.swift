@@ -72,7 +72,10 @@ package struct ConfigurationParser {
             guard text.hasSuffix("]") else { throw error("a section must end with ]") }
             section = String(text.dropFirst().dropLast())
             guard Self.keys.keys.contains(where: { $0.hasPrefix(section + ".") }) else {
-                throw error("unknown section [\(section)]")
+                let sections = Set(Self.keys.keys.map { String($0.prefix { $0 != "." }) })
+                let meant = Spelling.nearest(to: section, in: sections.sorted())
+                    .map { "; did you mean [\($0)]?" }
+                throw error("unknown section [\(section)]" + (meant ?? ""))
             }
             sectionLines[section] = self.line
             if GatewaySection.all.contains(where: { $0.name == section }) {
@@ -90,7 +93,8 @@ package struct ConfigurationParser {
             throw error("\(key) is set twice")
         }
         guard !value.isEmpty, known.set(&configuration, value, directory) else {
-            throw error("\(key) takes \(known.expected)")
+            let remark = value.hasPrefix("\"") ? ", without quotes" : ""
+            throw error("\(key) takes \(known.expected)\(remark)")
         }
     }
 

@@ -58,7 +58,7 @@ package struct ReloadRefusal: Error, Sendable, Equatable {
     package enum Cause: String, Sendable, CaseIterable {
         /// The file cannot be read.
         case file
-        /// A mistake in the file.
+        /// A mistake in the file, or in one that it names.
         case configuration
         /// A section whose gateways cannot be made.
         case gateway
@@ -108,24 +108,30 @@ actor Reloader {
     private let settings: Settings
     private let source: Source
     private let connections: Int
-    private let schedule: ScheduleStore
-    private let relay: RelayRoute?
-    private let transparency: TransparencyRoute
+    private let parts: Parts
     private let log: Log
     private var last: Task<Result<ReloadReport, ReloadRefusal>, Never>?
 
     /// - Parameter connections: public ones, which no reload takes descriptors from.
     init(
-        _ settings: Settings, from source: @escaping Source, connections: Int,
-        schedule: ScheduleStore, relay: RelayRoute?, transparency: TransparencyRoute, log: Log
+        _ settings: Settings, from source: @escaping Source, connections: Int, parts: Parts,
+        log: Log
     ) {
         self.settings = settings
         self.source = source
         self.connections = connections
-        self.schedule = schedule
-        self.relay = relay
-        self.transparency = transparency
+        self.parts = parts
         self.log = log
+    }
+
+    /// The parts of the service that keep settings of their own.
+    struct Parts: Sendable {
+        let access: AdminAccess
+        let feed: FeedMonitor
+        let newRegistrations: NewRegistrations
+        let schedule: ScheduleStore
+        let relay: RelayRoute?
+        let transparency: TransparencyRoute
     }
 
     /// One at a time, in the order of the calls.
@@ -169,13 +175,28 @@ actor Reloader {
         _ = try mapError({ ReloadRefusal(.descriptors, $0.message) }) {
             () throws(DescriptorShortage) in try DescriptorBudget(bounded)
         }
+        func refusal(_ message: String) -> ReloadRefusal { ReloadRefusal(.configuration, message) }
+        let token = try mapError({ refusal($0.message) }) {
+            () throws(AdminTokenError) in try AdminAccess.token(configuration)
+        }
+        let remote = try mapError({ refusal($0.message) }) {
+            () throws(WatchError) in try configuration.remoteHead()
+        }
         try await setHeartbeat(configuration, former: former.configuration)
         settings.replace(Settings.Values(configuration, gateways))
         log.change(to: configuration.logLevel)
-        transparency.change(to: PrivacyPage(configuration))
+        parts.transparency.change(to: PrivacyPage(configuration))
+        parts.newRegistrations.change(to: configuration)
+        parts.feed.change(to: remote, isOn: configuration.watch)
+        if parts.access.change(to: token), !next.changed.contains("admin.token"),
+            configuration.adminToken != nil
+        {
+            // The same path, and another token in its file.
+            next.changed.append("admin.token")
+        }
         let changes = gateways.changes(since: former.set)
         next.gateways = changes.map(\.name)
-        if !changes.isEmpty { relay?.replace(gateways.all, of: changes.flatMap(\.services)) }
+        if !changes.isEmpty { parts.relay?.replace(gateways.all, of: changes.flatMap(\.services)) }
         return next
     }
 
@@ -184,7 +205,7 @@ actor Reloader {
     ) async throws(ReloadRefusal) {
         let seconds = configuration.heartbeatSeconds
         guard seconds != former.heartbeatSeconds else { return }
-        let isDone = await schedule.change { schedule, now in
+        let isDone = await parts.schedule.change { schedule, now in
             var random = SystemRandomNumberGenerator()
             schedule.setHeartbeat(seconds, now: now, using: &random)
             return true
@@ -204,7 +225,11 @@ extension Configuration {
         var merged = new
         var report = ReloadReport()
         for key in ConfigurationParser.all where !key.isReloaded { key.keep(self, &merged) }
-        for key in ConfigurationParser.all where key.isReloaded && key.text(new) != key.text(self) {
+        // The listener stays on TCP until a restart, and never without a token.
+        let keepsToken = merged.adminToken == nil && merged.admin != new.admin
+        if keepsToken { merged.adminToken = adminToken }
+        for key in ConfigurationParser.all
+        where key.isReloaded && key.text(merged) != key.text(self) {
             report.changed.append(key.name)
         }
         report.restart = zip(

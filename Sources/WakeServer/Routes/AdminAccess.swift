@@ -1,12 +1,32 @@
+import Synchronization
 import WakeHTTP
 import WakeModel
 import WakeSodium
 package import WakeSystem
 
 /// The rule of the admin listener: programs of the operator may ask, web pages may not.
-struct AdminAccess: Sendable {
+final class AdminAccess: Sendable {
     /// nil: the mode of the Unix socket alone decides.
-    let token: AdminToken?
+    private let token: Mutex<AdminToken?>
+
+    init(_ configuration: Configuration) throws(AdminTokenError) {
+        token = Mutex(try Self.token(configuration))
+    }
+
+    /// Reads the file of a configuration's token.
+    static func token(_ configuration: Configuration) throws(AdminTokenError) -> AdminToken? {
+        guard let path = configuration.adminToken else { return nil }
+        return try AdminToken(file: path)
+    }
+
+    /// - Returns: whether it is another token than before.
+    func change(to new: AdminToken?) -> Bool {
+        token.withLock { token in
+            defer { token = new }
+            guard let former = token, let new else { return (token == nil) != (new == nil) }
+            return !former.isSame(as: new)
+        }
+    }
 
     /// The reason to refuse a request; nil when it is served.
     func problem(with request: Request) -> Problem? {
@@ -15,7 +35,7 @@ struct AdminAccess: Sendable {
         guard request.values(of: "origin").isEmpty, Self.isOwnHost(of: request) else {
             return .browserRefused
         }
-        if let token {
+        if let token = token.withLock({ $0 }) {
             guard let given = request.bearerToken, token.isEqual(to: given.span)
             else { return .adminTokenWrong }
         }
@@ -50,6 +70,10 @@ package struct AdminToken: Sendable, Redacted {
     }
 
     func isEqual(to other: Span<UInt8>) -> Bool { text.isEqual(to: other) }
+
+    fileprivate func isSame(as other: AdminToken) -> Bool {
+        other.text.withSpan { text.isEqual(to: $0) }
+    }
 
     /// The value of the `Authorization` field that it needs; to be wiped.
     package var authorization: [UInt8] {

@@ -30,7 +30,9 @@ struct AdminRoutes: Sendable {
         case "/v1/plan":
             Task {
                 await planner.sampleRegistrations()
-                responder.respond(.read(request) { plan() })
+                let type = request.onlyValue(of: "accept") ?? []
+                let isJSON = type.elementsEqual("application/json".utf8)
+                responder.respond(.read(request) { plan(isJSON: isJSON) })
             }
         case "/v1/broadcast": broadcast(request, responder)
         case "/v1/reload": reload(request, responder)
@@ -60,10 +62,16 @@ struct AdminRoutes: Sendable {
         }
     }
 
-    private func plan() -> Response {
+    private func plan(isJSON: Bool) -> Response {
         switch planner.plan() {
-        case .success(let plan): .text(plan.lines.joined(separator: "\n") + "\n")
-        case .failure(let error): .text(error.message + "\n", status: 409)
+        case .success(let plan) where isJSON:
+            var text = JSONText()
+            text.beginObject()
+            plan.encode(to: &text)
+            text.endObject()
+            return .json(text.bytes)
+        case .success(let plan): return .text(plan.lines.joined(separator: "\n") + "\n")
+        case .failure(let error): return .text(error.message + "\n", status: 409)
         }
     }
 

@@ -38,6 +38,16 @@ final class NewRegistrations: Sendable {
         self.init(budget, fill: { Double(counters.pages.load(ordering: .relaxed)) / pages })
     }
 
+    /// Takes the limits of a configuration that was read again.
+    func change(to configuration: Configuration) {
+        let now = now()
+        state.withLock {
+            $0.budget.change(
+                perPrefix: configuration.newPerPrefix, free: configuration.freeRegistrations,
+                now: now)
+        }
+    }
+
     /// The bits that are asked for now.
     var neededBits: Int { state.withLock { $0.budget.neededBits(fill: fill(), now: now()) } }
 

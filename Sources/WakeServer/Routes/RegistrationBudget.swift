@@ -26,10 +26,15 @@ struct RegistrationBudget: Sendable {
         func adding(to end: UInt64, _ now: UInt64) -> UInt64 {
             min(max(end, now) + interval, now + UInt64(most) * interval)
         }
+
+        /// The same count by another rule.
+        func end(of level: Int, _ now: UInt64) -> UInt64 {
+            now + UInt64(min(level, most)) * interval
+        }
     }
 
-    private let everybody: Leak
-    private let prefix: Leak
+    private var everybody: Leak
+    private var prefix: Leak
     private let work: Leak
     private var everybodyEnd: UInt64 = 0
     private var workEnd: UInt64 = 0
@@ -65,6 +70,17 @@ struct RegistrationBudget: Sendable {
         prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
         work = Leak(Self.free(room).perDay, inSeconds: 86_400, most: 8 * step)
+    }
+
+    /// Other limits from now on. What has been counted stays counted.
+    mutating func change(perPrefix: Int, free: Free, now: UInt64) {
+        let (formerPrefix, formerEverybody) = (prefix, everybody)
+        prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
+        everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
+        everybodyEnd = everybody.end(of: formerEverybody.level(everybodyEnd, now), now)
+        for place in prefixEnds.indices where prefixEnds[place] > now {
+            prefixEnds[place] = prefix.end(of: formerPrefix.level(prefixEnds[place], now), now)
+        }
     }
 
     /// Whether a new row is stored, which is then counted.

@@ -23,7 +23,8 @@ enum BroadcastCommand {
             .init(
                 "--json",
                 "the run at its end as one JSON object, that of `GET /v1/broadcast`; with "
-                    + "--no-wait what `POST /v1/broadcast` answers"),
+                    + "--no-wait what `POST /v1/broadcast` answers; with --dry-run the plan; with "
+                    + "--simulate plan, broadcast and day"),
         ],
         examples: [
             "reveille broadcast", "reveille broadcast --dry-run",
@@ -34,14 +35,11 @@ enum BroadcastCommand {
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
         let isJSON = invocation.flag("--json")
-        if isJSON, invocation.flag("--dry-run") || invocation.flag("--simulate") {
-            throw .usage("--json is about a broadcast, not about --dry-run and --simulate")
-        }
         if let rows = try invocation.integer("--simulate", in: 0...BroadcastSimulation.largest) {
-            return try SimulationReport.show(rows, configuration)
+            return try SimulationReport.show(rows, configuration, json: isJSON)
         }
         let admin = AdminClient(configuration)
-        if invocation.flag("--dry-run") { return try plan(admin) }
+        if invocation.flag("--dry-run") { return try plan(admin, json: isJSON) }
         if invocation.flag("--stop") {
             guard let run = try stop(admin) else { return .success }
             return try await watch(run, admin, json: isJSON)
@@ -144,10 +142,12 @@ enum BroadcastCommand {
         return status.alarms.isEmpty ? .success : .failure
     }
 
-    private static func plan(_ admin: AdminClient) throws(CommandFailure) -> ExitStatus {
-        let answer = try admin.send("GET", "/v1/plan")
+    private static func plan(
+        _ admin: AdminClient, json: Bool
+    ) throws(CommandFailure) -> ExitStatus {
+        let answer = try admin.send("GET", "/v1/plan", asJSON: json)
         if let refusal = try refusal(of: answer) { throw refusal }
-        Console().out(answer.text, terminator: "")
+        Console().out(answer.text, terminator: json ? "\n" : "")
         return .success
     }
 
@@ -189,7 +189,52 @@ struct ServiceNumbers {
         self.members = members
     }
 
+    fileprivate init(members: [(name: String, value: Int)]) { self.members = members }
+
     subscript(name: String) -> Int? { members.first { $0.name == name }?.value }
+
+    /// A line for each.
+    var lines: [String] { Console.columns(members.map { ($0.name, String($0.value)) }) }
+
+    /// What has to be mended, of a service or of any that were added up.
+    var troubles: [Trouble] { Trouble.allCases.filter { self["trouble_\($0.rawValue)"] ?? 0 > 0 } }
+}
+
+extension ServiceNumbers {
+    /// The numbers of several services as one: sums, but for what cannot be added.
+    init(adding services: [ServiceNumbers]) {
+        var names: [String] = []
+        var values: [String: [Int]] = [:]
+        for service in services {
+            for (name, value) in service.members {
+                if values[name] == nil { names.append(name) }
+                values[name, default: []].append(value)
+            }
+        }
+        self.init(
+            members: names.map { name in
+                let values = values[name] ?? []
+                return (name, Self.combined(name, values))
+            })
+    }
+
+    /// Of these the least: times that are left, and what all have.
+    private static let least: Set<String> = [
+        "uptime_seconds", "feed_head_left_seconds", "feed_sequence", "broadcast_sequence",
+        "next_rotation_seconds", "generation", "run", "run_permille",
+    ]
+    /// The least that is known: -1 is nothing.
+    private static let leastKnown: Set<String> = ["next_broadcast_seconds", "disk_free_bytes"]
+    private static let greatest: Set<String> = [
+        "feed_head_age_seconds", "publish_spread_seconds", "proof_bits",
+    ]
+
+    private static func combined(_ name: String, _ values: [Int]) -> Int {
+        if least.contains(name) { return values.min() ?? 0 }
+        if leastKnown.contains(name) { return values.filter { $0 >= 0 }.min() ?? -1 }
+        if greatest.contains(name) { return values.max() ?? 0 }
+        return values.reduce(0, +)
+    }
 }
 
 /// What `GET /v1/broadcast` answers, as far as this program reads it.
@@ -300,22 +345,36 @@ struct BroadcastStatus: Decodable {
 /// `reveille broadcast --simulate ROWS`: by the plan and the schedule of the service itself.
 enum SimulationReport {
     static func show(
-        _ rows: Int, _ configuration: Configuration
+        _ rows: Int, _ configuration: Configuration, json: Bool
     ) throws(CommandFailure) -> ExitStatus {
         let input = configuration.planInput(rows: rows, gateways: Gateways.limits(configuration))
         let plan = try mapError({ CommandFailure(lines: $0.message) }) { () throws(PlanError) in
             try BroadcastPlan.withPublishedSpread(input)
         }
         let console = Console()
-        for line in plan.lines { console.out(line) }
-        guard plan.pushes > 0 else { return .success }
+        if !json { for line in plan.lines { console.out(line) } }
+        guard plan.pushes > 0 || json else { return .success }
         var random = SimulationRandom()
         let simulation = BroadcastSimulation(plan, using: &random)
-        for line in [""] + simulation.summary + [""] + simulation.table { console.out(line) }
-        console.out("\na day with 12 publishes at random moments:")
         let day = ScheduleSimulation(
             heartbeatSeconds: configuration.heartbeatSeconds, duration: plan.duration,
             publishes: 12, using: &random)
+        guard !json else {
+            console.json { text in
+                text.beginObject("plan")
+                plan.encode(to: &text)
+                text.endObject()
+                text.beginObject("broadcast")
+                simulation.encode(to: &text)
+                text.endObject()
+                text.beginObject("day")
+                day.encode(to: &text)
+                text.endObject()
+            }
+            return .success
+        }
+        for line in [""] + simulation.summary + [""] + simulation.table { console.out(line) }
+        console.out("\na day with 12 publishes at random moments:")
         for line in day.summary { console.out(line) }
         return .success
     }

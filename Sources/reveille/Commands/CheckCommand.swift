@@ -45,9 +45,11 @@ enum CheckCommand {
                 table.row(
                     name, "off: \(CheckTable.line(fault.message)); its push tokens are refused")
             } else {
+                let section = configuration.sections[name]
+                let key = fault == nil ? nil : section?["key"] ?? section?["via-key"]
                 table.row(
-                    name, state.summary, fault: fault?.message,
-                    warning: keyWarning(configuration.sections[name]))
+                    name, state.summary + (key.map { ", key \($0)" } ?? ""), fault: fault?.message,
+                    warning: keyWarning(section))
             }
         }
         let relay = configuration.relaySummary
@@ -108,7 +110,9 @@ enum CheckCommand {
     private static func fault(privateDirectory path: String) -> String? {
         guard let status = try? FileStatus(of: path) else { return "missing: `reveille init`" }
         guard status.isDirectory else { return "not a directory" }
-        guard status.isPrivate else { return "must be this user's own with mode 0700" }
+        guard status.isPrivate else {
+            return "must be this user's own with mode 0700: `chmod 700 \(path)`"
+        }
         return fault(above: path)
     }
 
@@ -128,9 +132,13 @@ enum CheckCommand {
     }
 
     private static func fault(privateFile path: String) -> String? {
-        guard let status = try? FileStatus(of: path) else { return "missing" }
+        guard let status = try? FileStatus(of: path) else {
+            return "missing: bring it back, or begin with an empty store from `reveille init`"
+        }
         guard status.isRegular else { return "not a plain file" }
-        return status.isPrivate ? fault(above: path) : "must be this user's own with mode 0600"
+        return status.isPrivate
+            ? fault(above: path)
+            : "must be this user's own with mode 0600: `chmod 600 \(path)`"
     }
 
     private static func keys(_ configuration: Configuration) -> String {

@@ -11,21 +11,42 @@ enum StatusCommand {
             .init("--all", "every number, by the name that --json and metrics have for it"),
             .init("--watch", "again every two seconds, until interrupted"),
             .json,
+            .init(
+                "--shard", value: "URL",
+                "instead of the configured service this one, and added up all that are named: "
+                    + "unix:PATH or http://127.0.0.1:PORT of its admin listener", repeats: true),
+            .init(
+                "--token", value: "FILE",
+                "the admin token of shards on TCP; given once for all, or once for each of them",
+                repeats: true),
         ],
-        examples: ["reveille status", "reveille status --watch", "reveille status --json"],
+        examples: [
+            "reveille status", "reveille status --watch", "reveille status --json",
+            "reveille status --shard unix:/var/lib/reveille/1/admin.sock "
+                + "--shard unix:/var/lib/reveille/2/admin.sock",
+        ],
+        notes: """
+            Shards are numbered in the order of the command line. The exit status is 75 when one \
+            of them does not answer within five seconds; the others are added up. Counts are \
+            sums; of times and of room the least is shown, of the age of the feed's head the \
+            greatest. With --json there are shards and answering, which are counts, total with \
+            the numbers that are added up, and each, a list with shard, answers, and status or \
+            problem.
+            """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static let watchInterval = Duration.seconds(2)
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
-        let admin = AdminClient(try ConfigurationFile.load(invocation))
+        let source = try source(invocation)
         let console = Console()
         guard invocation.flag("--watch") else {
-            console.out(bytes: try text(admin, invocation))
-            return .success
+            let (text, status) = try source()
+            console.out(bytes: text)
+            return status
         }
         while !Task.isCancelled {
-            let text = try text(admin, invocation)
+            let text = try source().text
             // Erases the terminal before a whole screen (ECMA-48 §8.3.21, §8.3.39).
             if isatty(STDOUT_FILENO) == 1 { console.out("\u{1B}[H\u{1B}[2J", terminator: "") }
             guard console.out(bytes: text) else { break }
@@ -34,34 +55,56 @@ enum StatusCommand {
         return .success
     }
 
-    private static func text(
-        _ admin: AdminClient, _ invocation: Invocation
-    ) throws(CommandFailure) -> [UInt8] {
-        let answer = try admin.get("/v1/status")
-        if invocation.flag("--json") { return answer + [0x0A] }
-        let numbers = try ServiceNumbers(answer)
-        let lines =
-            invocation.flag("--all")
-            ? Console.columns(numbers.members.map { ($0.name, String($0.value)) })
-            : StatusScreen(numbers, try BroadcastStatus(admin.get("/v1/broadcast"))).lines
-        return Array(lines.map { $0 + "\n" }.joined().utf8)
+    private typealias Source = () throws(CommandFailure) -> (text: [UInt8], ExitStatus)
+
+    /// What is printed, once or again and again.
+    private static func source(_ invocation: Invocation) throws(CommandFailure) -> Source {
+        let (isJSON, isAll) = (invocation.flag("--json"), invocation.flag("--all"))
+        func text(_ lines: [String]) -> [UInt8] { Array(lines.map { $0 + "\n" }.joined().utf8) }
+        if let shards = try ShardStatus(invocation) {
+            return { () throws(CommandFailure) in
+                let sums = try shards.ask()
+                return (isJSON ? sums.json : text(sums.lines(all: isAll)), sums.status)
+            }
+        }
+        let admin = AdminClient(try ConfigurationFile.load(invocation))
+        return { () throws(CommandFailure) in
+            let answer = try admin.get("/v1/status")
+            if isJSON { return (answer + [0x0A], .success) }
+            let numbers = try ServiceNumbers(answer)
+            if isAll { return (text(numbers.lines), .success) }
+            let broadcast = try BroadcastStatus(admin.get("/v1/broadcast"))
+            return (text(StatusScreen(numbers, broadcast).lines), .success)
+        }
     }
 }
 
-/// The state of a running service on one screen.
-private struct StatusScreen {
+/// The state of a running service, or of several added up, on one screen.
+struct StatusScreen {
     private let numbers: ServiceNumbers
-    private let broadcast: BroadcastStatus
+    /// nil for several services.
+    private let broadcast: BroadcastStatus?
 
-    init(_ numbers: ServiceNumbers, _ broadcast: BroadcastStatus) {
+    init(_ numbers: ServiceNumbers, _ broadcast: BroadcastStatus?) {
         (self.numbers, self.broadcast) = (numbers, broadcast)
     }
 
     var lines: [String] {
-        let troubles = Trouble.allCases.filter { number("trouble_\($0.rawValue)") == 1 }
-        let health = troubles.isEmpty ? "ok" : "\(troubles.count) to mend, see below"
-        return Console.columns([
-            ("health", health + ", up \(clock("uptime_seconds"))"),
+        let troubles = broadcast == nil ? [] : numbers.troubles
+        return Console.columns([("health", health)] + rows) + lastBroadcast
+            + troubles.map { "problem: \($0.rawValue): \($0.message)" }
+    }
+
+    /// Whether all is well, and since when the service runs.
+    var health: String {
+        let count = numbers.troubles.count
+        return (count == 0 ? "ok" : "\(count) to mend, see below")
+            + ", up \(clock("uptime_seconds"))"
+    }
+
+    /// What there is besides.
+    var rows: [(String, String)] {
+        [
             ("registrations", registrations),
             ("feed", feed),
             ("connections", "\(number("connections")), event streams \(number("streams"))"),
@@ -69,9 +112,7 @@ private struct StatusScreen {
             ("broadcasts", broadcasts),
             ("pushes", pushes),
             ("rotation", rotation),
-        ])
-            + lastBroadcast
-            + troubles.map { "problem: \($0.rawValue): \($0.message)" }
+        ]
     }
 
     private func number(_ name: String) -> Int { numbers[name] ?? 0 }
@@ -119,12 +160,13 @@ private struct StatusScreen {
     }
 
     private var rotation: String {
-        "generation \(number("generation")), the next in \(clock("next_rotation_seconds"))"
-            + (number("rotating") == 1 ? ", rotating now" : "")
+        (broadcast == nil ? "" : "generation \(number("generation")), ")
+            + "the next in \(clock("next_rotation_seconds"))"
+            + (number("rotating") > 0 ? ", rotating now" : "")
     }
 
     private var lastBroadcast: [String] {
-        guard broadcast.run > 0 else { return [] }
+        guard let broadcast, broadcast.run > 0 else { return [] }
         return [broadcast.running ? broadcast.line : broadcast.summary]
             + (broadcast.time.map { [$0] } ?? []) + broadcast.hostLines + broadcast.alarms
     }

@@ -50,6 +50,7 @@ struct CheckedMistakesTests {
     /// What replaces what in the configuration of a first installation, and what check then says.
     private static let settings: [(from: String, to: String, status: Int32, words: String)] = [
         ("", "", 0, ", public key "), ("127.0.0.1:8080", "0.0.0.0:8080", 0, "in clear"),
+        ("127.0.0.1:8080", "0.0.0.0:8080", 0, "feed and registrations have one origin"),
         ("127.0.0.1:8080", "unix:admin.sock", 78, "the address of [http] listen"),
         ("unix:admin.sock", "unix:/nonexistent/a", 0, "its directory is missing"),
         (
@@ -57,6 +58,11 @@ struct CheckedMistakesTests {
             "107 bytes at most"
         ),
         ("[http]", "\u{FEFF}[http]", 0, "127.0.0.1:8080"),
+        ("[admin]", "[admim]", 78, "unknown section [admim]; did you mean [admin]?"),
+        ("127.0.0.1:8080", "\"127.0.0.1:8080\"", 78, "unix:PATH, without quotes"),
+        ("keys/feed.key", "keys/none.key", 78, "missing: bring it back from your copy"),
+        ("keys/registration.key", "keys/none.key", 78, "missing: bring it back, or begin with"),
+        ("keys/vapid.key", "keys/none.key", 78, "/service/keys/none.key"),
     ]
 
     @Test("listeners that cannot work or are unsafe are told by check", arguments: settings.indices)

@@ -98,6 +98,53 @@ struct ReloadTests {
         #expect(try put() == 422)
     }
 
+    @Test("a feed elsewhere is watched from the reload on, and not any more after the next")
+    func watch() async throws {
+        let site = try await ServiceUnderTest()
+        let secret = String(repeating: "5a", count: 16)
+        _ = try await site.publish([secret], notes: ["a note"])
+        let service = try await ServiceUnderTest()
+        try change(service) {
+            $0.replacing(
+                "[broadcast]\n",
+                with: "[broadcast]\nwatch = \(site.url)/feed\nwatch-key = \(site.feedKey)\n")
+        }
+        let on = try await service.command("reload")
+        #expect(
+            on.output == "in force: broadcast.watch, broadcast.watch-key\n", "\(on.output)")
+        let line = try await service.program.line(containing: "broadcast-started")
+        #expect(line.contains("sequence=1 ") && line.contains("reasons=watched"))
+        try change(service) { $0.replacing("\nwatch-key = ", with: "\nwatch-key = x") }
+        let wrong = try await service.command("reload")
+        #expect(wrong.status == 78 && wrong.output.contains("watch-key"), "\(wrong.output)")
+        let still = try await service.command("broadcast", "--force")
+        #expect(still.output.contains("broadcast of sequence 1 "), "\(still.output)")
+        try change(service) { $0.replacing(/\nwatch[^\n]*/) { _ in "" } }
+        #expect(try await service.command("reload").status == 0)
+        let own = try await service.command("broadcast", "--force")
+        #expect(own.output.contains("broadcast of sequence 0 "), "\(own.output)")
+    }
+
+    @Test("the limits of new registrations change; what was counted stays counted")
+    func newRegistrations() async throws {
+        let service = try await ServiceUnderTest(
+            sections: "\n[registration]\nnew-per-day = 3\n")
+        func put() throws -> Int {
+            let device = TestDevice()
+            return try service.send(
+                "PUT", "/v1/registration", token: device.token, body: device.body
+            ).status
+        }
+        #expect(try (0..<4).map { _ in try put() } == [204, 204, 204, 429])
+        try change(service) { $0.replacing("new-per-day = 3", with: "new-per-day = 5") }
+        let more = try await service.command("reload")
+        #expect(more.output == "in force: registration.new-per-day\n", "\(more.output)")
+        #expect(try (0..<3).map { _ in try put() } == [204, 204, 429])
+        try change(service) { $0.replacing("new-per-day = 5", with: "new-per-day = 1") }
+        #expect(try await service.command("reload").status == 0)
+        #expect(try put() == 429)
+    }
+
     @Test("a file that is wrong changes nothing, and both ways say why")
     func mistakes() async throws {
         let service = try await ServiceUnderTest()

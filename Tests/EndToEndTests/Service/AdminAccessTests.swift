@@ -86,6 +86,23 @@ struct AdminAccessTests {
         _ = try await RunningProgram.run("reveille", ["keygen", "--kind", "admin", path])
         let other = try await service.command("status")
         #expect(other.status == 78 && other.output.contains("another token"), "\(other.output)")
+        service.program.signal(SIGHUP)
+        _ = try await service.program.line(containing: "reloaded keys=1 gateways=0 restart=0")
+        #expect(try await service.command("status").status == 0)
+        let client = try LoopbackClient(port: reserved.port)
+        let former = "Authorization: Bearer \(token)\r\n"
+        #expect(try status(client, fields + former).0 == 401)
+        // From TCP to a socket, without a token: until the restart the listener keeps both.
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        let moved = text.replacing(
+            "listen = 127.0.0.1:\(reserved.port)\ntoken = keys/admin.token",
+            with: "listen = unix:admin.sock")
+        try moved.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        service.program.signal(SIGHUP)
+        _ = try await service.program.line(containing: "restart-needed section=admin key=listen")
+        let bare = try LoopbackClient(port: reserved.port)
+        #expect(try status(bare, fields).0 == 401)
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         for word in ["status", "check", "serve"] {
             let refused = try await service.command(word)

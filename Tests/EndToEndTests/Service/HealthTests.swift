@@ -38,13 +38,9 @@ struct HealthTests {
         let service = try await ServiceUnderTest()
         let feed = service.directory.path + "/service/feed"
         try FileManager.default.removeItem(atPath: feed)
-        let made = try await RunningProgram.run(
-            path: "/usr/bin/faketime",
-            [
-                "-f", offset, RunningProgram.folder.appending(path: "reveille").path, "feed",
-                "init", feed, "--key",
-                service.directory.path + "/service/keys/feed.key",
-            ])
+        let made = try await FakeTime.service(
+            offset, "feed", "init", feed, "--key",
+            service.directory.path + "/service/keys/feed.key")
         #expect(made.status == 0, "\(made.output)")
         #expect(try health(service) == (503, trouble + "\n"))
         #expect(try await service.command("status").output.contains("problem: \(trouble)"))

@@ -3,13 +3,8 @@ import TestSupport
 import Testing
 
 /// `Deploy/monitoring` with Debian's Prometheus and the real service.
-@Suite("Metrics and alerts", .timeLimit(.minutes(5)))
+@Suite("Metrics for Prometheus", .timeLimit(.minutes(5)))
 struct MonitoringTests {
-    private static let prometheus = "/usr/bin/prometheus"
-    private static let isInstalled = FileManager.default.isExecutableFile(atPath: prometheus)
-    private static let rules = Repository.root.appending(
-        path: "Deploy/monitoring/reveille-alerts.yml")
-
     private func service() async throws -> (ServiceUnderTest, WireServer) {
         let reserved = try WireServer.reservedPort()
         let service = try await ServiceUnderTest(
@@ -45,7 +40,7 @@ struct MonitoringTests {
 
     @Test(
         "the dashboard for Grafana asks for metrics that there are, as Prometheus understands it",
-        .enabled(if: isInstalled, "needs prometheus"))
+        .enabled(if: PrometheusUnderTest.isInstalled, "needs prometheus"))
     func dashboard() async throws {
         let file = Repository.root.appending(path: "Deploy/monitoring/reveille-grafana.json")
         let document = try JSONSerialization.jsonObject(with: Data(contentsOf: file))
@@ -75,109 +70,5 @@ struct MonitoringTests {
                 metrics.contains("\n\(name) ") || metrics.contains("\n\(name){"), "\(name)")
         }
         #expect(await service.stop() == 0)
-    }
-
-    /// Prometheus with the shipped rules, but without waiting before an alert.
-    private func start(
-        _ directory: TemporaryDirectory, _ target: UInt16, alerts: UInt16
-    ) throws
-        -> RunningProgram
-    {
-        let rules = try String(contentsOf: Self.rules, encoding: .utf8)
-            .replacing(/for: \d+[mh]/) { _ in "for: 0s" }
-        try rules.write(
-            toFile: directory.path + "/reveille-alerts.yml", atomically: true, encoding: .utf8)
-        let shipped = Repository.root.appending(path: "Deploy/monitoring/prometheus.yml")
-        let text =
-            try String(contentsOf: shipped, encoding: .utf8)
-            .replacing(
-                "scrape_interval: 30s", with: "scrape_interval: 1s\n  evaluation_interval: 1s"
-            )
-            .replacing("127.0.0.1:9464", with: "127.0.0.1:\(target)")
-                + """
-
-                alerting:
-                  alertmanagers:
-                    - static_configs:
-                        - targets: ["127.0.0.1:\(alerts)"]
-
-                """
-        let path = directory.path + "/prometheus.yml"
-        try text.write(toFile: path, atomically: true, encoding: .utf8)
-        return try RunningProgram(
-            path: Self.prometheus,
-            [
-                "--config.file=\(path)", "--storage.tsdb.path=\(directory.path)/data",
-                "--web.listen-address=127.0.0.1:0",
-            ])
-    }
-
-    /// A server that takes alerts as Alertmanager does (its API v2), and keeps their names.
-    private func alertmanager(_ alerts: Observed<Set<String>>) throws -> WireServer {
-        try WireServer { peer in
-            while let head = try? peer.receive(through: "\r\n\r\n"),
-                let length = head.firstMatch(of: /Content-Length: (\d+)/),
-                let body = try? peer.receive(exactly: Int(length.1) ?? 0)
-            {
-                let names = String(decoding: body, as: UTF8.self)
-                    .matches(of: /"alertname":"(\w+)"/).map { String($0.1) }
-                alerts.update { $0.formUnion(names) }
-                try? peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-            }
-        }
-    }
-
-    @Test(
-        "Prometheus reads the metrics, and its alerts fire when their causes are there",
-        .enabled(if: isInstalled, "needs prometheus"))
-    func alerts() async throws {
-        let check = try await RunningProgram.run(
-            path: "/usr/bin/promtool", ["check", "rules", Self.rules.path])
-        #expect(check.status == 0, "\(check.output)")
-        let (service, reserved) = try await service()
-        let directory = try TemporaryDirectory()
-        let alerts = Observed<Set<String>>([])
-        let manager = try alertmanager(alerts)
-        defer { manager.refuse() }
-        let prometheus = try start(directory, reserved.port, alerts: manager.port)
-        defer { prometheus.signal(SIGKILL) }
-        func fires(_ name: String) async throws {
-            try await alerts.first { $0.contains(name) ? () : nil }
-        }
-        try FileManager.default.removeItem(
-            atPath: service.directory.path + "/service/feed/head")
-        try await fires("ReveilleFeed")
-        try FileManager.default.removeItem(
-            atPath: service.directory.path + "/service/keys/registration.key")
-        try await fires("ReveilleStore")
-        let admin = try LoopbackClient(path: service.directory.path + "/service/admin.sock")
-        let body = "{\"violations\":1,\"sha256\":\"\(String(repeating: "0", count: 64))\"}"
-        try admin.send(
-            "PUT /v1/audit HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
-        #expect(try admin.receiveResponse().status == 204)
-        try await fires("ReveilleAudit")
-        #expect(await service.stop() == 0)
-        try await fires("ReveilleDown")
-    }
-
-    @Test(
-        "the alert about pushes fires when the push service refuses the key",
-        .enabled(if: isInstalled, "needs prometheus"))
-    func pushes() async throws {
-        let reserved = try WireServer.reservedPort()
-        var choices = PushingService.Choices()
-        choices.isKeyForeign = true
-        choices.sections = "[metrics]\nlisten = 127.0.0.1:\(reserved.port)\n"
-        let pushing = try await PushingService(choices)
-        try pushing.register((0..<5).map { _ in TestDevice() })
-        let directory = try TemporaryDirectory()
-        let alerts = Observed<Set<String>>([])
-        let manager = try alertmanager(alerts)
-        defer { manager.refuse() }
-        let prometheus = try start(directory, reserved.port, alerts: manager.port)
-        defer { prometheus.signal(SIGKILL) }
-        #expect(try await pushing.broadcast().status == 1)
-        try await alerts.first { $0.contains("ReveillePushes") ? () : nil }
     }
 }

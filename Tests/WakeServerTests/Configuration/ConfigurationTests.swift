@@ -65,7 +65,7 @@ struct ConfigurationTests {
         "every mistake is named with its line",
         arguments: [
             ("[http", "line 1: a section must end with ]"),
-            ("\n[htp]", "line 2: unknown section [htp]"),
+            ("\n[htp]", "line 2: unknown section [htp]; did you mean [http]?"),
             ("listen = 1", "line 1: listen stands before the first [section]"),
             ("[http]\nlisten", "line 2: expected key = value"),
             ("[http]\nlitsen = a:1", "line 2: unknown key litsen in [http]; did you mean listen?"),

@@ -1,4 +1,4 @@
-import WakeModel
+package import WakeModel
 import WakePush
 import WakeSystem
 
@@ -134,6 +134,23 @@ private func seconds(_ value: Double) -> Int {
 }
 
 extension BroadcastPlan {
+    /// The same for programs: seconds, and fetches a second, rounded up.
+    package func encode(to text: inout JSONText) {
+        text.member("registrations", number: input.rows)
+        text.member("pushes", number: pushes)
+        text.member("streams", number: input.streams)
+        text.member("topics", number: input.topic?.shards ?? 0)
+        text.member("pushSeconds", number: duration)
+        text.member("spreadSeconds", number: spread)
+        text.member("totalSeconds", number: totalSeconds)
+        text.member("intervalSeconds", number: input.intervalSeconds)
+        text.member("fetchesMean", number: Int(meanFetches.rounded(.up)))
+        text.member("fetchesPeak", number: Int(peakFetches.rounded(.up)))
+        text.member("fetchesPerSecond", number: input.fetchesPerSecond)
+        text.member("publishSpreadSeconds", number: publishedSpread)
+        text.member("warnings", strings: warnings.map(self.text))
+    }
+
     /// The plan as a table for people, at most 80 columns wide.
     package var lines: [String] {
         let budget = input.fetchesPerSecond

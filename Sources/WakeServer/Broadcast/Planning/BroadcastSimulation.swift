@@ -1,3 +1,4 @@
+package import WakeModel
 import WakeSystem
 
 /// A simulated broadcast: the pushes and fetches of each second, by the plan.
@@ -56,12 +57,39 @@ package struct BroadcastSimulation {
 
     static let tableRows = 24
 
+    private var stretches: [Range<Int>] {
+        let length = (seconds + Self.tableRows - 1) / Self.tableRows
+        return stride(from: 0, to: seconds, by: length).map { $0..<min($0 + length, seconds) }
+    }
+
+    private var secondsOverBudget: Int {
+        let budget = plan.input.fetchesPerSecond
+        return budget > 0 ? fetches.count { $0 > budget } : 0
+    }
+
+    /// The summary and the table for programs.
+    package func encode(to text: inout JSONText) {
+        text.member("seconds", number: seconds)
+        text.member("fetches", number: clients)
+        text.member("fullestSecond", number: fullestSecond)
+        text.member("secondsOverBudget", number: secondsOverBudget)
+        text.beginArray("stretches")
+        for range in stretches {
+            text.beginObject()
+            text.member("from", number: range.lowerBound)
+            text.member("to", number: range.upperBound)
+            text.member("pushes", number: pushes[range].reduce(0, +))
+            text.member("fetches", number: fetches[range].reduce(0, +))
+            text.member("fullestSecond", number: fetches[range].max() ?? 0)
+            text.endObject()
+        }
+        text.endArray()
+    }
+
     /// The load as a table, 69 columns wide.
     package var table: [String] {
-        let length = (seconds + Self.tableRows - 1) / Self.tableRows
-        let rows = stride(from: 0, to: seconds, by: length).map { from in
-            let range = from..<min(from + length, seconds)
-            return [
+        let rows = stretches.map { range in
+            [
                 "\(range.lowerBound)-\(range.upperBound - 1)",
                 NumberFormat.rate(Double(pushes[range].reduce(0, +)) / Double(range.count)),
                 NumberFormat.rate(Double(fetches[range].reduce(0, +)) / Double(range.count)),
@@ -90,7 +118,7 @@ package struct BroadcastSimulation {
         }
         let budget = plan.input.fetchesPerSecond
         if budget > 0 {
-            let over = fetches.count { $0 > budget }
+            let over = secondsOverBudget
             lines.append(
                 "\(over == 0 ? "no second" : "\(NumberFormat.grouped(over)) seconds") over the"
                     + " budget of \(NumberFormat.grouped(budget))")
@@ -157,6 +185,16 @@ package struct ScheduleSimulation {
         starts.indices.map { first in
             starts[first...].prefix { $0.second - (starts[first].second + duration) <= 3600 }.count
         }.max() ?? 0
+    }
+
+    /// The summary for programs.
+    package func encode(to text: inout JSONText) {
+        text.member("hours", number: hours)
+        text.member("broadcasts", number: starts.count)
+        text.member("heartbeats", number: starts.count { $0.reasons.contains(.heartbeat) })
+        text.member("mostInAnHour", number: mostPerHour)
+        text.member("asked", number: asked)
+        text.member("longestWaitSeconds", number: longestWait)
     }
 
     package var summary: [String] {

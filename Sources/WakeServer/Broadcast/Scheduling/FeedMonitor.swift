@@ -8,15 +8,20 @@ import WakeSystem
 /// The newest sequence of the feed that wake-ups announce, and when it is worth a broadcast.
 final class FeedMonitor: Sendable {
     private let files: FeedFileServer
-    /// Instead of the service's own feed directory.
-    private let remote: RemoteFeedHead?
-    private let isOn: Bool
+    private struct Watch {
+        /// Instead of the service's own feed directory.
+        var remote: RemoteFeedHead?
+        var isOn: Bool
+        /// Of the feed elsewhere; nil before it was read.
+        var head: RemoteFeedHead.Head?
+    }
+
+    private let watch: Mutex<Watch>
+    private let changed = AsyncEvent()
     private let cacheSeconds: Int
     /// The last sequence, and when caches no longer hold the head before it.
     private let seen = Mutex((sequence: UInt64(0), fresh: ContinuousClock.now))
-    /// Of the feed elsewhere; nil before it was read.
-    private let remoteHead = Mutex<RemoteFeedHead.Head?>(nil)
-    /// The keys of that feed.
+    /// The keys of the feed elsewhere.
     private let file: StateFile<WatchedFeed>?
     /// Reading and writing block.
     private let queue = DispatchQueue(label: "watched-feed")
@@ -27,28 +32,56 @@ final class FeedMonitor: Sendable {
         file: StateFile<WatchedFeed>? = nil, isOn: Bool, cacheSeconds: Int
     ) {
         self.files = files
-        self.remote = remote
+        watch = Mutex(Watch(remote: remote, isOn: isOn))
         self.file = file
-        self.isOn = isOn
         self.cacheSeconds = cacheSeconds
     }
 
     func sequence() -> UInt64 {
-        remote == nil ? files.sequence : remoteHead.withLock { $0?.sequence ?? 0 }
+        watch.withLock { $0.remote == nil ? files.sequence : $0.head?.sequence ?? 0 }
     }
 
     /// The newest head's; nil while none can be read.
-    var head: FeedHeadTimes? { remote == nil ? files.times : remoteHead.withLock { $0?.times } }
+    var head: FeedHeadTimes? {
+        watch.withLock { $0.remote == nil ? files.times : $0.head?.times }
+    }
+
+    /// Watches another feed from now on, or none. The same one is watched further.
+    func change(to remote: RemoteFeedHead?, isOn: Bool) {
+        watch.withLock { watch in
+            watch.isOn = isOn
+            if let remote, let former = watch.remote, remote.isSame(as: former) { return }
+            watch.remote = remote
+            watch.head = nil
+        }
+        changed.signal()
+    }
 
     func run(_ log: Log) async {
-        guard let remote else { return }
+        while !Task.isCancelled {
+            if let remote = watch.withLock({ $0.remote }) {
+                await follow(remote, log)
+            } else {
+                await changed.wait()
+            }
+        }
+    }
+
+    /// Reads the head of a feed elsewhere again and again, as long as that one is watched.
+    private func follow(_ remote: RemoteFeedHead, _ log: Log) async {
         // A damaged file is one that is not there: the configured key is what remains.
         var kept = await onQueue { try? $0.readIfPresent() }
         if let kept { remote.resume(kept) }
         var isReadable = true
         while !Task.isCancelled {
-            if let head = await remote.head() {
-                remoteHead.withLock { $0 = head }
+            let head = await remote.head()
+            let isWatched = watch.withLock { watch in
+                guard watch.remote === remote else { return false }
+                watch.head = head ?? watch.head
+                return true
+            }
+            guard isWatched else { return }
+            if head != nil {
                 isReadable = true
                 let known = remote.known
                 if known != kept {
@@ -58,7 +91,7 @@ final class FeedMonitor: Sendable {
                 log(.feedUnreadable)
                 isReadable = false
             }
-            try? await Task.sleep(for: RemoteFeedHead.interval)
+            await changed.wait { try? await Task.sleep(for: RemoteFeedHead.interval) }
         }
     }
 
@@ -72,7 +105,7 @@ final class FeedMonitor: Sendable {
 
     /// The sequence that clients everywhere can see by now; nil when the monitor is off.
     func newSequence() -> UInt64? {
-        guard isOn else { return nil }
+        guard watch.withLock({ $0.isOn }) else { return nil }
         let sequence = sequence()
         let now = ContinuousClock.now
         return seen.withLock { seen in
@@ -111,6 +144,7 @@ final class RemoteFeedHead: Sendable {
     static let interval = Duration.seconds(60)
 
     private let feed: RemoteFeed
+    private let address: String
     private let key: FeedKey
     /// Knows the keys that followed the configured one.
     private let cursor: Mutex<FeedCursor>
@@ -119,6 +153,7 @@ final class RemoteFeedHead: Sendable {
     init(_ text: String, key: String) throws(WatchError) {
         guard let key = FeedKey(text: key) else { throw .key }
         self.key = key
+        address = text
         cursor = Mutex(FeedCursor(key: key))
         do throws(FetchError) {
             feed = try RemoteFeed(text)
@@ -126,6 +161,10 @@ final class RemoteFeedHead: Sendable {
             if case .libraryMissing = error { throw .libraryMissing }
             throw .address
         }
+    }
+
+    func isSame(as other: RemoteFeedHead) -> Bool {
+        address == other.address && key == other.key
     }
 
     struct Head: Sendable {
