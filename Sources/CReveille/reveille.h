@@ -22,7 +22,8 @@
  * one at a time, and block no fetch however long they take. A callback may call every function but
  * reveille_close, reveille_dispatch, reveille_synchronize, reveille_reconcile, reveille_start_over
  * and reveille_erase, which return REVEILLE_ERROR_IN_CALLBACK there. Once reveille_close has
- * returned REVEILLE_OK no callback runs and none will. The library's threads block all signals.
+ * returned REVEILLE_OK no callback runs and none will. The library's threads block the signals that
+ * processes and timers send: those are the program's.
  *
  * Processes. All state is in the state directory: a process may be killed at any moment. A second
  * client of the same directory is refused with REVEILLE_ERROR_LOCKED. After fork(2) the child may

@@ -21,6 +21,7 @@ final class ClientTable: Sendable {
         }
     }
 
+    /// The client of a number.
     /// - Throws: `argument` for NULL, `closed` for what is not open.
     func client(_ number: UInt) throws(CallFault) -> LibraryClient {
         guard number != 0 else { throw .argument }

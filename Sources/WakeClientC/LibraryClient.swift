@@ -16,10 +16,14 @@ final class LibraryClient: Sendable {
     /// The result of a task for the thread that waits for it.
     private final class Outcome<Value: Sendable>: Sendable {
         private let value = Mutex<Result<Value, ClientError>?>(nil)
+        private let hasEnded = Mutex(false)
 
         var result: Result<Value, ClientError>? { value.withLock { $0 } }
+        var isOver: Bool { hasEnded.withLock { $0 } }
 
         func set(_ result: Result<Value, ClientError>) { value.withLock { $0 = result } }
+
+        func end() { hasEnded.withLock { $0 = true } }
     }
 
     /// The client's handler, which does not keep it.
@@ -141,34 +145,42 @@ final class LibraryClient: Sendable {
     // MARK: Calls
 
     /// Starts a task that `close` ends and waits for.
-    /// - Returns: its number; nil once closed.
+    /// - Returns: the task and its number; nil once closed.
     @discardableResult
-    private func start(_ body: @escaping @Sendable () async -> Void) -> Int? {
+    private func start(
+        _ body: @escaping @Sendable () async -> Void
+    ) -> (number: Int, task: Task<Void, Never>)? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
+            let task = Task { await body() }
             state.nextTask += 1
-            state.tasks[state.nextTask] = Task { await body() }
-            return state.nextTask
+            state.tasks[state.nextTask] = task
+            return (state.nextTask, task)
         }
     }
 
     /// Does something with the client while the calling thread waits.
-    /// - Parameter calling: calls back on this thread meanwhile, unless a thread of the library does.
+    /// - Parameter calling: calls back on this thread meanwhile.
     func wait<Value: Sendable>(
         calling: Bool = false, for work: @escaping Work<Value>
     ) throws(CallFault) -> Value {
         let client = client
         let outcome = Outcome<Value>()
         let changed = Semaphore()
-        let number = start {
+        let started = start {
             do throws(ClientError) {
                 outcome.set(.success(try await work(client)))
             } catch { outcome.set(.failure(error)) }
+        }
+        guard let (number, task) = started else { throw .closed }
+        Task {
+            // Then it keeps the client no longer, whose end gives the state directory free.
+            await task.value
+            outcome.end()
             changed.post()
         }
-        guard let number else { throw .closed }
         let listener = calling ? queue.addListener(changed) : nil
-        while outcome.result == nil {
+        while !outcome.isOver {
             changed.wait()
             if calling { _ = queue.dispatch() }
         }
