@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 /// One set of compiler rules for every target; see "How we build" in README.md.
@@ -50,6 +50,16 @@ let commit = Context.environment["REVEILLE_COMMIT"].map {
     [CSetting.define("REVEILLE_COMMIT", to: "0x\($0)")]
 }
 
+/// libreveille: Swift is inside and invisible, for programs that have none of it, and it stays
+/// loaded, because its threads do. Options of the linker's own are "unsafe" to the package manager,
+/// which then lets no other package depend on this product; `WakeClient` is the one for those.
+let shared =
+    ["-static-stdlib", "-use-ld=lld"]
+    + [
+        "--version-script=\(Context.packageDirectory)/Sources/WakeClientC/exports.map",
+        "-soname=libreveille.so.0", "-z", "nodelete",
+    ].flatMap { ["-Xlinker", $0] }
+
 let package = Package(
     name: "reveille",
     products: [
@@ -58,6 +68,8 @@ let package = Package(
         .library(name: "WakeClient", targets: ["WakeClient"]),
         .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
+        // Built as liblibreveille.so; Deploy/install gives it its name.
+        .library(name: "libreveille", type: .dynamic, targets: ["WakeClientC"]),
     ],
     targets: [
         // C: what Swift cannot reach by itself.
@@ -109,6 +121,14 @@ let package = Package(
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["WakeClient", "WakeModel", "WakeSystem", "CLinux"]),
+        .systemLibrary(name: "CReveille"),
+        .target(
+            name: "WakeClientC",
+            dependencies: [
+                "CReveille", "WakeClient", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+            ],
+            exclude: ["exports.map"], swiftSettings: strict,
+            linkerSettings: [.unsafeFlags(shared)]),
         .executableTarget(
             name: "reveille",
             dependencies: [

@@ -26,6 +26,9 @@ enum TidyRules {
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem",
         ],
         "WakeUnifiedPush": ["WakeClient", "WakeModel", "WakeSystem", "CLinux"],
+        "WakeClientC": [
+            "CReveille", "WakeClient", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+        ],
         "reveille": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
             "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",

@@ -6,6 +6,11 @@ enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/Pages/PageFile.swift",
         "Sources/WakeClient/Environment/Executors.swift",
+        "Sources/WakeClientC/AppCallbacks.swift",
+        "Sources/WakeClientC/CallbackQueue.swift",
+        "Sources/WakeClientC/Exports+Secrets.swift",
+        "Sources/WakeClientC/Exports.swift",
+        "Sources/WakeClientC/Reading.swift",
         "Sources/WakeCommand/Console.swift",
         "Sources/WakeCommand/Process/ServiceManager.swift",
         "Sources/WakeCommand/Process/Subprocess.swift",

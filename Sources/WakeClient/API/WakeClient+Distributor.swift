@@ -92,6 +92,12 @@ extension WakeClient {
     /// Delivers at once what waits for another attempt: somebody is there to handle it.
     package func retryDeliveries() throws(ClientError) { try outbox.retryNow() }
 
+    /// Stores the push token as desired, or with nil that there be none. `run` brings it about.
+    package func setDesired(_ token: AppPushToken?) throws(ClientError) {
+        guard let token else { return try registration.unregister() }
+        try registration.register(token)
+    }
+
     /// Delivers a planted match as any other, and leaves nothing of it; whether it was delivered.
     package func deliverTest() async throws(ClientError) -> Bool { try await outbox.deliverTest() }
 }

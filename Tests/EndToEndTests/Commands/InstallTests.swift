@@ -52,6 +52,9 @@ struct InstallTests {
         ] {
             expected["usr/local/lib/systemd/system/" + name] = 0o644
         }
+        for name in ["lib/libreveille.so.0", "lib/pkgconfig/reveille.pc", "include/reveille.h"] {
+            expected["usr/local/" + name] = 0o644
+        }
         let client =
             ["reveille-client.service"]
             + ["service", "timer"].map {
@@ -66,12 +69,23 @@ struct InstallTests {
             contentsOfFile: directory.path
                 + "/usr/local/lib/systemd/user/reveille-client.service", encoding: .utf8)
         #expect(unit.contains("\nExecStart=/usr/local/bin/reveille-client run "))
+        let libraries = directory.path + "/usr/local/lib/"
+        let link = try FileManager.default.destinationOfSymbolicLink(
+            atPath: libraries + "libreveille.so")
+        #expect(link == "libreveille.so.0")
+        let package = try String(
+            contentsOfFile: libraries + "pkgconfig/reveille.pc", encoding: .utf8)
+        #expect(package.contains("prefix=/usr/local\nlibdir=/usr/local/lib\n"))
+        #expect(package.contains("\nVersion: 0.1.0\n") && !package.contains("@"))
         #expect(try await install(into: directory).status == 0)
         #expect(try files(directory) == expected)
         let own = directory.path + "/usr/local/bin/own"
         try "mine".write(toFile: own, atomically: true, encoding: .utf8)
         #expect(try await install(into: directory, "--uninstall").status == 0)
         #expect(Array(try files(directory).keys) == ["usr/local/bin/own"])
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: libraries).sorted()
+                == ["pkgconfig", "systemd"])
         #expect(try await install(into: directory, "--uninstall").status == 0)
     }
 
@@ -80,7 +94,7 @@ struct InstallTests {
         let directory = try TemporaryDirectory()
         #expect(try await install(into: directory, "--user").status == 0)
         let names = try files(directory).keys
-        #expect(names.count == 8)
+        #expect(names.count == 11)
         #expect(names.contains("h/.local/bin/reveille-client"))
         #expect(names.contains("h/.local/share/systemd/user/reveille-client-sync.timer"))
         // systemd.unit(5), "Specifiers": words are split before, so a home may have any name.

@@ -1,0 +1,157 @@
+import Foundation
+import TestSupport
+import Testing
+import WakeClient
+
+@Suite(
+    "libreveille, for programs in C and every language that calls C", .timeLimit(.minutes(5)),
+    .enabled(if: !Sanitizer.isActive, "programs without the sanitizer cannot load it"))
+struct SharedLibraryTests {
+    /// The functions that reveille.h declares.
+    private static func declared() throws -> [String] {
+        try Repository.text(SharedLibrary.header).split(separator: "\n").compactMap { line in
+            line.firstMatch(of: /^(?:int |void |const char \*)(reveille_\w+)\(/)
+                .map { String($0.1) }
+        }.sorted()
+    }
+
+    @Test("it exports the functions of reveille.h and nothing else, under its name")
+    func symbols() async throws {
+        let names = try await RunningProgram.run(
+            path: "/usr/bin/env", ["nm", "--dynamic", "--defined-only", SharedLibrary.built])
+        let exported = names.output.split(separator: "\n").map {
+            String($0.split(separator: " ").last ?? "")
+        }
+        #expect(try exported == Self.declared())
+        #expect(exported.count == 20)
+        let dynamic = try await RunningProgram.run(
+            path: "/usr/bin/env", ["readelf", "--dynamic", "--wide", SharedLibrary.built])
+        #expect(dynamic.output.contains("Library soname: [libreveille.so.0]"))
+        #expect(dynamic.output.contains("NODELETE"))
+        let needed = dynamic.output.matches(of: /\(NEEDED\).*\[(.+?)\.so/).map { String($0.1) }
+        let expected: Set = [
+            "libsqlite3", "libsodium", "libm", "libstdc++", "libgcc_s", "libc",
+        ]
+        // No Swift, and what is loaded at run time is not linked to.
+        #expect(Set(needed.filter { !$0.hasPrefix("ld-") }) == expected)
+    }
+
+    @Test(
+        "the header alone compiles strictly as C99, C11 and C++",
+        .enabled(if: SharedLibrary.compiler != nil, "no compiler for C"),
+        arguments: [["c", "c99"], ["c", "c11"], ["c++", "c++11"], ["c++", "c++20"]])
+    func header(_ language: [String]) async throws {
+        let made = try await SharedLibrary.compile(
+            SharedLibrary.header,
+            ["-fsyntax-only", "-std=\(language[1])"], language: language[0])
+        #expect(made.status == 0, "\(made.output)")
+    }
+
+    @Test(
+        "in C with poll(2), a match that a kill left is told again, and then once",
+        .enabled(if: SharedLibrary.compiler != nil, "no compiler for C"))
+    func lifeInC() async throws {
+        let library = try await SharedLibrary()
+        try await WatchedLife(library, [try await library.compileExample()]).run()
+    }
+
+    @Test("in Python with ctypes and asyncio, the same")
+    func lifeInPython() async throws {
+        let script = Repository.absolute("Tests/Examples/Python/watch.py")
+        try await WatchedLife(SharedLibrary(), ["python3", script]).run()
+    }
+
+    @Test(
+        "valgrind finds no error and no lost memory in the same life",
+        .enabled(if: SharedLibrary.checker != nil, "no valgrind, or no strip, or a sanitizer"),
+        .enabled(if: SharedLibrary.compiler != nil, "no compiler for C"))
+    func clean() async throws {
+        let library = try await SharedLibrary(isStripped: true)
+        let program = try await library.compileExample()
+        let checker = [
+            SharedLibrary.checker ?? "", "--quiet", "--error-exitcode=99", "--leak-check=full",
+            "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", program,
+        ]
+        try await WatchedLife(library, checker).run()
+    }
+
+    @Test("whatever it is called with, from wherever and whenever, it answers with an error")
+    func misuse() async throws {
+        let service = try await ServiceUnderTest()
+        let secret = Array("a secret of this device, the first".utf8)
+        try await WatchedLife.publish(secret, by: service)
+        let directory = try TemporaryDirectory()
+        let script = Repository.absolute("Tests/LibraryUse/use.py")
+        let library = try await SharedLibrary()
+        let program = try library.start(
+            [
+                "python3", "-X", "faulthandler", script, service.url + "/feed/", service.feedKey,
+                service.url, directory.path + "/state", "1",
+            ], input: secret)
+        let status = await program.exit()
+        #expect(status == 0 && program.output.hasSuffix("sound\n"), "\(status) \(program.output)")
+    }
+}
+
+/// A program that watches a feed by the library: woken, killed, started again.
+private struct WatchedLife {
+    private let library: SharedLibrary
+    private let words: [String]
+
+    /// - Parameter words: the program, which takes FEED KEY SERVICE DIRECTORY NAME [later].
+    init(_ library: SharedLibrary, _ words: [String]) {
+        self.library = library
+        self.words = words
+    }
+
+    func run() async throws {
+        let service = try await ServiceUnderTest()
+        let directory = try TemporaryDirectory()
+        let secret = Array("a secret of this device, the first".utf8)
+        let start = { (more: [String], input: [UInt8]) in
+            try library.start(
+                words + [service.url + "/feed/", service.feedKey, service.url]
+                    + [directory.path + "/state", "visit"] + more, input: input)
+        }
+        // Found, and not acknowledged when it is killed.
+        let first = try start(["later"], secret)
+        _ = try await first.line(containing: ": connected, 0 batches checked")
+        try await Self.publish(secret, by: service)
+        let left = try await first.line(containing: "left for later: visit ")
+        first.signal(SIGKILL)
+        _ = await first.exit()
+        // Found before, and another one by a wake.
+        let second = try start([], [])
+        let told = try await second.line(containing: "this concerns you: visit ")
+        #expect(told.split(separator: " ").suffix(1) == left.split(separator: " ").suffix(1))
+        _ = try await second.line(containing: ": connected, 1 batches checked, 0 matches waiting")
+        try await Self.publish(secret, note: "again", by: service)
+        _ = try await second.line(containing: "2 batches checked, 0 matches waiting")
+        second.signal(SIGKILL)
+        _ = await second.exit()
+        let lines = second.output.split(separator: "\n").filter { $0.contains("concerns you") }
+        #expect(lines.count == 2 && lines[1].hasSuffix(" again"), "\(lines)")
+        // Told, and not again.
+        let third = try start([], [])
+        _ = try await third.line(containing: ": connected, 2 batches checked, 0 matches waiting")
+        third.signal(SIGTERM)
+        #expect(await third.exit() == 0, "\(third.output)")
+        #expect(!third.output.contains("concerns you"), "\(third.output)")
+    }
+
+    /// Publishes a secret, and wakes all who listen.
+    static func publish(
+        _ secret: [UInt8], note: String? = nil, by service: ServiceUnderTest
+    ) async throws {
+        let text = secret.map { byte in
+            let digits = String(byte, radix: 16)
+            return digits.count == 1 ? "0" + digits : digits
+        }.joined()
+        let file = service.directory.path + "/note"
+        try ((note ?? "") + "\n").write(toFile: file, atomically: true, encoding: .utf8)
+        let published = try await service.command(
+            "feed", "publish", "-", "--secrets", "--note-file", file, "--again",
+            "--then-broadcast", input: Array((text + "\n").utf8))
+        guard published.status == 0 else { throw TestFailure(published.output) }
+    }
+}
