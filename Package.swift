@@ -157,8 +157,8 @@ let package = Package(
         .executableTarget(
             name: "store-worker",
             dependencies: [
-                "WakeStore", "WakeClient", "WakeModel", "WakeSodium", "WakeSystem", "StoreFaults",
-                "MutexOrder",
+                "WakeStore", "WakeClient", "WakeFetch", "WakeCommand", "WakeModel", "WakeSodium",
+                "WakeSystem", "StoreFaults", "MutexOrder",
             ],
             path: "Tests/StoreWorker", swiftSettings: strict),
         tests("WakeSystemTests", ["CLinux"]),

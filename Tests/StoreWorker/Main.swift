@@ -7,12 +7,16 @@ import WakeStore
 ///
 ///     store-worker MODE DATA-DIRECTORY KEY-FILE [numbers]
 ///     store-worker secrets STATE-DIRECTORY ignored DIE-AT
+///     store-worker deliver-first STATE-DIRECTORY FEED-KEY FEED SERVICE sync|run PROGRAM...
 @main
 enum Main {
     static func main() async {
         let arguments = CommandLine.arguments
         guard arguments.count >= 4 else { exit(2) }
         if arguments[1] == "within" { exit(Within.run(Array(arguments[2...]))) }
+        if arguments[1] == "deliver-first" {
+            exit(await DeliverFirst.run(Array(arguments[2...])))
+        }
         var configuration = StoreConfiguration(
             dataDirectory: arguments[2], keyFile: arguments[3])
         configuration.onFatal = {

@@ -244,6 +244,44 @@ extension BehaviourTests {
         #expect(seen.count == 2 && Set(seen).count == 2 && !seen.contains([]))
     }
 
+    /// A first check of three batches.
+    /// - Parameter work: the time that each save of a head or a batch takes.
+    private static func checked(
+        isMatching: Bool = false, work: Duration = .zero
+    ) throws -> (requests: [Duration], wipes: Int) {
+        let world = try World()
+        if isMatching { world.secrets.add("visit", secret) }
+        for note in ["one", "two", "three"] { try world.feed.publish([secret], note: note) }
+        let wipes = Mutex(0)
+        let time = world.time
+        world.faults.withLock {
+            $0.reach = { point in
+                switch point {
+                case .inside(.head), .inside(.batch): time.suspend(for: work, isTold: false)
+                case .before(.scrub): wipes.withLock { $0 += 1 }
+                default: break
+                }
+            }
+        }
+        try world.time.run { _ = try await world.client().synchronize() }
+        #expect(world.handler.matches.count == (isMatching ? 3 : 0))
+        return (world.network.traces.map(\.time), wipes.withLock { $0 })
+    }
+
+    @Test("requests: the time of the next does not tell how long it took to store an answer")
+    func pace() throws {
+        let quick = try Self.checked().requests
+        #expect(quick.count == 5, "head, keys, batches")
+        #expect(try Self.checked(work: .milliseconds(30)).requests == quick)
+    }
+
+    @Test("files: a check wipes them as often without a match as with one")
+    func wipes() throws {
+        let plain = try Self.checked().wipes
+        #expect(plain > 1, "at the start, and after the check")
+        #expect(try Self.checked(isMatching: true).wipes == plain)
+    }
+
     @Test("no push available: the stream alone and polling alone do, without any registration")
     func noPush() throws {
         for channel in [ClientConfiguration.Channel.stream, .poll] {

@@ -22,7 +22,7 @@ struct BatchChecker {
     let cache: FeedCache
     let meter: TrafficMeter?
     let profile: ProfileState
-    let transport: any ClientTransport
+    let transport: PacedTransport
     let environment: ClientEnvironment
 
     /// The batches to ask for: new ones in order, then those that were missing before.

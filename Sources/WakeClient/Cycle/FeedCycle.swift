@@ -22,7 +22,8 @@ struct FeedCycle: CycleSource {
     }
 
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
-        let verified = try await newHead(hint: hint)
+        let transport = PacedTransport(transport, in: environment)
+        let verified = try await newHead(hint: hint, through: transport)
         let batches = BatchChecker(
             addresses: addresses, cache: cache, meter: meter, profile: profile,
             transport: transport, environment: environment)
@@ -56,7 +57,9 @@ struct FeedCycle: CycleSource {
             ? .upToDate : .checked(batches: end.checked, matches: end.matches)
     }
 
-    private func newHead(hint: UInt64?) async throws(ClientError) -> VerifiedHead {
+    private func newHead(
+        hint: UInt64?, through transport: PacedTransport
+    ) async throws(ClientError) -> VerifiedHead {
         try meter?.countHead()
         let request = FetchRequest(addresses.head, limit: FeedLimits.headBytes, purpose: .feed)
         let bytes: [UInt8]
@@ -68,7 +71,8 @@ struct FeedCycle: CycleSource {
             throw error
         }
         let verifier = HeadVerifier(cursor: profile.record.cursor, key: addresses.key)
-        let keys = verifier.needsKeys(for: bytes.span) ? try await fetchedKeys() : nil
+        let keys =
+            verifier.needsKeys(for: bytes.span) ? try await fetchedKeys(through: transport) : nil
         let now = environment.wallSeconds()
         let verified: VerifiedHead
         do throws(FeedError) {
@@ -88,7 +92,9 @@ struct FeedCycle: CycleSource {
     }
 
     /// The file `keys`. Its failure matters only when the head does not verify without.
-    private func fetchedKeys() async throws(ClientError) -> Result<[UInt8], ClientError> {
+    private func fetchedKeys(
+        through transport: PacedTransport
+    ) async throws(ClientError) -> Result<[UInt8], ClientError> {
         try meter?.countHead()
         let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
         do throws(ClientError) {

@@ -14,8 +14,6 @@ final class Outbox {
     private var isDelivering = false
     /// Delivered by this process, and not yet recorded in the state.
     private var deliveredUnrecorded: Set<MatchID> = []
-    /// Name and note of a delivered match may still lie in a file.
-    private var hasTraces = false
     /// Warnings that the state has no room for.
     private var unsavedWarnings: [Warning] = []
     /// Delivered, and recorded only by `confirm`; nil when every delivery is recorded at once.
@@ -40,7 +38,7 @@ final class Outbox {
     /// Waits until something is due, or something new is there.
     func waitForNext() async throws(ClientError) {
         var wait = environment.wait(until: try profile.database.nextDelivery())
-        if hasTraces { wait = min(wait ?? .seconds(60), .seconds(60)) }
+        if profile.mayHaveTraces { wait = min(wait ?? .seconds(60), .seconds(60)) }
         await event.wait(for: wait, in: environment)
     }
 
@@ -57,7 +55,7 @@ final class Outbox {
     /// Leaves no byte of what was delivered in any file. Another process that reads, or a full
     /// disk, may be in the way: then it is tried again with the next delivery, or in a minute.
     private func scrub() {
-        if hasTraces { hasTraces = (try? profile.database.wipeFreeSpace()) == nil }
+        if profile.mayHaveTraces { profile.wipeTraces() }
     }
 
     private func deliverDue() async throws(ClientError) {
@@ -111,7 +109,7 @@ final class Outbox {
 
     private func record(_ id: MatchID) throws(ClientError) {
         try profile.database.markDelivered(id, now: environment.wallSeconds())
-        hasTraces = true
+        profile.noteTraces()
         deliveredUnrecorded.remove(id)
     }
 
@@ -163,7 +161,7 @@ final class Outbox {
         defer {
             // A crash, or a full disk, leaves this to the next start.
             try? profile.database.dropTests(id)
-            hasTraces = true
+            profile.noteTraces()
             scrub()
         }
         return try await attemptTest(id)

@@ -6,8 +6,11 @@ final class ProfileState {
     let directory: StateDirectory
     let database: StateDatabase
     private(set) var record: FeedRecord
-    /// Signalled when a save left something to deliver.
+    /// Signalled when a save left something to deliver, or to wipe.
     let outboxEvent = AsyncEvent()
+    /// Name and note of a delivered match may still lie in a file. So it is after every batch: the
+    /// saves that follow a wipe take longer, and who sees the line must not learn of a match by that.
+    private(set) var mayHaveTraces = false
     /// A full disk was reported, and no cycle succeeded since.
     private var hasReportedFullDisk = false
 
@@ -72,9 +75,15 @@ final class ProfileState {
             return new
         }
         record = next
-        if new > 0 || !warnings.isEmpty { outboxEvent.signal() }
+        if name == .batch { noteTraces() }
+        if new > 0 || !warnings.isEmpty || name == .batch { outboxEvent.signal() }
         return new
     }
+
+    func noteTraces() { mayHaveTraces = true }
+
+    /// Leaves no byte of delivered matches in any file; a failed attempt stays to be repeated.
+    func wipeTraces() { mayHaveTraces = (try? database.wipeFreeSpace()) == nil }
 
     /// Warns once of an occasion, until it is over, which a nil `warning` says.
     func warnOnce(_ occasion: FeedRecord.Warned, _ warning: Warning?) throws(ClientError) {

@@ -9,7 +9,7 @@ let syncCommand = Command(
     notes: """
         Matches are reported when the connections of the check are closed. A registration that is
         due follows at random within 10 minutes, so that nobody can join the two by their times: the
-        command ends only then.
+        command ends only then. Meanwhile other commands, and `run`, may use the profile.
 
         exit status:
           0   up to date, also when the day's bytes are used up
@@ -37,45 +37,107 @@ let syncCommand = Command(
 
 /// One check, and what follows it: the delivery of matches and, apart from both, a registration.
 private struct SyncRun {
+    private let profile: Profile
+    private let configuration: ClientConfiguration
     private let handler: ConsoleHandler
-    private let client: Result<WakeClient, ClientError>
     private let isJSON: Bool
 
     init(_ invocation: Invocation, isJSON: Bool) throws(CommandFailure) {
-        let (profile, configuration) = try Profile.open(invocation)
-        let handler = ConsoleHandler(
+        (profile, configuration) = try Profile.open(invocation)
+        handler = ConsoleHandler(
             onMatch: invocation.value("--on-match"), onWarning: invocation.value("--on-warning"),
             desktop: DesktopNotification(invocation), quiet: isJSON)
-        self.handler = handler
         self.isJSON = isJSON
-        client = Result { () throws(ClientError) in
-            try profile.client(configuration, handler: handler)
-        }
     }
 
     func perform() async throws(CommandFailure) -> ExitStatus {
         var report = SyncReport()
+        let (isWritten, due) = await checkAndDeliver(&report)
+        if let due {
+            // Nothing holds the profile until then.
+            try? await Task.sleep(until: due, clock: .continuous)
+            if case .failure(let error) = await registerLate(), case .success = report.outcome {
+                report.outcome = .failure(error)
+            }
+        }
+        return try conclude(report, isWritten: isWritten)
+    }
+
+    private func open(_ configuration: ClientConfiguration) async throws(ClientError) -> WakeClient
+    {
+        let client = try profile.client(configuration, handler: handler)
+        if handler.onlyCollects { await client.deferConfirmation() }
+        return client
+    }
+
+    /// The part that holds the profile.
+    /// - Returns: whether standard output took everything, and the time of a registration that is
+    ///   left to be sent.
+    private func checkAndDeliver(
+        _ report: inout SyncReport
+    ) async -> (isWritten: Bool, due: ContinuousClock.Instant?) {
         let client: WakeClient
         do throws(ClientError) {
-            client = try self.client.get()
+            client = try await open(configuration)
         } catch {
             report.outcome = .failure(error)
-            return try conclude(report, isWritten: write(report))
+            return (write(report), nil)
         }
-        if handler.onlyCollects { await client.deferConfirmation() }
         report.outcome = await checked { () async throws(ClientError) in try await client.check() }
-        // Whether there is a match changes nothing about when the registration follows.
-        async let registered = checked { () async throws(ClientError) in
-            try await register(client)
+        let due = await registrationTime(of: client)
+        let pause = due.map { due in
+            Task { (try? await Task.sleep(until: due, clock: .continuous)) != nil }
         }
+        // Whether there is a match changes nothing about when the registration follows.
+        async let registered = register(client, after: pause)
         let isWritten = await deliver(client, &report)
-        if case .failure(let error) = await registered, case .success = report.outcome {
-            report.outcome = .failure(error)
+        pause?.cancel()
+        var isLeft = false
+        switch await registered {
+        case .success(let isSent): isLeft = !isSent
+        case .failure(let error):
+            // The first failure is reported.
+            if case .success = report.outcome { report.outcome = .failure(error) }
         }
         // A warning of a refusal.
         _ = await checked { () async throws(ClientError) in try await client.deliver() }
         report.undelivered = await client.status.matchesToDeliver
-        return try conclude(report, isWritten: isWritten)
+        return (isWritten, isLeft ? due : nil)
+    }
+
+    /// The time of a registration that must be kept apart from the check; nil for none.
+    private func registrationTime(of client: WakeClient) async -> ContinuousClock.Instant? {
+        guard let wait = try? await client.registrationWait() else { return nil }
+        Console().error("reveille-client: a registration is due, and follows within 10 minutes")
+        return .now + wait
+    }
+
+    /// With a timer and no daemon, desired changes of the registration are made here.
+    /// - Returns: false when the pause was ended before its time.
+    private func register(
+        _ client: WakeClient, after pause: Task<Bool, Never>?
+    ) async -> Result<Bool, ClientError> {
+        if let pause, await !pause.value { return .success(false) }
+        return await checked { () async throws(ClientError) in
+            try await client.reconcileApart()
+            return true
+        }
+    }
+
+    /// Sends what is due once nothing joins it with the check any more. The profile may be gone by
+    /// then, or held by a process that sends it in its own time.
+    private func registerLate() async -> Result<Void, ClientError> {
+        for _ in 0..<60 {
+            guard let configuration = try? profile.configuration() else { break }
+            let end = await checked { () async throws(ClientError) in
+                let client = try await open(configuration)
+                try await client.reconcile()
+                try await client.deliver()
+            }
+            guard case .failure(.locked) = end else { return end }
+            try? await Task.sleep(for: .seconds(1))
+        }
+        return .success(())
     }
 
     private func checked<Value: Sendable>(
@@ -86,16 +148,6 @@ private struct SyncRun {
         } catch {
             return .failure(error)
         }
-    }
-
-    /// With a timer and no daemon, desired changes of the registration are made here.
-    private func register(_ client: WakeClient) async throws(ClientError) {
-        if let wait = try await client.registrationWait() {
-            Console().error(
-                "reveille-client: a registration is due, and follows within 10 minutes")
-            try? await Task.sleep(for: wait)
-        }
-        try await client.reconcileApart()
     }
 
     /// - Returns: false when standard output did not take everything.

@@ -69,10 +69,11 @@ struct ProfilePushes {
 /// Unregisters from a distributor. Its record is read first: leaving the service wipes it.
 struct DistributorUnregistration {
     private let record: DistributorRecord?
-    private let activation: String
+    /// Nil without a home directory: the bus has none to find the file in.
+    private let activation: String?
 
     init(_ profile: Profile, _ configuration: ClientConfiguration) throws(CommandFailure) {
-        activation = try ProfilePushes(profile: profile).activationPath()
+        activation = try? ProfilePushes(profile: profile).activationPath()
         record = try mapError(CommandFailure.init) { () throws(ClientError) in
             try ProfileAccess(configuration).distributor()
         }
@@ -80,7 +81,7 @@ struct DistributorUnregistration {
 
     /// - Returns: false when the distributor could not be informed. One that is gone need not be.
     func send() async -> Bool {
-        try? ActivationFile.remove(activation)
+        if let activation { try? ActivationFile.remove(activation) }
         do throws(BusError) {
             let bus = try await BusConnection.session()
             defer { bus.close() }

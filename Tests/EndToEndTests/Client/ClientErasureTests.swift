@@ -113,6 +113,18 @@ struct ClientErasureTests {
         #expect(try story.service.rows() == 0)
     }
 
+    @Test("a device can be unregistered without a home directory")
+    func homeless() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        #expect(try await client.register(TestDevice()) == 0)
+        #expect(try service.rows() == 1)
+        let gone = try client.start(
+            "unregister", environment: ["HOME": "", "XDG_DATA_HOME": ""])
+        #expect(await gone.exit() == 0, "\(gone.output)")
+        #expect(try service.rows() == 0)
+    }
+
     /// Waits until the program has said one of these.
     private static func either(_ texts: [String], from program: RunningProgram) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in

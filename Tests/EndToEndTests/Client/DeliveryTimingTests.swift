@@ -96,6 +96,28 @@ struct DeliveryTimingTests {
         #expect(try story.service.rows() == 1)
     }
 
+    @Test("while a registration waits for its time, sync keeps the profile from nobody")
+    func sharesProfile() async throws {
+        let story = try await Story()
+        #expect(try await story.client.register(TestDevice()) == 0)
+        // Nobody asks for it: it is apart from the check by up to ten minutes.
+        try Database(path: story.client.state + "/client.db", access: .readWrite)
+            .execute("UPDATE registration SET not_before=0")
+        let sync = try story.client.start("sync")
+        _ = try await sync.line(containing: "a registration is due")
+        // The check holds the profile until its match is delivered.
+        var planted = try await story.client.command("test")
+        while planted.status == 75 { planted = try await story.client.command("test") }
+        #expect(planted.status == 0, "\(planted.output)")
+        let running = try await story.client.listen()
+        running.signal(SIGTERM)
+        #expect(await running.exit() == 0)
+        #expect(try await story.client.command("unregister").status == 0)
+        #expect(try story.service.rows() == 0)
+        #expect(sync.end == nil, "sync has ended: \(sync.output)")
+        #expect(story.front.requests.count { $0.method == "PUT" } == 1)
+    }
+
     @Test("run answers, is woken and fetches while the program of a match still runs")
     func runs() async throws {
         let story = try await Story()
