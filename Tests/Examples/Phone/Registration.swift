@@ -43,8 +43,8 @@ public struct Registration: Codable, Sendable, Equatable {
     /// Days after which a registration is renewed, at random: nobody learns a rhythm.
     public static let renewalDays = 1.0...(7.0 / 3)
 
-    /// 32 random bytes under which the service knows this instance; nil before the first request and
-    /// after a deletion: none is used again.
+    /// 32 random bytes under which the service knows this instance; nil before the first request
+    /// and after a deletion: none is used again.
     private var instanceToken: Data?
     private var wish: PushToken?
     /// What the service said 204 to.
