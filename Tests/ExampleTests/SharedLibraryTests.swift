@@ -62,6 +62,15 @@ struct SharedLibraryTests {
     }
 
     @Test(
+        "in the loop of GLib, the same",
+        .enabled(if: SharedLibrary.pythonWithGLib != nil, "no python3-gi"))
+    func lifeInGLib() async throws {
+        let script = Repository.absolute("Tests/LibraryUse/glib.py")
+        let python = SharedLibrary.pythonWithGLib ?? "python3"
+        try await WatchedLife(SharedLibrary(), [python, script]).run()
+    }
+
+    @Test(
         "valgrind finds no error and no lost memory in the same life",
         .enabled(if: SharedLibrary.checker != nil, "no valgrind, or no strip, or a sanitizer"),
         .enabled(if: SharedLibrary.compiler != nil, "no compiler for C"))
