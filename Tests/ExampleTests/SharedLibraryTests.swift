@@ -146,6 +146,14 @@ private struct WatchedLife {
         third.signal(SIGTERM)
         #expect(await third.exit() == 0, "\(third.output)")
         #expect(!third.output.contains("concerns you"), "\(third.output)")
+        // The feed ends, and the client by itself, with a warning before.
+        let retired = try await service.command("feed", "directives", "--retire", "--yes")
+        #expect(retired.status == 0, "\(retired.output)")
+        let last = try start([], [])
+        _ = try await last.line(containing: "warning: retired")
+        _ = try await last.line(containing: "ended: no error")
+        last.signal(SIGTERM)
+        _ = await last.exit()
     }
 
     /// Publishes a secret, and wakes all who listen.
