@@ -2,14 +2,14 @@
 
 need_swift() {
     if ! command -v swift >/dev/null; then
-        echo "swift is missing: install Swift 6.2 or later from swift.org and put it on PATH" >&2
+        echo "swift is missing: install Swift 6.3 or later from swift.org and put it on PATH" >&2
         exit 1
     fi
     local version
     version=$(swift --version 2>/dev/null | sed -nE 's/.*Swift version ([0-9]+)\.([0-9]+).*/\1 \2/p' | head -n 1)
     read -r major minor <<<"${version:-0 0}"
-    if ((major < 6 || (major == 6 && minor < 2))); then
-        echo "Swift 6.2 or later is needed; found $major.$minor" >&2
+    if ((major < 6 || (major == 6 && minor < 3))); then
+        echo "Swift 6.3 or later is needed; found $major.$minor" >&2
         exit 1
     fi
 }

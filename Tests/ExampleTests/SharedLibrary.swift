@@ -14,6 +14,13 @@ struct SharedLibrary {
     static let checker =
         InstalledPrograms.path("strip") == nil ? nil : InstalledPrograms.path("valgrind")
 
+    /// Debian's package python3-gi serves the system's Python alone.
+    static let pythonWithGLib: String? = {
+        let python = "/usr/bin/python3"
+        let check = "import subprocess as s; s.run(['\(python)', '-c', 'import gi'], check=True)"
+        return (try? PythonScript.run(check)) == 0 ? python : nil
+    }()
+
     private let directory: TemporaryDirectory
 
     /// - Parameter isStripped: of what is for debuggers.

@@ -62,6 +62,15 @@ struct SharedLibraryTests {
     }
 
     @Test(
+        "in the loop of GLib, the same",
+        .enabled(if: SharedLibrary.pythonWithGLib != nil, "no python3-gi"))
+    func lifeInGLib() async throws {
+        let script = Repository.absolute("Tests/LibraryUse/glib.py")
+        let python = SharedLibrary.pythonWithGLib ?? "python3"
+        try await WatchedLife(SharedLibrary(), [python, script]).run()
+    }
+
+    @Test(
         "valgrind finds no error and no lost memory in the same life",
         .enabled(if: SharedLibrary.checker != nil, "no valgrind, or no strip, or a sanitizer"),
         .enabled(if: SharedLibrary.compiler != nil, "no compiler for C"))
@@ -137,6 +146,14 @@ private struct WatchedLife {
         third.signal(SIGTERM)
         #expect(await third.exit() == 0, "\(third.output)")
         #expect(!third.output.contains("concerns you"), "\(third.output)")
+        // The feed ends, and the client by itself, with a warning before.
+        let retired = try await service.command("feed", "directives", "--retire", "--yes")
+        #expect(retired.status == 0, "\(retired.output)")
+        let last = try start([], [])
+        _ = try await last.line(containing: "warning: retired")
+        _ = try await last.line(containing: "ended: no error")
+        last.signal(SIGTERM)
+        _ = await last.exit()
     }
 
     /// Publishes a secret, and wakes all who listen.

@@ -300,6 +300,7 @@ def without_a_loop():
     told = []
 
     def on_match(context, match):
+        assert match.contents.size == sizeof(watch.Match)
         told.append((match.contents.secret, threading.get_ident()))
         return watch.DELIVERED
 
