@@ -10,7 +10,7 @@ parent by a pipe:
 
     ("open", name, rounds, registers)  →  ("opened", name, feed's port, service's port)
                                        →  ("over", name)  when the story is over
-    ("close", name, time of a signal)  →  ("closed", name, trace)
+    ("close", name)                    →  ("closed", name, trace)
 """
 
 import os
@@ -61,6 +61,8 @@ class Connection:
 class Origin:
     def __init__(self, feed, pipe, programs):
         self.feed, self.pipe = feed, pipe
+        # The newest batch of the first head.
+        self.first = len(feed.batches) - len(feed.heads) + 1
         self.selector = selectors.DefaultSelector()
         self.clients, self.listeners = {}, {}
         # Times of wakes, and clients that have ended.
@@ -81,7 +83,7 @@ class Origin:
                 key.data()
             # What a client sent before it ended is read first.
             while self.closing and not ready:
-                self.close(*self.closing.pop())
+                self.close(self.closing.pop())
             now = time.monotonic()
             for entry in [entry for entry in self.due if entry[0] <= now]:
                 self.due.remove(entry)
@@ -99,16 +101,14 @@ class Origin:
             ports = [listener.getsockname()[1] for listener in self.listeners[name]]
             self.pipe.send(("opened", name, *ports))
         else:
-            self.closing.append((name, *rest))
+            self.closing.append(name)
 
-    def close(self, name, signalled):
+    def close(self, name):
         client = self.clients.pop(name)
         for listener in self.listeners.pop(name):
             self.selector.unregister(listener)
             listener.close()
-        if signalled:
-            client.trace.append((signalled, "stream", "signal", 0))
-        self.pipe.send(("closed", name, sorted(client.trace)))
+        self.pipe.send(("closed", name, client.trace))
 
     def listen(self, client, role):
         listener = socket.create_server(("127.0.0.1", 0))
@@ -197,12 +197,8 @@ class Origin:
             client.rounds = 0
             self.check(client)
 
-    def sequence(self, client):
-        """The newest batch that the client's head names."""
-        return len(self.feed.batches) - len(self.feed.heads) + 1 + client.round
-
     def event(self, client):
-        sequence = self.sequence(client)
+        sequence = self.first + client.round
         text = f"retry: 1000\nid: {sequence}\nevent: wake\ndata: {sequence}\n\n"
         self.send(client.stream, text.encode())
 
@@ -221,7 +217,8 @@ class Origin:
         with program.makefile() as lines:
             name, connections = lines.readline().split()
         client = self.clients[name]
-        isEarly = len(client.batches) < self.sequence(client)
+        # A program takes a while to start: a later wake may have been sent meanwhile.
+        isEarly = len(client.batches) < self.first
         client.note("program", "early" if isEarly else "start", int(connections))
         # Held until the story is over, which so does not depend on it.
         if isEarly or client.isOver or client.fetching > 0 and client.rounds == 0:

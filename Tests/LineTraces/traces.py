@@ -133,8 +133,8 @@ class Watch:
     def open(self, name, rounds, registers):
         return self.ask("open", name, rounds, registers)
 
-    def close(self, name, signalled=0):
-        return self.ask("close", name, signalled)[0]
+    def close(self, name):
+        return self.ask("close", name)[0]
 
     def poll(self):
         while self.pipe.poll():
@@ -148,7 +148,7 @@ class Campaign:
         self.site, self.options, self.mode = site, options, mode
         self.handler, self.isDue = handler, isDue
         self.traces = {kind: [] for kind in CLASSES}
-        # The class, and the time of the signal that ends `run`.
+        # The process, its class, its profile, and whether it was signalled to end.
         self.running = {}
 
     def words(self, name, state, ports):
@@ -170,7 +170,7 @@ class Campaign:
         words = ["setpriv", "--pdeathsig", "KILL", *self.words(name, state, ports)]
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         output.close()
-        self.running[name] = (child, kind, state, 0)
+        self.running[name] = (child, kind, state, False)
 
     def step(self):
         """Ends what is over."""
@@ -178,17 +178,15 @@ class Campaign:
         for name, (child, kind, state, signalled) in list(self.running.items()):
             if child.poll() is None:
                 if self.mode == "run" and not signalled and name in self.site.origin.over:
-                    # At another time than the last packets, which are measured.
-                    signalled = time.monotonic_ns()
                     child.send_signal(signal.SIGTERM)
-                    self.running[name] = (child, kind, state, signalled)
+                    self.running[name] = (child, kind, state, True)
                 continue
             del self.running[name]
             expected = {"sync": {"plain": 0, "match": 10}[kind], "run": 0}[self.mode]
             if not self.options.control and child.returncode != expected:
                 log = pathlib.Path(f"{self.site.folder}/{name}.log").read_text()
                 sys.exit(f"{name} of {kind} ended with {child.returncode}:\n{log}")
-            self.traces[kind].append(self.site.origin.close(name, signalled))
+            self.traces[kind].append(self.site.origin.close(name))
             shutil.rmtree(state)
 
     def play(self):
@@ -211,7 +209,7 @@ def shape(trace):
     roles = collections.defaultdict(list)
     for _, role, kind, count in trace:
         # The order in which two packets that cross are seen is no client's.
-        if role != "program" and kind not in ("wake", "signal"):
+        if role != "program" and kind != "wake":
             roles[role].append((kind, count))
     return {role: tuple(events) for role, events in roles.items()}
 
@@ -223,7 +221,8 @@ def features(trace):
     for when, role, kind, count in trace:
         if role == "program":
             continue
-        if role in last:
+        # What the origin does takes no time of the client.
+        if role in last and kind not in ("answer", "wake"):
             counts[role, kind] += 1
             found[f"{role}: {last[role][1]} to {kind} {counts[role, kind]}"] = (
                 when - last[role][0]) / 1e6

@@ -112,7 +112,7 @@ struct ClientPrivacyTests {
         #expect(told.map(\.note) == ["PLANTEDNOTE"])
         try await client.settled()
         // A moment later the log is cut. Without that it holds both until a restart.
-        while try client.files(containing: needles) != [] {}
+        while try client.files(containing: needles) != [] { try Task.checkCancellation() }
         running.signal(SIGKILL)
         _ = await running.exit()
         #expect(try client.files(containing: needles) == [])

@@ -5,11 +5,11 @@ import WakeCommand
 import WakeFetch
 
 /// A client that delivers first: each match before the next request of the check, in `sync` also
-/// before its connections are closed, which the end of the process does. Whoever sees the line can tell that
-/// there was a match, and a measure that does not see it in this client is none.
+/// before its connections are closed, which the end of the process does. Whoever sees the line can
+/// tell that there was a match, and a measure that does not see it in this client is none.
 ///
-/// Words: state directory, key of the feed, its URL, the service's URL, `sync` or `run`, the program
-/// for a match and its arguments.
+/// Words: state directory, key of the feed, its URL, the service's URL, `sync` or `run`, the
+/// program for a match and its arguments.
 enum DeliverFirst {
     private final class Program: MatchHandler {
         private let words: [String]

@@ -286,6 +286,6 @@ struct AppSourceFaultTests {
             _ = await running.result
         }
         #expect(world.handler.matches.count == 1)
-        #expect(world.handler.warnings.contains(.diskFull))
+        #expect(world.handler.warnings.count { $0 == .diskFull } == 1)
     }
 }

@@ -149,6 +149,6 @@ struct CrashTests {
             _ = await running.result
         }
         #expect(world.handler.matches.count == 3)
-        #expect(world.handler.warnings.count { $0 == .diskFull } >= 1)
+        #expect(world.handler.warnings.count { $0 == .diskFull } == 1)
     }
 }

@@ -241,6 +241,48 @@ struct HostileFeedTests {
         }
     }
 
+    /// Copies a feed's files, to be continued as another history.
+    private static func copy(of feed: SimulatedFeed, to directory: String) throws -> String {
+        for folder in ["", "/b"] {
+            try Files.makeDirectory(directory + folder)
+            for name in try Files.names(in: feed.directory + folder) {
+                let path = "\(feed.directory)\(folder)/\(name)"
+                guard try FileStatus(of: path).isRegular else { continue }
+                let bytes = try Files.read(path, limit: 1 << 20)
+                try Files.create("\(directory)\(folder)/\(name)", with: bytes.span)
+            }
+        }
+        return directory
+    }
+
+    @Test(
+        "another history is a fork also where it is older, or differs in what was not checked yet",
+        arguments: [true, false])
+    func earlierFork(isOlder: Bool) throws {
+        let world = try World()
+        try world.feed.publishCover()
+        try world.time.run { try await world.client().synchronize() }
+        let twin = try Self.copy(of: world.feed, to: world.scratch.path + "/twin")
+        let cover = PublishOptions(minimumDigests: 1024)
+        try FeedPublisher(directory: twin, key: world.feed.key).publishCover(
+            options: cover, now: world.time.wall)
+        let other = try FeedDirectory(twin).headBytes()
+        for _ in 0..<(isOlder ? 2 : 1) { try world.feed.publishCover() }
+        let isOther = Mutex(false)
+        world.feed.tamper { path, _ in
+            if path == "head" { return isOther.withLock { $0 } ? .init(body: other) : nil }
+            return isOlder ? nil : .init(status: 404)
+        }
+        try world.time.run {
+            let client = try world.client()
+            _ = try? await client.synchronize()
+            #expect(await client.status.sequence == (isOlder ? 3 : 1))
+            isOther.withLock { $0 = true }
+            await #expect(throws: ClientError.fork) { try await client.synchronize() }
+        }
+        #expect(world.handler.warnings == [.fork(sequence: 2)])
+    }
+
     @Test("a clock that is off by a year stops nothing", arguments: [-31_536_000, 31_536_000])
     func wrongClock(_ offset: Int64) throws {
         let world = try world()

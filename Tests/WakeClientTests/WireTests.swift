@@ -129,11 +129,15 @@ struct WireTests {
         let client = try wire.client("blocked", handler: handler)
         let running = Task { try await client.run() }
         _ = try await handler.matches.first { $0 == 1 ? () : nil }
-        // All of this while the handler blocks.
-        let sequence = try wire.feed.publish([Array("a secret of nobody here".utf8)])
-        #expect(try await client.synchronize(.manual) == .checked(batches: 1, matches: 0))
-        let status = await client.status
-        #expect(status.sequence == sequence && status.matchesToDeliver == 1)
+        // All of this while the handler blocks, but for a test whose time is over.
+        try await withTaskCancellationHandler {
+            let sequence = try wire.feed.publish([Array("a secret of nobody here".utf8)])
+            #expect(try await client.synchronize(.manual) == .checked(batches: 1, matches: 0))
+            let status = await client.status
+            #expect(status.sequence == sequence && status.matchesToDeliver == 1)
+        } onCancel: {
+            handler.release()
+        }
         handler.release()
         running.cancel()
         try await running.value
@@ -148,7 +152,11 @@ struct WireTests {
         let client = try wire.client("slow", secrets: secrets)
         async let outcome = client.synchronize()
         _ = try await secrets.readings.first { $0 == 1 ? () : nil }
-        #expect(await client.status.sequence == 0)
+        await withTaskCancellationHandler {
+            #expect(await client.status.sequence == 0)
+        } onCancel: {
+            secrets.release()
+        }
         secrets.release()
         #expect(try await outcome == .checked(batches: 1, matches: 0))
     }

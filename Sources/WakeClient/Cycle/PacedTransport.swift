@@ -2,9 +2,9 @@ import Synchronization
 import WakeFetch
 import WakeSystem
 
-/// The requests of one check, each a multiple of a fixed time after the answer before it. To store an
-/// answer takes longer when there is a match in it, or was in one before, and who sees the line must
-/// not learn that from the time of the next request.
+/// The requests of one check, each a multiple of a fixed time after the answer before it. To store
+/// an answer takes longer when there is a match in it, or was in one before, and who sees the line
+/// must not learn that from the time of the next request.
 final class PacedTransport: ClientTransport {
     /// Longer than it takes, as a rule, to store an answer.
     static let step = Duration.milliseconds(50)

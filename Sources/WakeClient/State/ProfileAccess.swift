@@ -65,6 +65,9 @@ package struct ProfileAccess {
         try database.deliveredMatches(limit: limit)
     }
 
+    /// The keys of the feed that this profile has seen follow each other.
+    package func keys() throws(ClientError) -> KeyChain { try record().cursor.chain }
+
     /// The profile's distributor; nil when none was chosen, or none is any more.
     package func distributor() throws(ClientError) -> DistributorRecord? {
         try database.distributor()

@@ -8,8 +8,8 @@ final class ProfileState {
     private(set) var record: FeedRecord
     /// Signalled when a save left something to deliver, or to wipe.
     let outboxEvent = AsyncEvent()
-    /// Name and note of a delivered match may still lie in a file. So it is after every batch: the
-    /// saves that follow a wipe take longer, and who sees the line must not learn of a match by that.
+    /// Name and note of a delivered match may still lie in a file. Set after every batch, with a
+    /// match or none: the saves that follow a wipe take longer, which shows on the line.
     private(set) var mayHaveTraces = false
     /// A full disk was reported, and no cycle succeeded since.
     private var hasReportedFullDisk = false

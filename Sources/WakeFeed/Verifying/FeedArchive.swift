@@ -16,9 +16,14 @@ package struct FeedArchive {
     /// The whole hash of each head's newest batch.
     private var newest: [UInt64: HeaderHash] = [:]
 
-    /// - Parameter progress: called after each file with the number done and the total.
-    package init(_ paths: [String], key: FeedKey, progress: (Int, Int) -> Void = { _, _ in }) {
-        cursor = FeedCursor(key: key)
+    /// - Parameters:
+    ///   - known: the keys that are known to have followed each other, with `key` among them.
+    ///   - progress: called after each file with the number done and the total.
+    package init(
+        _ paths: [String], key: FeedKey, known: KeyChain? = nil,
+        progress: (Int, Int) -> Void = { _, _ in }
+    ) {
+        cursor = known.map(FeedCursor.init(chain:)) ?? FeedCursor(key: key)
         var heads: [(issued: UInt64, index: Int)] = []
         var (batches, keys): ([Int], [Int]) = ([], [])
         for (index, path) in paths.enumerated() {

@@ -18,18 +18,18 @@ let verifyCommand = Command(
     notes: """
         Signature, hash and order of each file, then whether they fit to each other: batches to the
         batch before, and to what heads name. A key that took over is known from the feed's file
-        keys, if that is among the files. Exit status 0: all are as they were signed; 65: one is
-        not; 74: one cannot be read.
+        keys, if that is among the files, or from what the profile has seen. Exit status 0: all are
+        as they were signed; 65: one is not; 74: one cannot be read.
         """
 ) { invocation throws(CommandFailure) in
     guard !invocation.operands.isEmpty else {
         throw .usage("FILE is missing", hint: "see verify --help")
     }
-    let key = try feedKey(invocation)
+    let (key, known) = try feedKeys(invocation)
     var paths: [String] = []
     for operand in invocation.operands { paths += try files(in: operand) }
     let console = Console()
-    let files = FeedArchive(paths, key: key) { done, all in
+    let files = FeedArchive(paths, key: key, known: known) { done, all in
         console.progress("verified \(done) of \(all) files")
     }
     console.endProgress()
@@ -42,19 +42,24 @@ let verifyCommand = Command(
     return exitStatus(of: verdicts)
 }
 
-private func feedKey(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
+/// The feed's key, and those that the profile has seen follow it.
+private func feedKeys(
+    _ invocation: Invocation
+) throws(CommandFailure) -> (key: FeedKey, known: KeyChain?) {
     if let text = invocation.value("--key") {
         guard let key = FeedKey(text: text) else {
             throw .usage("--key takes 43 characters of base64url")
         }
-        return key
+        return (key, nil)
     }
     // The configuration was checked, key and all, when it was read.
     let configuration = try Profile(invocation).configuration()
     guard let key = FeedKey(text: configuration.feedKey) else {
         throw CommandFailure(ClientError.configuration(.feedKey))
     }
-    return key
+    // Another feed's state, or one that cannot be read, is no reason not to verify.
+    let known = try? ProfileAccess(configuration).keys()
+    return (key, known.flatMap { $0.contains(key) ? $0 : nil })
 }
 
 /// A file as it is; of a directory, laid out as a feed or flat, what is named like a feed's files.

@@ -44,6 +44,13 @@ struct FeedKeyTests {
             #expect(files.status == 0, "\(files.output)")
             #expect(files.output.contains("/keys: ok, 2 keys, the newest is \(new)"))
         }
+        // Without that file a profile knows what it has seen, and nobody else does.
+        let head = service.directory.path + "/service/feed/head"
+        let seen = try await known.command("verify", head)
+        #expect(seen.status == 0, "\(seen.output)")
+        let unseen = try await RunningProgram.run(
+            "reveille-client", ["verify", head, "--key", old])
+        #expect(unseen.status == 65, "\(unseen.output)")
     }
 
     @Test("the file of keys is served like the head: whole, for as long, to everybody alike")
