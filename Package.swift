@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-/// One set of compiler rules for every target; see "How we build" in README.md.
+/// One set of compiler rules for every target; see "Modules" in Policy/ARCHITECTURE.md.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),

@@ -62,8 +62,12 @@ extension StoreOpenError {
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
         case .notPrivate(let part, let mode):
-            return "\(path(part)) has mode \(octal(mode)) or another owner; "
-                + "it must be this user's with mode \(part == .dataDirectory ? "0700" : "0600")"
+            let wanted: UInt32 = part == .dataDirectory ? 0o700 : 0o600
+            guard mode & 0o777 != wanted else {
+                return "\(path(part)) is another user's: chown it to this one"
+            }
+            return "\(path(part)) has mode \(octal(mode)); "
+                + "it must be this user's with mode \(octal(wanted))"
         case .wrongKind(.reserve):
             return "\(path(.reserve)) is no plain file; remove it: the service makes a new one"
         case .wrongKind(let part):

@@ -31,6 +31,7 @@ struct ServiceAddresses: Sendable {
     init(_ configuration: ClientConfiguration) throws(ClientError) {
         let feed = try FeedAddresses(configuration)
         try self.init(configuration.service, channel: configuration.channel, feed: feed.base)
+        try registration?.checkReach(configuration)
     }
 }
 
@@ -55,9 +56,17 @@ struct FeedAddresses: Sendable {
         } catch {
             throw .configuration(.feedURL)
         }
+        try base.checkReach(configuration)
     }
 
     func batch(_ name: String) throws(ClientError) -> FetchURL {
         try mapError(ClientError.init) { () throws(FetchError) in try base.appending("b/" + name) }
+    }
+}
+
+extension FetchURL {
+    /// An onion service is reached through a proxy alone.
+    fileprivate func checkReach(_ configuration: ClientConfiguration) throws(ClientError) {
+        if reach == .onion, configuration.proxy == nil { throw .configuration(.proxy) }
     }
 }

@@ -197,7 +197,7 @@ extension Configuration {
             fetches-per-second = 1000     # what the feed's origin may get; 0: as fast as pushes go
             # interval-seconds = 7200     everyone is woken once in it, published or not
             # heartbeat = off             only when something was published
-            # watch = on                  a new head starts a broadcast; or https://… of another
+            # watch = on                  a new head starts a broadcast; or https://URL of another
             # gone-permille = 50          of 1,000 push tokens called gone; with more, most stay
 
             # [relay]                         passes on wake-ups of those that `relay allow` named

@@ -71,14 +71,37 @@ struct SocksTests {
         #expect(try await lonely.status("sequence") == "0")
     }
 
+    private static func service(at host: String) -> [String] {
+        ["--feed", "http://127.0.0.1:9/", "--service", "http://\(host)"]
+    }
+
+    /// As somebody does who edits the file.
+    private static func removeProxy(_ state: String) throws {
+        let path = state + "/client.conf"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("proxy") }
+        guard lines.count < text.split(separator: "\n").count else { throw TestFailure(text) }
+        try (lines.joined(separator: "\n") + "\n").write(
+            toFile: path, atomically: false, encoding: .utf8)
+    }
+
     @Test("an onion service without a proxy is refused before anything is sent")
     func noProxy() async throws {
         let service = try await ServiceUnderTest()
+        for words in [["--feed", "http://\(Self.onion)/feed/"], Self.service(at: Self.onion)] {
+            let directory = try TemporaryDirectory()
+            let made = try await RunningProgram.run(
+                "reveille-client",
+                ["init", "--key", service.feedKey, "--state", directory.path + "/state"] + words)
+            #expect(made.status == 78 && made.output.contains("an onion service needs one"))
+        }
         let client = try await ClientUnderTest(
-            feed: "http://\(Self.onion)/feed/", key: service.feedKey)
+            feed: "http://\(Self.onion)/feed/", key: service.feedKey, "--proxy", "127.0.0.1:9")
+        try Self.removeProxy(client.state)
         let answer = try await client.command("sync", "--json")
         #expect(answer.status == 78 && answer.output.contains("\"failure\":\"configuration\""))
-        #expect(try await client.command("sync").output.contains("an onion service needs one"))
+        let told = try await client.command("sync")
+        #expect(told.output.contains("an onion service needs one"), "\(told.output)")
         // And plain http is for loopback and onion services alone, proxy or not.
         let directory = try TemporaryDirectory()
         let plain = try await RunningProgram.run(
@@ -106,16 +129,12 @@ struct SocksTests {
         #expect(proxy.visits.map(\.host) == [Self.host])
         #expect(names.questions == [])
         // An onion name never reaches a name server either, with a proxy or without.
-        for words in [["--proxy", "127.0.0.1:\(proxy.port)"], []] {
-            let directory = try TemporaryDirectory()
-            let state = ["--state", directory.path + "/state"]
-            let made = try await RunningProgram.run(
-                "reveille-client",
-                ["init", "--feed", "https://\(Self.onion)/", "--key", service.feedKey] + words
-                    + state)
-            #expect(made.status == 0, "\(made.output)")
-            #expect(try await names.run(["sync"] + state).status != 0)
-        }
+        let onion = try await ClientUnderTest(
+            feed: "https://\(Self.onion)/", key: service.feedKey, "--proxy",
+            "127.0.0.1:\(proxy.port)")
+        #expect(try await names.run(["sync", "--state", onion.state]).status != 0)
+        try Self.removeProxy(onion.state)
+        #expect(try await names.run(["sync", "--state", onion.state]).status == 78)
         #expect(names.questions == [])
         // The control: without a proxy the name server is asked, and seen to be.
         let direct = try await ClientUnderTest(
