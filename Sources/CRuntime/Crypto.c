@@ -81,9 +81,11 @@ static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static crt_status fill(const char *name, void *memory) {
     crt_crypto_table *table = memory;
     const crt_symbol symbols[] = {CRYPTO_FUNCTIONS(CRT_SYMBOL)};
-    const char *names[] = {name ? name : "libcrypto.so.3", NULL};
+    const char *named[] = {name, NULL};
+    // OpenSSL 4 where only that is installed.
+    const char *usual[] = {"libcrypto.so.3", "libcrypto.so.4", NULL};
     // It initialises itself, from any thread (OPENSSL_init_crypto(3)).
-    void *library = crt_library_open(names);
+    void *library = crt_library_open(name ? named : usual);
     if (!library) return CRT_NOT_FOUND;
     return crt_library_resolve(library, symbols, sizeof symbols / sizeof symbols[0]);
 }

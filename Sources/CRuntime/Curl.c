@@ -71,6 +71,8 @@ enum {
     CURLOPT_OPENSOCKETFUNCTION = 20163, CURL_SOCKET_BAD = -1, CURLPAUSE_CONT = 0,
     CURLPAUSE_RECV = 1, CURL_SOCKOPT_OK = 0, CURL_SOCKOPT_ERROR = 1, CURLOPT_WRITEFUNCTION = 20011,
     CURLOPT_HEADERFUNCTION = 20079, CURLINFO_PRIVATE = 0x100000 + 21,
+    CURLOPT_PREREQFUNCTION = 20312, CURLOPT_PREREQDATA = 10313, CURL_PREREQFUNC_OK = 0,
+    CURL_PREREQFUNC_ABORT = 1,
     CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,
     // curl_multi_wakeup(3) came with 7.68.0.
     OLDEST_VERSION = 0x074400,
@@ -178,6 +180,20 @@ static int open_if_allowed(void *context, int purpose, socket_address *wanted) {
 int crt_curl_easy_set_address(crt_curl curl, void *easy, crt_curl_address *allowed) {
     int code = curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_if_allowed);
     return code ? code : curl.table->easy_setopt(easy, CURLOPT_OPENSOCKETDATA, allowed);
+}
+
+// Called on a connection that is ready, before the head of the request leaves.
+static int send_once(
+    void *context, char *address, char *own_address, int port, int own_port) {
+    (void)address, (void)own_address, (void)port, (void)own_port;
+    unsigned *uses = context;
+    *uses += 1;
+    return *uses == 1 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+int crt_curl_easy_set_once(crt_curl curl, void *easy, unsigned *uses) {
+    int code = curl.table->easy_setopt(easy, CURLOPT_PREREQFUNCTION, send_once);
+    return code ? code : curl.table->easy_setopt(easy, CURLOPT_PREREQDATA, uses);
 }
 
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy) {

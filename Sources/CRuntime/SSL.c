@@ -83,13 +83,27 @@ static const unsigned char h2[] = {2, 'h', '2'};
 
 static crt_registry registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+// Both of one version: OpenSSL 3, or 4 where only that is installed. What 4.0 removed (SSLv3,
+// engines, methods of one version of TLS) is not used; a function that a library lacks all the same
+// is CRT_FUNCTION_MISSING.
+static void *open_pair(const char *name, void **crypto) {
+    static const char *const pairs[][2] = {
+        {"libssl.so.3", "libcrypto.so.3"}, {"libssl.so.4", "libcrypto.so.4"}};
+    for (size_t index = 0; index < sizeof pairs / sizeof pairs[0]; index += 1) {
+        const char *ssl_names[] = {name ? name : pairs[index][0], NULL};
+        const char *crypto_names[] = {pairs[index][1], NULL};
+        void *ssl = crt_library_open(ssl_names);
+        *crypto = ssl ? crt_library_open(crypto_names) : NULL;
+        if (*crypto) return ssl;
+    }
+    return NULL;
+}
+
 static crt_status fill(const char *name, void *memory) {
     crt_ssl_table *table = memory;
-    const char *ssl_names[] = {name ? name : "libssl.so.3", NULL};
-    const char *crypto_names[] = {"libcrypto.so.3", NULL};
-    void *ssl = crt_library_open(ssl_names);
-    void *crypto = ssl ? crt_library_open(crypto_names) : NULL;
-    if (!crypto) return CRT_NOT_FOUND;
+    void *crypto;
+    void *ssl = open_pair(name, &crypto);
+    if (!ssl) return CRT_NOT_FOUND;
     const crt_symbol symbols[] = {SSL_FUNCTIONS(CRT_SYMBOL)};
     crt_status status = crt_library_resolve(ssl, symbols, sizeof symbols / sizeof symbols[0]);
     if (status != CRT_LOADED) return status;

@@ -16,6 +16,9 @@ package enum FetchError: Error, Sendable, Hashable {
     case tls(code: Int32)
     /// The connect, total, low-speed or idle time ran out.
     case timeout
+    /// No response, though the request was sent, or part of it: the same times ran out, or libcurl
+    /// would have sent it again.
+    case unanswered
     /// More body than `limit`, sent or announced.
     case tooLarge
     /// The connection ended before the body did.

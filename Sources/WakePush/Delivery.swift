@@ -216,10 +216,6 @@ package enum Verdict: Sendable, Hashable {
     /// does, see ``ProvisionalAnswers``.
     case ambiguous(then: Delivery, or: Misconfiguration)
 
-    var isAcceptedOrRetried: Bool {
-        switch self {
-        case .delivery(.accepted), .delivery(.retry): true
-        default: false
-        }
-    }
+    var isAcceptedOrRetried: Bool { self == .delivery(.accepted) || isRetried }
+    var isRetried: Bool { if case .delivery(.retry) = self { true } else { false } }
 }

@@ -74,15 +74,19 @@ package final class Store: Sendable {
     /// open; nil when the files cannot be read or the queue is full.
     /// - Parameters:
     ///   - id: the last id of the page before; empty for the first page.
-    ///   - end: rows beyond this id are not opened and not in the page; its `last` may be one.
+    ///   - end: the last id of any page; nil: the greatest.
     package func page(
-        of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows,
-        through end: [UInt8]? = nil
+        of generation: Generation, after id: [UInt8], through end: [UInt8]? = nil,
+        limit: Int = Limits.pageRows
     ) async -> StorePage? {
         let page = await withCheckedContinuation { continuation in
-            post(.page(generation, after: id, limit: limit) { continuation.resume(returning: $0) })
+            let end = end ?? RawPage.lastID
+            post(
+                .page(generation, after: id, through: end, limit: limit) {
+                    continuation.resume(returning: $0)
+                })
         }
-        return page.map { StorePage($0, through: end) }
+        return page.map(StorePage.init)
     }
 
     /// Forgets registrations whose push tokens are gone, unless renewed or deleted since they were
@@ -154,11 +158,10 @@ package final class Store: Sendable {
 }
 
 extension StorePage {
-    fileprivate init(_ page: RawPage, through end: [UInt8]?) {
+    fileprivate init(_ page: RawPage) {
         var rows: [StoreRow] = []
         rows.reserveCapacity(page.count)
         for index in 0..<page.count {
-            if let end, page.isBeyond(end, index) { break }
             if let row = page.open(index) { rows.append(row) }
         }
         self.rows = rows

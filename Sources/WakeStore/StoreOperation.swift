@@ -49,14 +49,16 @@ package struct StoreRow: Sendable {
 /// A page of a broadcast.
 package struct StorePage: Sendable {
     package let rows: [StoreRow]
-    /// Where the next page begins; nil after the last.
+    /// Where the next page begins; nil when there are no more rows.
     package let last: [UInt8]?
 }
 
 enum WriterMessage: Sendable {
     case operation(StoreOperation, prepare: @Sendable (StoreAnswer) -> AnswerGrid.Release)
     case removal(Generation, StoreRow, answer: @Sendable (StoreAnswer) -> Void)
-    case page(Generation, after: [UInt8], limit: Int, answer: @Sendable (RawPage?) -> Void)
+    case page(
+        Generation, after: [UInt8], through: [UInt8], limit: Int,
+        answer: @Sendable (RawPage?) -> Void)
     /// The next slice of the generation that is being dropped; the writer's own.
     case expiry(rows: Int)
     case rotation(answer: @Sendable (RotationOutcome) -> Void)
@@ -77,7 +79,7 @@ enum WriterMessage: Sendable {
         switch self {
         case .operation(_, let prepare): prepare(answer)()
         case .removal(_, _, let reply): reply(answer)
-        case .page(_, _, _, let reply): reply(nil)
+        case .page(_, _, _, _, let reply): reply(nil)
         case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))
         case .compaction(let reply): reply(.failed)
@@ -91,10 +93,12 @@ enum WriterMessage: Sendable {
 struct RawPage: Sendable {
     /// id ‖ sealed of each row, one after the other, as a page has hundreds.
     let bytes: [UInt8]
-    /// The last id read; nil for an empty page.
+    /// The last id read; nil when there are no more rows.
     let last: [UInt8]?
     let keys: GenerationKeys
 
+    /// The greatest id.
+    static let lastID = [UInt8](repeating: .max, count: Limits.idBytes)
     static let rowBytes = Limits.idBytes + Limits.sealedBytes
     var count: Int { bytes.count / Self.rowBytes }
 
@@ -104,11 +108,5 @@ struct RawPage: Sendable {
         let id = row.extracting(0..<Limits.idBytes)
         let sealed = row.extracting(Limits.idBytes..<Self.rowBytes)
         return keys.open(sealed, id: id).map { StoreRow(id: id, sealed: sealed, token: $0) }
-    }
-
-    /// Whether a row's id comes after this one.
-    func isBeyond(_ end: [UInt8], _ index: Int) -> Bool {
-        let start = index * Self.rowBytes
-        return end.lexicographicallyPrecedes(bytes[start..<start + Limits.idBytes])
     }
 }

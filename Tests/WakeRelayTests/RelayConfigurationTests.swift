@@ -164,6 +164,10 @@ struct RelayConfigurationTests {
         #expect(refusal(429, "relay_busy") == .busy(retryAfter: 0))
         #expect(refusal(503, "overloaded", 9) == .failed(retryAfter: 9))
         #expect(refusal(408, "") == .failed(retryAfter: 0))
+        // A front that has no response of the relay does not know what became of the request.
+        for status in [500, 502, 504] {
+            #expect(refusal(status, "", 4) == .unclear(retryAfter: 4))
+        }
         #expect(refusal(422, "x") == .fault(.requestRefused(status: 422)))
         let html = RelayRefusal(
             status: 401, retryAfter: nil, body: Array("<signature_stale>".utf8),
@@ -182,6 +186,7 @@ struct RelayConfigurationTests {
         #expect(end(.tls(code: 60)) == .untrusted && end(.tls(code: 77)) == .untrusted)
         #expect(end(.tls(code: 35)) == .unconnected(isUnknownHost: false))
         #expect(end(.timeout) == .unconnected(isUnknownHost: false))
+        #expect(end(.unanswered) == .interrupted)
         for error in [FetchError.timeout, .stopped, .tooLarge, .tls(code: 60)] {
             #expect(end(error, hasHead: true) == .interrupted)
         }

@@ -74,7 +74,7 @@ struct RelayDeliveryStatePropertyTests {
         }
 
         private static func wake(_ line: RelayLine) -> Int? {
-            if case .delivery(let wake, _, _) = line { wake } else { nil }
+            if case .delivery(let wake, _) = line { wake } else { nil }
         }
 
         mutating func end(_ request: UInt32, _ end: RelayResult) {

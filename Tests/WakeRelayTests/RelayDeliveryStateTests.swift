@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import WakeModel
 import WakePush
+import WakeSystem
 
 @testable import WakeRelay
 
@@ -143,6 +144,73 @@ struct RelayDeliveryStateTests {
         #expect(failure.message.contains("owner") && failure.message.contains("\nhint: "))
     }
 
+    @Test("what may have arrived, and what has no clear end, is sent once more, not twice")
+    func repetition() throws {
+        let ends: [RelayResult] = [
+            .interrupted, .completed, .refused(.replayed), .refused(.unclear(retryAfter: 0)),
+        ]
+        for end in ends {
+            var state = try state(1)
+            let (first, _) = try state.request(now: 0)
+            let cut = state.ended(first, end, now: 0, random: 0)
+            #expect(cut.retried == 1 && cut.uncertain == 1 && cut.results.isEmpty)
+            let (second, _) = try state.request(now: 5000)
+            let unknown = lines(.delivery(wake: 0, .retry(.connectionFault)), .done(1))
+            let step = state.read(unknown.span, of: second)
+            #expect(step.results.map(\.delivery) == [.retry(.connectionFault)])
+            #expect(step.results.allSatisfy(\.isRepeated) && step.retried == 0)
+        }
+    }
+
+    @Test("a wake-up of which the relay does not know whether it arrived is sent once more")
+    func unknown() throws {
+        var state = try state(3)
+        let (request, _) = try state.request(now: 0)
+        let answer = lines(
+            .delivery(wake: 0, .retry(.connectionFault)), .delivery(wake: 1, .retry(.throttled)),
+            .delivery(wake: 2, .accepted), .done(3))
+        let step = state.read(answer.span, of: request)
+        #expect(step.retried == 1 && step.uncertain == 1)
+        #expect(step.results.map(\.reference) == [1, 2])
+        _ = state.ended(request, .completed, now: 0, random: 0)
+        let (again, entries) = try state.request(now: 5000)
+        #expect(entries.map(\.wakeUp.reference) == [0])
+        let last = state.read(lines(.delivery(wake: 0, .accepted), .done(1)).span, of: again)
+        #expect(last.results == [WakeUpResult(reference: 0, delivery: .accepted, isRepeated: true)])
+    }
+
+    @Test("after a failure one wake-up asks whether the relay works again")
+    func probe() throws {
+        var state = try state(1500)
+        let (first, _) = try state.request(now: 0)
+        _ = state.ended(first, .interrupted, now: 0, random: 0)
+        let probe = try state.request(now: 60_000)
+        let isAlone = state.isIdle(now: 60_000)
+        #expect(probe.entries.count == 1 && isAlone)
+        let answer = lines(.delivery(wake: 0, .accepted), .done(1))
+        _ = state.read(answer.span, of: probe.request)
+        _ = state.ended(probe.request, .completed, now: 60_000, random: 0)
+        let all = try state.request(now: 60_000)
+        #expect(all.entries.count == 1000)
+    }
+
+    @Test("a gateway that stopped ends the session once the other request has said what it did")
+    func stoppedBesideAnother() throws {
+        var state = try state(2000)
+        let (first, _) = try state.request(now: 0)
+        let (second, _) = try state.request(now: 0)
+        let stop = lines(.delivery(wake: 0, .accepted), .stopped(.apns, .unavailable), .done(1000))
+        let step = state.read(stop.span, of: first)
+        #expect(step.results.count == 1 && step.failure == nil)
+        let isIdle = state.isIdle(now: 0)
+        #expect(isIdle)
+        // Lost before, and with it that these had their push: another pass woke them again.
+        let sent = lines(.delivery(wake: 7, .accepted), .stopped(.apns, .unavailable), .done(1000))
+        let last = state.read(sent.span, of: second)
+        #expect(last.results == [WakeUpResult(reference: 1007, delivery: .accepted)])
+        #expect(last.failure == .unavailable(.relayStopped, .apns))
+    }
+
     @Test("faults of what every request has in common end the round at once")
     func faults() throws {
         let ends: [(RelayResult, RelayFault)] = [
@@ -263,4 +331,14 @@ extension RelayDeliveryState {
 
 extension RelayDeliveryState {
     mutating func add(_ wakeUps: [WakeUp]) { _ = add(wakeUps, now: 0) }
+
+    mutating func read(_ bytes: Span<UInt8>, of request: UInt32) -> DeliveryStep {
+        receive(.lines(request, Array(copying: bytes)), at: DeliveryMoment(now: 0, jitter: 0))
+    }
+
+    mutating func ended(
+        _ request: UInt32, _ result: RelayResult, now: UInt64, random: Double
+    ) -> DeliveryStep {
+        receive(.ended(request, result), at: DeliveryMoment(now: now, jitter: random))
+    }
 }

@@ -145,7 +145,7 @@ struct RelayLimitTests {
             relay.clock.advance(seconds: 301)
             #expect(
                 String(decoding: try client.receiveChunks(), as: UTF8.self)
-                    == #"{"wake":1,"delivery":"retry","cause":"connection-fault","repeated":true}"#
+                    == #"{"wake":1,"delivery":"retry","cause":"connection-fault"}"#
                     + "\n{\"done\":2}\n")
             // Too late: nobody waits for it.
             round.settle(1, .gone)
@@ -231,7 +231,7 @@ struct RelayLimitTests {
         #expect(
             lines == [
                 #"{"wake":0,"delivery":"accepted"}"#,
-                #"{"wake":1,"delivery":"retry","cause":"connection-fault","repeated":true}"#,
+                #"{"wake":1,"delivery":"retry","cause":"connection-fault"}"#,
                 #"{"done":2}"#,
             ])
     }

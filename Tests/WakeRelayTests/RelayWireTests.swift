@@ -102,8 +102,7 @@ struct RelayWireTests {
     static let lines: [RelayLine] =
         [
             .delivery(wake: 0, .accepted), .delivery(wake: 999, .gone), .done(1000),
-            .delivery(wake: 5, .accepted, isRepeated: true),
-        ] + RetryCause.allCases.map { .delivery(wake: 17, .retry($0), isRepeated: true) }
+        ] + RetryCause.allCases.map { .delivery(wake: 17, .retry($0)) }
         + PushService.allCases.flatMap { service in
             RelayStop.allCases.map { .stopped(service, $0) }
         }

@@ -2,8 +2,8 @@
 // they are first used, to start. One header and one source file a library:
 //
 //   Curl.h / Curl.c       libcurl.so.4     (Debian package libcurl4)
-//   Crypto.h / Crypto.c   libcrypto.so.3   (Debian package libssl3)
-//   SSL.h / SSL.c         libssl.so.3 and libcrypto.so.3   (Debian package libssl3)
+//   Crypto.h / Crypto.c   libcrypto.so.3   (Debian package libssl3), or .so.4 (libssl4)
+//   SSL.h / SSL.c         libssl.so.3 and libcrypto.so.3, or .so.4 (the same packages)
 //
 // `Library.h` names what can go wrong with each.
 #pragma once

@@ -41,7 +41,8 @@ typedef enum crt_key_status {
 /// The longest signature: of RSA with 8192 bits. DER of ECDSA on P-256 has 72 bytes at most.
 enum { CRT_SIGNATURE_BYTES = 1024 };
 
-/// Loads libcrypto once per `name` and process, from any thread. NULL: `libcrypto.so.3`.
+/// Loads libcrypto once per `name` and process, from any thread. NULL: `libcrypto.so.3`,
+/// or `libcrypto.so.4` where only that is installed.
 crt_status crt_crypto_load(const char *_Nullable name, crt_crypto *_Nonnull crypto);
 
 /// Reads an unencrypted PEM private key (PKCS #8, RFC 5208) or a PEM public key

@@ -116,6 +116,10 @@ int crt_curl_easy_keep_sockets_from_children(crt_curl curl, void *easy);
 /// CURLOPT_OPENSOCKETFUNCTION(3): no socket is opened but for `allowed`, which must outlive the
 /// transfer. It is compared with the address that connect(2) will get.
 int crt_curl_easy_set_address(crt_curl curl, void *easy, crt_curl_address *allowed);
+/// CURLOPT_PREREQFUNCTION(3): the request is sent once. libcurl would send it again by itself where
+/// a connection that it had used before ends without a response. Returns libcurl's code; before
+/// 7.80 CURLE_UNKNOWN_OPTION. `uses` counts, and must outlive the transfer.
+int crt_curl_easy_set_once(crt_curl curl, void *easy, unsigned *uses);
 /// Whether the connection is established and the request is about to be or has been sent
 /// (CURLINFO_PRETRANSFER_TIME_T(3) above 0).
 bool crt_curl_easy_is_connected(crt_curl curl, void *easy);

@@ -33,7 +33,7 @@ typedef struct __attribute__((swift_attr("@Sendable"))) crt_ssl {
 } crt_ssl;
 
 /// Loads both libraries once per process, from any thread. A `name` other than NULL stands for
-/// libssl.so.3 and is tried each time.
+/// libssl.so.3 and libssl.so.4, and is tried each time.
 crt_status crt_ssl_load(const char *_Nullable name, crt_ssl *_Nonnull ssl);
 
 /// SSL_CTX_new(3) for TLS 1.2 and newer, without renegotiation. NULL when out of memory.

@@ -143,7 +143,8 @@ extension ClientError {
             self = .configuration(.libraryMissing(package: library.package))
         case .invalidURL, .invalidField: self = .configuration(.feedURL)
         case .onionWithoutProxy: self = .configuration(.proxy)
-        case .network, .addressRefused, .timeout, .closed, .outOfResources: self = .network
+        case .network, .addressRefused, .timeout, .unanswered, .closed, .outOfResources:
+            self = .network
         case .tls: self = .tls
         case .tooLarge: self = .tooLarge
         case .truncated: self = .truncated

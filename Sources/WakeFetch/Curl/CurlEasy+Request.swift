@@ -79,7 +79,9 @@ extension CurlEasy {
         set(CURLOPT_HTTPAUTH, CURLAUTH_NONE)
         switch request.method {
         case .get: set(CURLOPT_HTTPGET, 1)
-        case let method: set(CURLOPT_CUSTOMREQUEST, text: Array(method.rawValue.utf8))
+        case let method:
+            if method == .post { sendOnce() }
+            set(CURLOPT_CUSTOMREQUEST, text: Array(method.rawValue.utf8))
         }
         // RFC 9110 §8.6: PUT and POST announce even an empty body.
         if let body = request.body ?? (request.method.announcesBody ? [] : nil) {

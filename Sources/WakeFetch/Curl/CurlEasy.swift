@@ -11,6 +11,8 @@ final class CurlEasy {
     private var body: UnsafeMutableRawBufferPointer?
     private var target: OpaquePointer?
     private var onlyAddress: UnsafeMutablePointer<crt_curl_address>?
+    /// How often the request was about to be sent.
+    private var uses: UnsafeMutablePointer<UInt32>?
     /// libcurl's code for the first option it refused.
     private(set) var status: Int32 = 0
 
@@ -26,6 +28,7 @@ final class CurlEasy {
         unsafe crt_curl_list_wipe(curl.library, lines)
         unsafe crt_curl_list_wipe(curl.library, target)
         unsafe onlyAddress?.deallocate()
+        unsafe uses?.deallocate()
         if let body = unsafe body {
             unsafe body.wipe()
             unsafe body.deallocate()
@@ -37,6 +40,9 @@ final class CurlEasy {
 
     /// Whether libcurl tried to connect to another address than the allowed one.
     var wasRefused: Bool { unsafe onlyAddress?.pointee.refused ?? false }
+
+    /// Whether libcurl was kept from sending the request again, see ``sendOnce()``.
+    var wouldRepeat: Bool { unsafe uses.map { unsafe $0.pointee > 1 } ?? false }
 
     func readAgain() { unsafe crt_curl_easy_read_again(curl.library, handle) }
 
@@ -70,6 +76,16 @@ final class CurlEasy {
         let context = unsafe Unmanaged.passUnretained(receiver).toOpaque()
         check(unsafe crt_curl_easy_set_head_receiver(curl.library, handle, receiveHead, context))
         check(unsafe crt_curl_easy_set_body_receiver(curl.library, handle, receiveBody, context))
+    }
+
+    /// Keeps libcurl from sending the request again where a connection ends without a response: it
+    /// may have been handled (RFC 9110 §9.2.2). libcurl before 7.80 cannot be kept from it.
+    func sendOnce() {
+        let pointer = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
+        unsafe pointer.initialize(to: 0)
+        unsafe uses = unsafe pointer
+        let code = unsafe crt_curl_easy_set_once(curl.library, handle, pointer)
+        if Int(code) != CURLE_UNKNOWN_OPTION { check(code) }
     }
 
     func keepSocketsFromChildren() {

@@ -123,7 +123,7 @@ final class Transfer {
         }
         switch throughput?.check(at: now) {
         case .enough(let next): return next - now
-        case .tooSlow: throw .timeout
+        case .tooSlow: throw response == nil ? .unanswered : .timeout
         case nil: return nil
         }
     }
@@ -153,7 +153,10 @@ final class Transfer {
         if let response, code == 0 || !response.isSuccess { return .success(response) }
         guard code != 0 else { return .failure(.protocolViolation) }
         if easy.wasRefused { return .failure(.addressRefused) }
-        return .failure(FetchError(code: code, hasHead: response != nil))
+        if easy.wouldRepeat { return .failure(.unanswered) }
+        let error = FetchError(code: code, hasHead: response != nil)
+        let isUnanswered = error == .timeout && response == nil && easy.isConnected
+        return .failure(isUnanswered ? .unanswered : error)
     }
 
     /// The result by `error`, unless an error status is known already.

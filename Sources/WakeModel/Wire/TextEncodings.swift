@@ -3,11 +3,15 @@ package enum Hex {
     package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count * 2)
+        append(bytes, to: &text)
+        return text
+    }
+
+    package static func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
         for index in bytes.indices {
             text.append(digit(bytes[index] >> 4))
             text.append(digit(bytes[index] & 15))
         }
-        return text
     }
 
     /// - Returns: nil for an odd length or anything but hexadecimal digits.

@@ -31,7 +31,9 @@ package struct APNsGateway: Gateway, EngineService {
             request.template(authorization: authorization), connections: connections)
     }
 
-    static func form(_ token: Span<UInt8>) -> [UInt8] { Hex.encode(token) }
+    static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8]) {
+        Hex.append(token, to: &text)
+    }
 
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
         APNsResponses.verdict(status: status, body: body)

@@ -12,6 +12,8 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     private var breaker = ServiceBreaker()
     private var pace: RampedTokenBucket?
     private var refusals = ProvisionalAnswers<RetryQueue.Entry>()
+    /// Refusals of the form of a push token that goes in its other one, by the wake-up's reference.
+    private var blamed: [Int: Verdict] = [:]
     /// Answers in a row that blame the gateway.
     private var faultsInRow = 0
     private var step = DeliveryStep()
@@ -68,11 +70,11 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         for _ in 0..<count {
             guard let entry = queue.popFirst() else { break }
             let key = flights.insert { _ in entry }
-            var form = entry.wakeUp.token.bytes.withSpan {
-                entry.refusal == nil ? Service.form($0) : Service.otherForm($0)
+            batch.append(reference: key.rawValue) { text in
+                entry.wakeUp.token.bytes.withSpan { token in
+                    Service.append(token, inOtherForm: entry.isInOtherForm, to: &text)
+                }
             }
-            batch.append(form, reference: key.rawValue)
-            form.wipe()
         }
         return batch
     }
@@ -107,11 +109,15 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         case .answered(let status, let retryAfter, let body):
             let bytes = outcomes.bytes(of: body)
             var verdict = Service.verdict(status: Int(status), body: bytes.span)
-            if let refusal = entry.refusal {
+            if entry.isInOtherForm {
                 // The other form is only asked whether it works.
-                if !verdict.isAcceptedOrRetried { verdict = refusal }
+                if let refusal = blamed[entry.wakeUp.reference], !verdict.isAcceptedOrRetried {
+                    verdict = refusal
+                }
+                if !verdict.isRetried { blamed[entry.wakeUp.reference] = nil }
             } else if Service.blamesForm(verdict) {
-                entry.refusal = verdict
+                entry.isInOtherForm = true
+                blamed[entry.wakeUp.reference] = verdict
                 queue.append(entry)
                 step.retried += 1
                 return

@@ -11,10 +11,9 @@ protocol EngineService: Gateway {
     /// - Parameter lifetime: seconds the push service keeps a wake-up for a device that is off.
     /// Its template is used for a quarter of an hour at most.
     func engine(authorization: [UInt8], lifetime: Int, now: ClockReading) -> EngineConfiguration
-    /// The form of a push token that completes the request.
-    static func form(_ token: Span<UInt8>) -> [UInt8]
-    /// The form that is tried once after an answer that `blamesForm`.
-    static func otherForm(_ token: Span<UInt8>) -> [UInt8]
+    /// Appends the form of a push token that completes the request.
+    /// - Parameter inOtherForm: the one that is tried once after an answer that `blamesForm`.
+    static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8])
     /// Whether an answer is believed only once the push token was sent in its other form.
     static func blamesForm(_ verdict: Verdict) -> Bool
     /// The usual size of that form, bytes.
@@ -29,7 +28,6 @@ protocol EngineService: Gateway {
 extension EngineService {
     static func leastWait(after cause: RetryCause) -> Int { 0 }
     var suspiciousRefusals: Int { 1 }
-    static func otherForm(_ token: Span<UInt8>) -> [UInt8] { form(token) }
     static func blamesForm(_ verdict: Verdict) -> Bool { false }
 
     package var window: Int { 2 * connections * streams }

@@ -9,18 +9,17 @@ package struct RetryQueue: Sendable {
         /// Milliseconds; set by the first attempt that failed.
         private var deadline: UInt64?
         package private(set) var mayHaveArrived = false
-        /// The refusal of its form: it goes in the other one, see ``EngineService/otherForm(_:)``.
-        package var refusal: Verdict?
+        /// It goes in the other form, see ``EngineService/blamesForm(_:)``.
+        package var isInOtherForm = false
 
         package init(wakeUp: WakeUp) { self.wakeUp = wakeUp }
 
         fileprivate var isTried: Bool { deadline != nil }
 
-        /// - Parameter isRepeated: whether a relay has sent it twice.
-        package func result(_ delivery: Delivery, isRepeated: Bool = false) -> WakeUpResult {
+        package func result(_ delivery: Delivery) -> WakeUpResult {
             WakeUpResult(
                 reference: wakeUp.reference, delivery: delivery,
-                isRepeated: isRepeated || mayHaveArrived && wakeUp.mayRepeat)
+                isRepeated: mayHaveArrived && wakeUp.mayRepeat)
         }
 
         /// Counts a failed attempt.

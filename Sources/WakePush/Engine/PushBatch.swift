@@ -21,8 +21,15 @@ package struct PushBatch: Sendable, Redacted {
 
     /// Adds a push: the bytes that complete its path or body, and a number for its outcome.
     package mutating func append(_ token: Span<UInt8>, reference: UInt64) {
-        precondition(token.count <= RequestTemplate.tokenBytes, "a push token longer than allowed")
-        tokens.append(span: token)
+        append(reference: reference) { $0.append(span: token) }
+    }
+
+    /// The same with bytes that are written in place: nothing to wipe is left beside them.
+    package mutating func append(reference: UInt64, _ write: (inout [UInt8]) -> Void) {
+        let start = tokens.count
+        write(&tokens)
+        precondition(
+            tokens.count - start <= RequestTemplate.tokenBytes, "a push token longer than allowed")
         pushes.append(Push(reference: reference, end: UInt32(tokens.count)))
     }
 

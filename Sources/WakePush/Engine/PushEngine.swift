@@ -120,7 +120,7 @@ package enum PushEngineError: Error, Hashable, Sendable {
     package var message: String {
         switch self {
         case .libraryMissing(let package, let isIncomplete):
-            "OpenSSL 3 is \(isIncomplete ? "incomplete" : "not installed")\n"
+            "OpenSSL 3 or 4 is \(isIncomplete ? "incomplete" : "not installed")\n"
                 + "hint: apt install \(package)"
         case .authorityFile:
             "the file of ca cannot be read or holds no certificate\n"

@@ -34,9 +34,8 @@ package struct FCMGateway: Gateway, EngineService {
             request.template(authorization: authorization), connections: connections)
     }
 
-    static func form(_ token: Span<UInt8>) -> [UInt8] { FCMRequest.target(token) }
-    static func otherForm(_ token: Span<UInt8>) -> [UInt8] {
-        FCMRequest.target(token, isRetargeted: true)
+    static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8]) {
+        FCMRequest.append(token, isRetargeted: inOtherForm, to: &text)
     }
 
     static func blamesForm(_ verdict: Verdict) -> Bool { FCMResponses.blamesTarget(verdict) }

@@ -36,13 +36,14 @@ package struct FCMRequest: Sendable {
         token.withSpan { Array("Bearer ".utf8) + $0.array }
     }
 
-    /// The member that names the app, without its last quote: `fid` for a Firebase installation ID,
-    /// `token` for a registration token (projects.messages); if retargeted, the other of the two.
-    /// A push token is visible ASCII, which may hold quotes (RFC 8259 §7).
-    package static func target(_ token: Span<UInt8>, isRetargeted: Bool = false) -> [UInt8] {
+    /// Appends the member that names the app, without its last quote: `fid` for a Firebase
+    /// installation ID, `token` for a registration token (projects.messages); if retargeted, the
+    /// other of the two. A push token is visible ASCII, which may hold quotes (RFC 8259 §7).
+    package static func append(
+        _ token: Span<UInt8>, isRetargeted: Bool = false, to text: inout [UInt8]
+    ) {
         let isID = token.count == 22 && token.indices.allSatisfy { isBase64URL(token[$0]) }
-        var text = Array((isID != isRetargeted ? "fid\":\"" : "token\":\"").utf8)
-        text.reserveCapacity(text.count + token.count)
+        text.append(contentsOf: (isID != isRetargeted ? "fid\":\"" : "token\":\"").utf8)
         for index in token.indices {
             let byte = token[index]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
@@ -50,7 +51,6 @@ package struct FCMRequest: Sendable {
             }
             text.append(byte)
         }
-        return text
     }
 
     private static func isBase64URL(_ byte: UInt8) -> Bool {

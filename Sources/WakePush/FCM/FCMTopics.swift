@@ -28,7 +28,10 @@ package struct FCMTopics: EngineService {
         return engine
     }
 
-    static func form(_ token: Span<UInt8>) -> [UInt8] { Array("topic\":\"".utf8) + token.array }
+    static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8]) {
+        text.append(contentsOf: "topic\":\"".utf8)
+        text.append(span: token)
+    }
 
     /// What blames a push token elsewhere blames the topic here.
     static func verdict(status: Int, body: Span<UInt8>) -> Verdict {

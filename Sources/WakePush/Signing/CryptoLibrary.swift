@@ -61,12 +61,13 @@ package enum SigningError: Error, Sendable, Hashable {
     package var message: String {
         switch self {
         case .libraryMissing(.notFound):
-            "cannot load libcrypto.so.3\nhint: install the package libssl3: apt-get install libssl3"
+            "cannot load libcrypto.so.3 or libcrypto.so.4\n"
+                + "hint: install the package libssl3: apt-get install libssl3"
         case .libraryMissing(.functionMissing):
-            "libcrypto.so.3 lacks a function that is needed\n"
+            "OpenSSL's libcrypto lacks a function that is needed\n"
                 + "hint: install the package libssl3 3.0 or newer: apt-get install libssl3"
         case .libraryMissing(.notInitialised):
-            "libcrypto.so.3 could not be initialised\n"
+            "OpenSSL's libcrypto could not be initialised\n"
                 + "hint: reinstall the package libssl3: apt-get install --reinstall libssl3"
         case .keyMalformed:
             "the key file holds no readable private key\n"

@@ -189,7 +189,7 @@ struct WebPushDelivery: DeliveryState {
             accept(attempt.entry, attempt.host)
         case .addressRefused, .invalidURL, .invalidField, .onionWithoutProxy:
             complete(attempt.entry, .retry(.endpointRefused))
-        case .timeout: miss(attempt, cost: Self.timeoutCost)
+        case .timeout, .unanswered: miss(attempt, cost: Self.timeoutCost)
         case .tls: miss(attempt, .misconfigured(.webPush(.untrusted)), lost: .refused)
         case .libraryMissing, .cancelled, .closed, .outOfResources: miss(attempt, lost: .refused)
         // libcurl-errors(3): 5 to 7, nothing was sent.

@@ -115,7 +115,7 @@ enum RelayResult: Sendable, Equatable {
             case .network(let code) where code == unknownHost: .unconnected(isUnknownHost: true)
             case .network(let code) where code == cannotConnect: .unconnected(isUnknownHost: false)
             case .tls(let code) where code == unverified || code == badAuthorities: .untrusted
-            // A broken handshake, or no byte in time: equivalent to no connection.
+            // A broken handshake is equivalent to no connection.
             case .tls, .timeout: .unconnected(isUnknownHost: false)
             default: .interrupted
             }
@@ -129,8 +129,10 @@ enum RelayRefusal: Sendable, Equatable {
     case stale(difference: Int?)
     /// Too many requests or wake-ups; `retryAfter` in seconds, 0 when the relay gave none.
     case busy(retryAfter: Int)
-    /// The relay failed, or is about to stop.
+    /// The relay has not taken it: it is about to stop, or a front says that there is none.
     case failed(retryAfter: Int)
+    /// The relay failed, or a front has no response of it: it may have taken the request.
+    case unclear(retryAfter: Int)
     /// The relay has seen the same request before: the network sent it twice.
     case replayed
 
@@ -144,7 +146,8 @@ enum RelayRefusal: Sendable, Equatable {
         case (403, "installation_unknown"): self = .fault(.notAllowed)
         case (404, _): self = .fault(.noRelay)
         case (429, _): self = .busy(retryAfter: retryAfter ?? 0)
-        case (408, _), (500...599, _): self = .failed(retryAfter: retryAfter ?? 0)
+        case (408, _), (503, _): self = .failed(retryAfter: retryAfter ?? 0)
+        case (500...599, _): self = .unclear(retryAfter: retryAfter ?? 0)
         default: self = .fault(.requestRefused(status: status))
         }
     }

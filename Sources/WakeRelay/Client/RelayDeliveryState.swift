@@ -31,6 +31,8 @@ struct RelayDeliveryState: DeliveryState {
     private var waitsSince: UInt64?
     private var isFlushing = false
     private var isQuiescent = false
+    /// Set once the relay's gateway has stopped: the end, when the other requests have their lines.
+    private var stop: GatewayFailure?
 
     /// Seconds between clocks that explain a stale request; with less, the relay has just started
     /// and refuses requests that the former one may have seen (``ReplayGuard``).
@@ -66,13 +68,14 @@ struct RelayDeliveryState: DeliveryState {
         }
         let since = waitsSince ?? now
         waitsSince = since
-        guard !isQuiescent, now >= backoff.until, requests.count < backoff.requests
+        guard !isQuiescent, stop == nil, now >= backoff.until, requests.count < backoff.requests
         else { return nil }
-        let tokens = (0..<min(queue.readyCount, RelayBatch.maximumWakes)).lazy.map {
+        let most = backoff.wakes
+        let tokens = (0..<min(queue.readyCount, most)).lazy.map {
             [queue] in queue.readyEntry($0).wakeUp.token
         }
         let count = RelayBatch.count(of: tokens)
-        let isFull = count == RelayBatch.maximumWakes || count < queue.readyCount
+        let isFull = count == most || count < queue.readyCount
         // Large batches: a request costs the same for one wake-up as for a thousand.
         guard isFull || isFlushing || now - since >= Self.gathering else { return nil }
         waitsSince = nil
@@ -89,13 +92,17 @@ struct RelayDeliveryState: DeliveryState {
         case .began:
             backoff.responseBegan()
             return DeliveryStep()
-        case .lines(let request, let bytes): return read(bytes.span, of: request)
+        case .lines(let request, let bytes): return read(bytes.span, of: request, at: moment)
         case .ended(let request, let result):
-            return ended(request, result, now: moment.now, random: moment.jitter)
+            var step = ended(request, result, at: moment)
+            if requests.isEmpty, step.failure == nil { step.failure = stop }
+            return step
         }
     }
 
-    mutating func read(_ bytes: Span<UInt8>, of request: UInt32) -> DeliveryStep {
+    private mutating func read(
+        _ bytes: Span<UInt8>, of request: UInt32, at moment: DeliveryMoment
+    ) -> DeliveryStep {
         var step = DeliveryStep()
         var lines: [RelayLine] = []
         do throws(RelayResponseError) {
@@ -104,27 +111,40 @@ struct RelayDeliveryState: DeliveryState {
         if !lines.isEmpty { backoff.succeed() }
         for line in lines where step.failure == nil {
             switch line {
-            case .delivery(let wake, let delivery, let isRepeated):
+            case .delivery(let wake, let delivery):
                 guard let entry = requests[request]?.entries[wake] else { continue }
                 inFlight -= 1
-                step.results.append(entry.result(delivery, isRepeated: isRepeated))
+                switch delivery {
+                case .retry(.connectionFault):
+                    retry([entry], after: .unknown, .connectionFault, at: moment, &step)
+                case .accepted, .gone, .invalid, .retry: step.results.append(entry.result(delivery))
+                }
             case .stopped(_, let stop):
-                step.failure = failure(stop)
+                self.stop = failure(stop)
                 // The relay has sent none of the rest.
-                requests = [:]
+                for entry in takeMissing(of: request) { queue.append(entry) }
+                if requests.isEmpty { step.failure = self.stop }
             case .done: break
             }
         }
         return step
     }
 
-    /// Ends a request: wake-ups without a line are tried again.
-    mutating func ended(
-        _ request: UInt32, _ result: RelayResult, now: UInt64, random: Double
-    ) -> DeliveryStep {
-        guard let ended = requests.removeValue(forKey: request) else { return DeliveryStep() }
+    /// Removes a request and returns its wake-ups without a line.
+    private mutating func takeMissing(of request: UInt32) -> [Entry] {
+        guard let ended = requests.removeValue(forKey: request) else { return [] }
         let left = ended.response.missing.map { ended.entries[$0] }
         inFlight -= left.count
+        return left
+    }
+
+    /// Ends a request: wake-ups without a line are tried again.
+    private mutating func ended(
+        _ request: UInt32, _ result: RelayResult, at moment: DeliveryMoment
+    ) -> DeliveryStep {
+        guard requests[request] != nil else { return DeliveryStep() }
+        let left = takeMissing(of: request)
+        let (now, random) = (moment.now, moment.jitter)
         var step = DeliveryStep()
         if case .refused(.stale) = result {} else { staleSince = nil }
         let cause: RetryCause
@@ -149,22 +169,32 @@ struct RelayDeliveryState: DeliveryState {
         case .refused(.failed(let retryAfter)):
             pause(retryAfter, now: now, random: random, &step)
             (cause, lost) = (.serviceFault, .refused)
+        case .refused(.unclear(let retryAfter)):
+            pause(retryAfter, now: now, random: random, &step)
+            (cause, lost) = (.connectionFault, .unknown)
         }
-        if lost == .unknown { step.uncertain = left.count }
-        guard step.failure == nil else {
+        guard step.failure == nil || lost == .unknown else {
             for entry in left { queue.append(entry) }
             return step
         }
-        for var entry in left {
-            let delay = entry.fail(lost, at: DeliveryMoment(now: now, jitter: random))
-            if let delay {
-                queue.append(entry, after: delay, now: now)
+        retry(left, after: lost, cause, at: moment, &step)
+        return step
+    }
+
+    /// Tries wake-ups again, or gives them up for the round.
+    private mutating func retry(
+        _ entries: [Entry], after failure: AttemptFailure, _ cause: RetryCause,
+        at moment: DeliveryMoment, _ step: inout DeliveryStep
+    ) {
+        if failure == .unknown { step.uncertain += entries.count }
+        for var entry in entries {
+            if let delay = entry.fail(failure, at: moment) {
+                queue.append(entry, after: delay, now: moment.now)
                 step.retried += 1
             } else {
                 step.results.append(entry.result(.retry(cause)))
             }
         }
-        return step
     }
 
     mutating func end() -> DeliveryStep {
@@ -234,6 +264,9 @@ struct RelayBackoff {
 
     /// Requests that may be under way.
     var requests: Int { backoff.failures > 0 ? 1 : Self.requests }
+    /// The most wake-ups of a request: after a failure one is enough to ask with. More could all
+    /// arrive without the relay being able to say so.
+    var wakes: Int { backoff.failures > 0 ? 1 : RelayBatch.maximumWakes }
 
     mutating func succeed() {
         backoff.succeed()

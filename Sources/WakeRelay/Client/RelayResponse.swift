@@ -37,7 +37,7 @@ struct RelayResponse {
         // The number of wake-ups is the last line.
         guard !isDone else { return false }
         switch line {
-        case .delivery(let wake, _, _):
+        case .delivery(let wake, _):
             // A wake-up that was not requested, or has its line: the response to another request.
             guard wake < hasLine.count, !hasLine[wake] else { return false }
             hasLine[wake] = true

@@ -4,9 +4,9 @@ import WakeSystem
 
 /// One line of a relay's response (JSON Lines).
 package enum RelayLine: Sendable, Equatable {
-    /// The delivery of a wake-up, by its position in the request; repeated: the push token may have
-    /// had two pushes.
-    case delivery(wake: Int, Delivery, isRepeated: Bool = false)
+    /// The delivery of a wake-up, by its position in the request. After a connection fault it may
+    /// have arrived; the relay has not sent it again.
+    case delivery(wake: Int, Delivery)
     /// A gateway of the relay has stopped: its wake-ups without a line get none.
     case stopped(PushService, RelayStop)
     /// The last line: the number of wake-ups in the request.
@@ -18,7 +18,7 @@ package enum RelayLine: Sendable, Equatable {
     /// The line, with its end.
     package var text: [UInt8] {
         switch self {
-        case .delivery(let wake, let delivery, let isRepeated):
+        case .delivery(let wake, let delivery):
             Self.line { line in
                 line.member("wake", number: wake)
                 switch delivery {
@@ -29,7 +29,6 @@ package enum RelayLine: Sendable, Equatable {
                     line.member("delivery", string: "retry")
                     line.member("cause", string: cause.rawValue)
                 }
-                if isRepeated { line.member("repeated", bool: true) }
             }
         case .stopped(let service, let stop):
             Self.stopped(service, isMisconfigured: stop != .unavailable, cause: stop.rawValue)
@@ -72,14 +71,11 @@ package enum RelayLine: Sendable, Equatable {
         case ["done"]:
             guard let count = line["done"].integer, count >= 0 else { return nil }
             self = .done(count)
-        case ["delivery", "wake"], ["cause", "delivery", "wake"],
-            ["delivery", "repeated", "wake"], ["cause", "delivery", "repeated", "wake"]:
+        case ["delivery", "wake"], ["cause", "delivery", "wake"]:
             guard let wake = line["wake"].integer, wake >= 0,
-                let delivery = Self.delivery(line["delivery"].text, cause: members["cause"]),
-                [.null, .bool(true), .bool(false)].contains(line["repeated"])
+                let delivery = Self.delivery(line["delivery"].text, cause: members["cause"])
             else { return nil }
-            let isRepeated = line["repeated"] == .bool(true)
-            self = .delivery(wake: wake, delivery, isRepeated: isRepeated)
+            self = .delivery(wake: wake, delivery)
         case ["cause", "service", "stopped"]:
             guard case .string(let name) = line["service"], case .string = line["cause"],
                 let service = PushService(name: name.span)

@@ -98,10 +98,11 @@ struct RelayDispatcher {
             let line: [UInt8]
             switch sessions.choose(service, lifetime: batch.lifetime, now: now) {
             case .session(let number):
+                // The installation sends again what may have arrived, and knows how often it may.
                 let wakeUps = positions.map { position in
                     WakeUp(
                         reference: pending.assign(position, of: request, to: number),
-                        token: batch.tokens[position])
+                        token: batch.tokens[position], mayRepeat: false)
                 }
                 sessions.send(wakeUps, to: number, now: now)
                 continue

@@ -60,7 +60,7 @@ struct RelayPendingRequests {
             let position = result.reference & (1 << Self.positionBits - 1)
             guard var entry = entries.removeValue(forKey: request) else { continue }
             if entry.sessions[position] != 0 {
-                entry.settle(position, result.delivery, result.isRepeated)
+                entry.settle(position, result.delivery)
             }
             store(entry, request)
         }
@@ -85,7 +85,7 @@ struct RelayPendingRequests {
             var entry = entry
             for position in entry.sessions.indices where entry.sessions[position] != 0 {
                 // Nobody knows whether it arrived.
-                entry.settle(position, .retry(.connectionFault), true)
+                entry.settle(position, .retry(.connectionFault))
             }
             entries[request] = nil
             store(entry, request)
@@ -122,12 +122,10 @@ struct RelayPendingRequests {
 }
 
 extension RelayPendingRequests.Entry {
-    fileprivate mutating func settle(
-        _ position: Int, _ delivery: Delivery, _ isRepeated: Bool
-    ) {
+    fileprivate mutating func settle(_ position: Int, _ delivery: Delivery) {
         sessions[position] = 0
         left -= 1
-        lines += RelayLine.delivery(wake: position, delivery, isRepeated: isRepeated).text
+        lines += RelayLine.delivery(wake: position, delivery).text
         switch delivery {
         case .accepted: counts.accepted += 1
         case .gone, .invalid: counts.gone += 1

@@ -22,6 +22,7 @@ struct RowStage {
     struct Page {
         fileprivate let rows: [StoreRow]
         fileprivate let generation: Generation
+        fileprivate var hashes: [UInt64] = []
         fileprivate var next = 0
 
         init(_ rows: [StoreRow], _ generation: Generation) {
@@ -71,8 +72,11 @@ struct RowStage {
 
     /// Handles rows of a page until something has to be waited for.
     mutating func advance(_ page: inout Page, _ report: inout BroadcastReport) -> Step {
+        if page.hashes.isEmpty {
+            page.hashes = deduplicator.hashes(of: page.rows.lazy.map(\.token))
+        }
         while page.next < page.rows.count {
-            let step = take(page.rows[page.next], page.generation, &report)
+            let step = take(page.rows[page.next], page.hashes[page.next], page.generation, &report)
             page.next += 1
             if let step { return step }
         }
@@ -81,7 +85,7 @@ struct RowStage {
 
     /// - Returns: nil when the next row may follow at once.
     private mutating func take(
-        _ row: StoreRow, _ generation: Generation, _ report: inout BroadcastReport
+        _ row: StoreRow, _ hash: UInt64, _ generation: Generation, _ report: inout BroadcastReport
     ) -> Step? {
         let service = ServiceSet(row.token.service)
         let bucket = BucketRange.bucket(ofPrefix: row.idPrefix)
@@ -107,7 +111,7 @@ struct RowStage {
             return skip(segment, \.abandoned, &report)
         }
         if sessions.isUnavailable(gateway) { return leave(segment, service, &report) }
-        guard deduplicator.insert(row.token) else {
+        guard deduplicator.insert(hash: hash) else {
             guard !pass.isFirst else { return skip(segment, \.duplicates, &report) }
             // Woken in a pass before this one, as a rule.
             checkpoint.complete(segment)

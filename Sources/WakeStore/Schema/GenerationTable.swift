@@ -35,7 +35,7 @@ final class GenerationTable {
         select = try database.prepare("SELECT sealed FROM \(table) WHERE id=?1")
         exists = try database.prepare("SELECT 1 FROM \(table) WHERE id=?1")
         page = try database.prepare(
-            "SELECT id,sealed FROM \(table) WHERE id>?1 ORDER BY id LIMIT ?2")
+            "SELECT id,sealed FROM \(table) WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3")
         let ids = "SELECT id FROM \(table) ORDER BY id LIMIT"
         deleteFirst = try database.prepare("DELETE FROM \(table) WHERE id IN (\(ids) ?1)")
         idAt = try database.prepare("\(ids) 1 OFFSET ?1")
@@ -104,14 +104,19 @@ final class GenerationTable {
     }
 
     /// Rows in the order of their ids, which says nothing about the order they came in.
-    func page(after id: [UInt8], limit: Int) throws(SQLiteError) -> RawPage {
+    func page(
+        after id: [UInt8], through end: [UInt8], limit: Int
+    ) throws(SQLiteError) -> RawPage {
         try page.bind(1, blob: id.span)
-        try page.bind(2, integer: Int64(limit))
+        try page.bind(2, blob: end.span)
+        try page.bind(3, integer: Int64(limit))
         defer { page.reset() }
+        var found = 0
         var rows: [UInt8] = []
         rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
         var damaged: [UInt8]?
         while try page.step() {
+            found += 1
             let start = rows.count
             page.append(0, to: &rows)
             page.append(1, to: &rows)
@@ -120,8 +125,8 @@ final class GenerationTable {
             if damaged != nil { rows.removeLast(count) }
         }
         let lastRow = rows.suffix(RawPage.rowBytes)
-        let last = damaged ?? (rows.isEmpty ? nil : Array(lastRow.prefix(Limits.idBytes)))
-        return RawPage(bytes: rows, last: last, keys: keys)
+        let last = damaged ?? Array(lastRow.prefix(Limits.idBytes))
+        return RawPage(bytes: rows, last: found < limit ? nil : last, keys: keys)
     }
 }
 

@@ -89,7 +89,8 @@ final class OpenDatabase {
     private func verifyKeys() throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
-            let page = try mapError(StoreOpenError.init, table.page(after: [], limit: 1))
+            let page = try mapError(
+                StoreOpenError.init, table.page(after: [], through: RawPage.lastID, limit: 1))
             if page.count > 0, page.open(0) == nil { throw .foreignKeys }
         }
     }

@@ -159,8 +159,11 @@ final class Writer {
     private func serveBetweenBatches(_ message: WriterMessage) {
         switch message {
         case .operation, .removal, .expiry: break
-        case .page(let generation, let after, let limit, let answer):
-            answer(page(of: generation, after: after, limit: limit))
+        case .page(let generation, let after, let end, let limit, let answer):
+            let table = database.connection.table(generation)
+            // A short read between two commits that never holds back the log.
+            let rows = min(limit, Limits.pageRows)
+            answer(try? table.page(after: after, through: end, limit: rows))
         case .rotation(let answer):
             guard rotation == nil else { return answer(.failed(.running)) }
             rotation = RunningRotation(rotation: Rotation(database), answer: answer)
@@ -168,12 +171,6 @@ final class Writer {
         case .survey(let answer): answer(database.survey())
         case .room(let bytes, let answer): answer(database.giveRoom(bytes))
         }
-    }
-
-    /// A page of a broadcast: a short read between two commits that never holds back the log.
-    private func page(of generation: Generation, after: [UInt8], limit: Int) -> RawPage? {
-        let table = database.connection.table(generation)
-        return try? table.page(after: after, limit: min(limit, Limits.pageRows))
     }
 
     private func advanceRotation() {

@@ -109,4 +109,21 @@ struct MissingLibraryTests {
             "reveille", ["check", "--config", root + "/reveille.conf"])
         #expect(check.status == 0 && check.output.contains("webpush         off: no section"))
     }
+
+    @Test("where only a libcrypto.so.4 is installed, it is used")
+    func newerOpenSSL() async throws {
+        let directory = try TemporaryDirectory()
+        let present = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"]
+            .map { $0 + "/libcrypto.so.3" }.first { FileManager.default.fileExists(atPath: $0) }
+        let library = try #require(present)
+        try "no library".write(
+            toFile: directory.path + "/libcrypto.so.3", atomically: true, encoding: .utf8)
+        try FileManager.default.createSymbolicLink(
+            atPath: directory.path + "/libcrypto.so.4", withDestinationPath: library)
+        let root = directory.path + "/service"
+        let made = try await RunningProgram.run(
+            "reveille", ["init", root], environment: ["LD_LIBRARY_PATH": directory.path])
+        #expect(made.status == 0 && !made.output.contains("warning: "), "\(made.output)")
+        #expect(FileManager.default.fileExists(atPath: root + "/keys/vapid.key"))
+    }
 }

@@ -55,8 +55,8 @@ extension FakeService {
     }
 
     /// The token's number, see `WakeUp.numbered`.
-    static func form(_ token: Span<UInt8>) -> [UInt8] {
-        Array(copying: token.extracting(24..<32))
+    static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8]) {
+        text.append(span: token.extracting(24..<32))
     }
 
     static var tokenBytes: Int { 8 }

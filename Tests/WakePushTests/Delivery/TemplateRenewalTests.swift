@@ -27,7 +27,10 @@ struct TemplateRenewalTests {
             return endpoint.engine(request.template(authorization: authorization))
         }
 
-        static func form(_ token: Span<UInt8>) -> [UInt8] { Hex.encode(token) }
+        static func append(_ token: Span<UInt8>, inOtherForm: Bool, to text: inout [UInt8]) {
+            Hex.append(token, to: &text)
+        }
+
         static var tokenBytes: Int { 64 }
 
         static func verdict(status: Int, body: Span<UInt8>) -> Verdict {

@@ -15,8 +15,10 @@ struct FCMRequestTests {
             .template(authorization: FCMRequest.authorization(SecretBytes(Array("ya29.x".utf8))))
     }
 
-    private static func target(_ token: String) -> [UInt8] {
-        FCMRequest.target(Array(token.utf8).span)
+    private static func target(_ token: String, isRetargeted: Bool = false) -> [UInt8] {
+        var text: [UInt8] = []
+        FCMRequest.append(Array(token.utf8).span, isRetargeted: isRetargeted, to: &text)
+        return text
     }
 
     private static func object(_ template: RequestTemplate, _ token: String) throws -> NSDictionary
@@ -64,9 +66,8 @@ struct FCMRequestTests {
             (id, "fid", "token"), (id + ":APA91b", "token", "fid"), (id + "a", "token", "fid"),
             (String(id.dropLast()), "token", "fid"), ("+" + id.dropFirst(), "token", "fid"),
         ] {
-            let bytes = Array(token.utf8)
             for (isRetargeted, name) in [(false, field), (true, other)] {
-                let form = FCMRequest.target(bytes.span, isRetargeted: isRetargeted)
+                let form = Self.target(token, isRetargeted: isRetargeted)
                 #expect(String(decoding: form, as: UTF8.self) == "\(name)\":\"\(token)")
             }
         }
@@ -79,7 +80,8 @@ struct FCMRequestTests {
             let token = (0..<Int.random(in: 1...508, using: &generator)).map { _ in
                 UInt8.random(in: 0x21...0x7E, using: &generator)
             }
-            let text = Array("{\"".utf8) + FCMRequest.target(token.span) + Array("\"}".utf8)
+            let target = Self.target(String(decoding: token, as: UTF8.self))
+            let text = Array("{\"".utf8) + target + Array("\"}".utf8)
             #expect(text.count <= RequestTemplate.tokenBytes)
             #expect(try JSONValue(parsing: text)["token"] == .string(token))
         }

@@ -54,7 +54,8 @@ struct FCMTopicTests {
         #expect(Self.verdict(200, "") == .delivery(.accepted))
         #expect(Self.verdict(429, "") == .delivery(.retry(.throttled)))
         let name = Array("wake".utf8)
-        let form = FCMTopics.form(name.span)
+        var form: [UInt8] = []
+        FCMTopics.append(name.span, inOtherForm: false, to: &form)
         #expect(form == Array(#"topic":"wake"#.utf8))
     }
 

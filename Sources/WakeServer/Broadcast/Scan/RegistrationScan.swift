@@ -1,8 +1,9 @@
 import WakeModel
 import WakeStore
+import WakeSystem
 
-/// The first stage of a broadcast run: reads every registration once. Without a pace it reads a
-/// page ahead, so that rows are read and opened on other threads while the run sends. Used by one
+/// The first stage of a broadcast run: reads every registration once. Without a pace it reads a few
+/// pages ahead, so that rows are read and opened on other threads while the run sends. Used by one
 /// task.
 struct RegistrationScan {
     enum Step {
@@ -13,77 +14,81 @@ struct RegistrationScan {
         case failed
     }
 
-    /// A page that is being read.
+    /// The first page of a range, which is being read.
     private struct Ahead {
         let range: BucketRange
-        let isFirst: Bool
         let page: Task<StorePage?, Never>
     }
 
     private let store: Store
     private let checkpoint: CheckpointWriter
-    /// With a pace, nothing would be gained, and a row would wait longer for its push.
-    private let readsAhead: Bool
-    /// Where the next page of the range begins, when it is not being read.
-    private var after: [UInt8]?
-    private var ahead: Ahead?
+    /// Pages that are read at once. With a pace, nothing would be gained by more, and a row would
+    /// wait longer for its push.
+    private let depth: Int
+    private var ahead = Deque<Ahead>()
+    /// A range that waits until those of the other generation have been read: a row that moves
+    /// between must be found in one of them, see ``ScanOrder``.
+    private var held: BucketRange?
     /// The range of the rows that the run has.
     private var range: BucketRange?
+    /// Where the next page of that range begins; nil when it has none.
+    private var after: [UInt8]?
+
+    /// Ranges have a page each, as a rule.
+    private static let pagesAhead = 4
 
     init(_ store: Store, _ checkpoint: CheckpointWriter, readsAhead: Bool = true) {
         self.store = store
         self.checkpoint = checkpoint
-        self.readsAhead = readsAhead
+        depth = readsAhead ? Self.pagesAhead : 1
     }
 
     var isInRange: Bool { range != nil }
 
     mutating func next() async -> Step {
-        if ahead == nil {
-            if let range, let after {
-                read(range, after: after, isFirst: false)
-            } else {
-                switch checkpoint.next() {
-                case .wait: return .wait
-                case .end: return .end
-                case .range(let next): read(next, after: next.after, isFirst: true)
-                }
-            }
+        let page: StorePage?
+        if let range, let after {
+            page = await read(range, after: after).value
+        } else {
+            if ahead.isEmpty { readAhead() }
+            guard let first = ahead.popFirst() else { return checkpoint.isComplete ? .end : .wait }
+            if depth > 1 { readAhead() }
+            page = await first.page.value
+            checkpoint.begin(first.range)
+            range = first.range
         }
-        guard let read = ahead else { return .failed }
-        ahead = nil
-        let page = await read.page.value
-        if read.isFirst {
-            checkpoint.begin(read.range)
-            range = read.range
-        }
-        guard let page else {
+        guard let page, let range else {
             abandon()
             return .failed
         }
-        // Rows come by id: the first one outside ends the range.
-        after = page.last.flatMap { read.range.contains($0) ? $0 : nil }
-        if readsAhead { readAhead(of: read.range) }
-        return .rows(page.rows, read.range.generation)
+        after = page.last
+        return .rows(page.rows, range.generation)
     }
 
-    private mutating func readAhead(of range: BucketRange) {
-        if let after {
-            read(range, after: after, isFirst: false)
-        } else if case .range(let next) = checkpoint.next() {
-            read(next, after: next.after, isFirst: true)
+    private mutating func readAhead() {
+        while ahead.count < depth, let next = nextRange() {
+            if let first = ahead.first, first.range.generation != next.generation {
+                held = next
+                return
+            }
+            ahead.append(Ahead(range: next, page: read(next, after: next.after)))
         }
     }
 
-    private mutating func read(_ range: BucketRange, after id: [UInt8], isFirst: Bool) {
+    private mutating func nextRange() -> BucketRange? {
+        if let held = held.take() { return held }
+        if case .range(let next) = checkpoint.next() { return next }
+        return nil
+    }
+
+    private func read(_ range: BucketRange, after id: [UInt8]) -> Task<StorePage?, Never> {
+        // Somewhat more than the range will have, so that one page is enough.
         let expected = store.estimatedRows * range.count / BucketBitmap.buckets
-        // Somewhat more than the range will have: one page is enough, and little is read in vain.
         let limit = min(Limits.scanRows, expected + expected / 2 + 16)
-        let page = Task { [store] in
+        return Task { [store] in
             await store.page(
-                of: range.generation, after: id, limit: limit, through: range.through)
+                of: range.generation, after: id, through: range.through, limit: limit)
         }
-        ahead = Ahead(range: range, isFirst: isFirst, page: page)
     }
 
     /// Must be called when the rows of a step were handled.
@@ -95,7 +100,7 @@ struct RegistrationScan {
 
     /// Reads no further: what is left of the range is not done.
     mutating func abandon() {
-        (ahead, after) = (nil, nil)
+        (ahead, held, after) = (Deque(), nil, nil)
         guard range != nil else { return }
         checkpoint.abandonRange()
         range = nil

@@ -24,6 +24,8 @@ struct ScanOrder: Equatable {
     private let start: UInt32
     private let blocks: [UInt32]
     private let bucketsPerBlock: UInt32
+    /// The most neighbours that are read at once.
+    private let bucketsPerRange: Int
     private var generation = Generation.previous
     /// Buckets of the generation that are passed, in scan order.
     private var passed = 0
@@ -31,16 +33,24 @@ struct ScanOrder: Equatable {
     /// A random order for a store of this number of rows.
     init(rows: Int, using random: inout some RandomNumberGenerator) {
         let start = UInt32.random(in: 0..<UInt32(BucketBitmap.buckets), using: &random)
-        self.init(start: start, blocks: Self.blockCount(rows: rows), using: &random)
+        // Two thirds of a page: hardly any range needs a second one.
+        let range = BucketBitmap.buckets * Limits.scanRows * 2 / 3 / max(1, rows)
+        self.init(
+            start: start, blocks: Self.blockCount(rows: rows), bucketsPerRange: max(1, range),
+            using: &random)
     }
 
     /// - Parameter blocks: a power of two; the first begins with the bucket `start`.
-    init(start: UInt32, blocks: Int, using random: inout some RandomNumberGenerator) {
+    init(
+        start: UInt32, blocks: Int, bucketsPerRange: Int = BucketBitmap.buckets,
+        using random: inout some RandomNumberGenerator
+    ) {
         precondition(start < BucketBitmap.buckets)
         precondition(blocks > 0 && BucketBitmap.buckets % blocks == 0)
         self.start = start
         self.blocks = [0] + (1..<UInt32(blocks)).shuffled(using: &random)
         bucketsPerBlock = UInt32(BucketBitmap.buckets / blocks)
+        self.bucketsPerRange = bucketsPerRange
     }
 
     /// The number of blocks. Each costs a page; with 4,096 two runs are uncorrelated.
@@ -79,11 +89,13 @@ struct ScanOrder: Equatable {
     ) -> BucketRange {
         let first = neighbours(passed).first
         var end = first
+        var left = bucketsPerRange
         // A range ends where the ids do, and where another block is next.
-        while passed < BucketBitmap.buckets {
+        while passed < BucketBitmap.buckets, left > 0 {
             let next = neighbours(passed)
             guard next.first == end, !set.contains(end, services) else { break }
-            let run = set.runLength(from: end, most: next.count)
+            let run = set.runLength(from: end, most: min(next.count, left))
+            left -= run
             end += UInt32(run)
             passed += run
         }
