@@ -103,7 +103,7 @@ struct RelayDeliveryStateTests {
         let end = state.ended(request, .interrupted, now: 0, random: 0)
         #expect(end.retried == 2 && end.results.isEmpty && end.failure == nil)
         let again = try state.request(now: 2000)
-        #expect(again.entries.map(\.wakeUp.reference) == [1, 2])
+        #expect(again.entries.map(\.wakeUp.reference) == [1])
     }
 
     @Test("lines after the last are no answer")
@@ -300,8 +300,8 @@ struct RelayDeliveryStateTests {
             now += 100
         }
         #expect(now >= 300_000 && now < 310_000 && tries < 20)
-        // Nobody knows what arrived: each was repeated once.
-        #expect(settled == 5000)
+        // Hardly any was asked with twice: after a failure a request has one wake-up.
+        #expect(settled < tries)
     }
 
     @Test("a quiescent session lets nothing more leave")

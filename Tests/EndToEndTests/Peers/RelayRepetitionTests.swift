@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A relay that is killed while it has wake-ups of an installation. It remembers nothing of them, so
-/// that the installation alone can bound how often a device is woken.
+/// A relay that is killed while it has wake-ups of an installation. It remembers nothing of them:
+/// the installation alone bounds how often a device is woken.
 @Suite(
     "A relay that is killed in the midst of a batch", .timeLimit(.minutes(5)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"),
@@ -28,7 +28,9 @@ struct RelayRepetitionTests {
                 """, serving: .nothing)
         let allowed = try await owner.command("relay", "allow", "village", RelayOwner.publicKey)
         #expect(allowed.status == 0, "\(allowed.output)")
-        let installation = try await Self.installation(at: place.port)
+        let keys = try TemporaryDirectory()
+        let installation = try await Self.installation(
+            at: place.port, key: try RelayUser.writeKey(in: keys))
         try installation.register((0..<Self.count).map { _ in TestDevice() })
         let broadcast = try RunningProgram(
             "reveille", ["broadcast", "--force", "--config", installation.configuration])
@@ -43,13 +45,14 @@ struct RelayRepetitionTests {
         let (_, output) = await broadcast.finished()
         let report = try peer.report()
         #expect(report.woken == Self.count && report.most <= 2, "\(report) \(output)")
+        withExtendedLifetime(keys) {}
         #expect(report.requests <= 2 * Self.count)
     }
 
-    private static func installation(at port: UInt16) async throws -> ServiceUnderTest {
-        let keys = try TemporaryDirectory()
-        let key = try RelayUser.writeKey(in: keys)
-        return try await ServiceUnderTest(
+    private static func installation(
+        at port: UInt16, key: String
+    ) async throws -> ServiceUnderTest {
+        try await ServiceUnderTest(
             sections: """
                 [apns]
                 via = http://127.0.0.1:\(port)

@@ -6,6 +6,9 @@ final class RelayService: HTTPService {
     private var check: SignatureCheck
     private let lines: RelayLines
     private let inFlight = InFlightCounter()
+    /// Installations that were told to wait, and whose next request may have left before that: two
+    /// are under way at once.
+    private var forewarned: Set<[UInt8]> = []
 
     private var batches = 0
     private var wakes = 0
@@ -73,10 +76,11 @@ final class RelayService: HTTPService {
     ) -> Reaction {
         let subject = Array(installation.utf8)
         counters.proper += 1
-        checkRetryAfter(subject)
+        if forewarned.remove(subject) == nil { checkRetryAfter(subject) }
         if let fault = connectionFault(subject) { return fault }
         if let scripted = scriptedAnswer(for: subject), scripted.status != 200 {
             recordRetryAfter(subject, seconds: scripted.retryAfter)
+            if scripted.retryAfter != nil { forewarned.insert(subject) }
             var answer = Self.problem(scripted.status, scripted.reason)
             if let seconds = scripted.retryAfter {
                 answer.fields.append(("retry-after", "\(seconds)"))
