@@ -51,7 +51,7 @@ struct ShardStatus {
         guard address.isLocal else {
             throw .usage(
                 "--shard \(url) would send the token in clear over a network",
-                hint: "bring the listener here with ssh -L, and name it unix:PATH or 127.0.0.1")
+                hint: "bring the listener here with ssh -L, and name it http://127.0.0.1:PORT")
         }
         return address
     }
