@@ -179,7 +179,7 @@ public actor WakeClient {
     private func keepRegistered() async -> ClientError? {
         await repeated { () async throws(ClientError) in
             let isOver = try await registration.reconcileAndWait()
-            if isOver { try await outbox.deliver() }
+            if isOver { try await outbox.deliverLast() }
             return isOver
         }
     }

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WakeFeed
 import WakeFetch
@@ -114,6 +115,28 @@ extension BehaviourTests {
         #expect(world.handler.warnings == [.retired])
     }
 
+    @Test("remote flags: retired while the app handles a match, the client ends after the app")
+    func retiredInDelivery() throws {
+        let world = try World(settings: Self.settings())
+        world.secrets.add("visit", Self.secret)
+        let handler = PatientHandler(world.time)
+        try world.time.run {
+            let client = try WakeClient(
+                world.configuration(.stream), secrets: world.secrets, handler: handler,
+                environment: world.environment)
+            let running = Task(executorPreference: world.time.tasks) { try await client.run() }
+            await world.time.sleep(.seconds(60))
+            try world.feed.publish([Self.secret])
+            world.network.broadcast(World.event(1))
+            await world.time.sleep(.seconds(60))
+            #expect(handler.handled == [])
+            try world.feed.resign(Self.settings(.retired))
+            world.network.broadcast(World.event(2))
+            try await running.value
+        }
+        #expect(handler.handled == ["match", "retired"])
+    }
+
     @Test("remote flags: retired offline, the client unregisters once the service is reached")
     func retiredOffline() throws {
         let world = try World()
@@ -189,5 +212,24 @@ extension BehaviourTests {
             }
             #expect(world.handler.warnings.isEmpty)
         }
+    }
+}
+
+/// Takes an hour for each match and warning; forgets those in which it is interrupted.
+private final class PatientHandler: MatchHandler {
+    private let time: SimulatedTime
+    private let state = Mutex<[String]>([])
+
+    init(_ time: SimulatedTime) { self.time = time }
+
+    var handled: [String] { state.withLock { $0 } }
+
+    func handle(_ match: Match) async throws { await handle("match") }
+
+    func handle(_ warning: Warning) async { await handle(warning.code) }
+
+    private func handle(_ name: String) async {
+        await time.sleep(.seconds(3600))
+        if !Task.isCancelled { state.withLock { $0.append(name) } }
     }
 }

@@ -12,6 +12,8 @@ final class Outbox {
     private let hidesSequence: Bool
 
     private var isDelivering = false
+    /// Signalled when a delivery has ended.
+    private let ended = AsyncEvent()
     /// Delivered by this process, and not yet recorded in the state.
     private var deliveredUnrecorded: Set<MatchID> = []
     /// Warnings that the state has no room for.
@@ -47,9 +49,19 @@ final class Outbox {
     func deliver() async throws(ClientError) {
         guard !isDelivering else { return }
         isDelivering = true
-        defer { isDelivering = false }
+        defer {
+            isDelivering = false
+            ended.signal()
+        }
         defer { scrub() }
         try await deliverDue()
+    }
+
+    /// Delivers what is due after what another call delivers now has been handled. One call at a
+    /// time, and none by a handler.
+    func deliverLast() async throws(ClientError) {
+        while isDelivering, !Task.isCancelled { await ended.wait() }
+        try await deliver()
     }
 
     /// Leaves no byte of what was delivered in any file. Another process that reads, or a full
