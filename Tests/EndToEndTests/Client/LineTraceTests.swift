@@ -33,7 +33,7 @@ struct LineTraceTests {
     @Test("by its times, too")
     func measured() async throws {
         let answer = try await traces(
-            "--control", "--modes", "sync", "--handlers", "0.3", "--clients", "8")
+            "--control", "--modes", "sync", "--handlers", "3", "--clients", "8")
         #expect(answer.status == 0, "\(answer.output)")
         #expect(answer.output.contains("! 1.000 "), "\(answer.output)")
     }
