@@ -5,9 +5,8 @@ private import Synchronization
 /// A Unix socket in a directory, for other processes of the same user (unix(7)). One thread reads
 /// one line of each connection; nothing is read or answered for another user.
 package final class LocalSocket: Sendable {
-    /// The longest request, and the time within which it comes.
+    /// The longest request.
     private static let requestBytes = 64
-    private static let requestMilliseconds: UInt64 = 1000
     /// The longest answer: a socket takes it at once, without a reader (unix(7)).
     private static let answerBytes = 65_536
     /// Callers whose requests are read at a time; more wait to be accepted.
@@ -19,13 +18,17 @@ package final class LocalSocket: Sendable {
     private let listener: Descriptor
     private let poller: Poller
     private let isClosed = Atomic(false)
+    private let patience: UInt64
 
     /// Makes the file, for its owner alone; a file of a process that died is replaced.
-    /// - Parameter receive: called on the socket's thread with each request.
+    /// - Parameters:
+    ///   - patience: milliseconds within which a caller's request comes.
+    ///   - receive: called on the socket's thread with each request.
     package init(
-        _ name: String, in directory: String,
+        _ name: String, in directory: String, patience: UInt64 = 1000,
         receive: @escaping @Sendable (_ request: [UInt8], _ caller: LocalCaller) -> Void
     ) throws(SystemError) {
+        self.patience = patience
         self.directory = try Self.open(directory)
         path = Self.path(name, in: self.directory)
         let result = unsafe linux_listen_unix(path, 0o600, 16)
@@ -62,7 +65,7 @@ package final class LocalSocket: Sendable {
             while callers.count < Self.mostCallers, let caller = accept() {
                 lastToken += 1
                 callers[lastToken] = LocalCaller.Request(
-                    caller, end: SystemClock.monotonicMilliseconds + Self.requestMilliseconds)
+                    caller, end: SystemClock.monotonicMilliseconds + patience)
                 guard poller.add(caller.number, [.readable, .readHangup], token: lastToken) else {
                     callers[lastToken] = nil
                     continue
