@@ -34,6 +34,12 @@ enum DistributorScript {
         def arguments(pairs):
             return ({key: value for key, value in pairs.items()},)
 
+        def save():
+            # A kill leaves the former file or this one.
+            with open(path + "-new", "w") as file:
+                json.dump(known, file)
+            os.replace(path + "-new", path)
+
         def tell(token):
             connector(known[token]["service"], "NewEndpoint", "a{sv}", arguments(
                 {"token": ("s", token), "endpoint": ("s", known[token]["endpoint"])}))
@@ -47,7 +53,7 @@ enum DistributorScript {
                 entry = known.setdefault(
                     token, {"endpoint": "https://h0.push.example/p/%d" % (len(known) + 1)})
                 entry["service"] = given["service"]
-                json.dump(known, open(path, "w"))
+                save()
                 tell(token)
                 answer(call, "a{sv}", arguments({"success": ("s", "REGISTRATION_SUCCEEDED")}))
             elif how == "odd":
@@ -77,7 +83,7 @@ enum DistributorScript {
                 elif do == "endpoint":
                     if token in known:
                         known[token]["endpoint"] = order["endpoint"]
-                        json.dump(known, open(path, "w"))
+                        save()
                     serials.append(connector(service, "NewEndpoint", "a{sv}", arguments(
                         {"token": ("s", token), "endpoint": ("s", order["endpoint"])})))
                 elif do == "unregistered":
@@ -105,15 +111,16 @@ enum DistributorScript {
                 answer(work["call"], "s", (repr(work["said"]),))
 
         bus = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
-        # Not waited for: a message that had the bus start us comes before the answer.
-        owning = send(new_method_call(
-            bus, "RequestName", "su", ("org.unifiedpush.Distributor." + word, 4)))
+        # Not waited for: a message that had the bus start us comes before the answer. The name of
+        # one that was killed is free when the bus has noticed.
+        name = "org.unifiedpush.Distributor." + word
+        send(new_method_call(bus, "RequestName", "su", (name, 0)))
         while True:
             message = connection.receive()
             fields = message.header.fields
-            if fields.get(HeaderFields.reply_serial) == owning:
-                assert message.body == (1,), message.body
-                print("ready", connection.unique_name, flush=True)
+            if message.header.message_type == MessageType.signal:
+                if fields[HeaderFields.member] == "NameAcquired" and message.body == (name,):
+                    print("ready", connection.unique_name, flush=True)
             elif message.header.message_type in (MessageType.method_return, MessageType.error):
                 replied(message)
             elif message.header.message_type == MessageType.method_call:
@@ -123,7 +130,7 @@ enum DistributorScript {
                 elif member == "Unregister":
                     token = message.body[0]["token"][1]
                     service = known.pop(token)["service"]
-                    json.dump(known, open(path, "w"))
+                    save()
                     answer(message, "a{sv}", ({},))
                     connector(service, "Unregistered", "a{sv}", arguments({"token": ("s", token)}))
                     print("unregistered", flush=True)
