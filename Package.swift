@@ -27,7 +27,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
 
 func example(_ name: String, _ folder: String) -> Target {
     .executableTarget(
-        name: name, dependencies: ["WakeClient"], path: "Tests/Examples/\(folder)",
+        name: name, dependencies: ["Reveille"], path: "Tests/Examples/\(folder)",
         swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
 }
 
@@ -52,7 +52,7 @@ let commit = Context.environment["REVEILLE_COMMIT"].map {
 
 /// libreveille: Swift is inside and invisible, for programs that have none of it, and it stays
 /// loaded, because its threads do. Options of the linker's own are "unsafe" to the package manager,
-/// which then lets no other package depend on this product; `WakeClient` is the one for those.
+/// which then lets no other package depend on this product; `Reveille` is the one for those.
 let shared =
     ["-static-stdlib", "-use-ld=lld"]
     + [
@@ -63,9 +63,9 @@ let shared =
 let package = Package(
     name: "reveille",
     products: [
-        .executable(name: "reveille", targets: ["reveille"]),
+        .executable(name: "reveille", targets: ["reveille-service"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
-        .library(name: "WakeClient", targets: ["WakeClient"]),
+        .library(name: "Reveille", targets: ["Reveille"]),
         .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
         // Built as liblibreveille.so; Deploy/install gives it its name.
@@ -117,20 +117,20 @@ let package = Package(
             ],
             swiftSettings: strict),
         library(
-            "WakeClient",
+            "Reveille",
             ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library(
-            "WakeUnifiedPush", ["WakeClient", "WakeModel", "WakeSystem", "CLinux"]),
+            "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
         .target(
             name: "WakeClientC",
             dependencies: [
-                "CReveille", "WakeClient", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+                "CReveille", "Reveille", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
             ],
             exclude: ["exports.map"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags(shared)]),
         .executableTarget(
-            name: "reveille",
+            name: "reveille-service",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
                 "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
@@ -140,7 +140,7 @@ let package = Package(
         .executableTarget(
             name: "reveille-client",
             dependencies: [
-                "WakeClient", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed",
+                "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed",
                 "WakeUnifiedPush",
             ],
             swiftSettings: strict),
@@ -157,7 +157,7 @@ let package = Package(
         .executableTarget(
             name: "store-worker",
             dependencies: [
-                "WakeStore", "WakeClient", "WakeFetch", "WakeCommand", "WakeModel", "WakeSodium",
+                "WakeStore", "Reveille", "WakeFetch", "WakeCommand", "WakeModel", "WakeSodium",
                 "WakeSystem", "StoreFaults", "MutexOrder",
             ],
             path: "Tests/StoreWorker", swiftSettings: strict),
@@ -173,7 +173,7 @@ let package = Package(
             ["WakeAudit", "WakeStore", "WakeModel", "WakeSodium", "WakeSQLite"]),
         tests(
             "WakeUnifiedPushTests",
-            ["WakeUnifiedPush", "WakeClient", "WakeModel", "WakeFeed", "CLinux"]),
+            ["WakeUnifiedPush", "Reveille", "WakeModel", "WakeFeed", "CLinux"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",
@@ -198,7 +198,7 @@ let package = Package(
         tests(
             "WakeClientTests",
             [
-                "WakeClient", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
+                "Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
                 "WakeServer", "WakePush",
             ]),
         tests(
@@ -218,7 +218,7 @@ let package = Package(
         .target(
             name: "PhoneRegistration", path: "Tests/Examples/Phone",
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
-        tests("ExampleTests", ["WakeClient"]),
+        tests("ExampleTests", ["Reveille"]),
         tests("TidyTests", []),
         .executableTarget(
             name: "bench",

@@ -1,5 +1,5 @@
 import CReveille
-import WakeClient
+import Reveille
 import WakeFeed
 
 /// The app's functions, see `reveille_callbacks`. Addresses are kept as numbers: pointers are not

@@ -1,5 +1,5 @@
 import CReveille
-import WakeClient
+import Reveille
 
 /// A failure of a call by its number in reveille.h.
 struct CallFault: Error, Equatable {

@@ -1,7 +1,7 @@
 private import CLinux
 private import Glibc
+import Reveille
 import Synchronization
-import WakeClient
 import WakeFeed
 import WakeSystem
 

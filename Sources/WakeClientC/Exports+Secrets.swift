@@ -1,5 +1,5 @@
 public import CReveille
-import WakeClient
+import Reveille
 
 /// Runs a change of the secrets, with their faults as those of the call.
 private func changing<Value>(

@@ -1,6 +1,6 @@
 public import CReveille
 private import Glibc
-import WakeClient
+import Reveille
 
 /// Runs a call of a program: its fault as a number of reveille.h.
 func answer(_ body: () throws(CallFault) -> Void) -> Int32 {

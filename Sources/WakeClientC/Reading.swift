@@ -1,6 +1,6 @@
 import CReveille
 private import Glibc
-import WakeClient
+import Reveille
 import WakeFeed
 import WakeModel
 

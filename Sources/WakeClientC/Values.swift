@@ -1,5 +1,5 @@
 import CReveille
-import WakeClient
+import Reveille
 
 /// The numbers of a warning, see `reveille_warning`.
 struct WarningValues {

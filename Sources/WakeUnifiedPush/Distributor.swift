@@ -1,4 +1,4 @@
-public import WakeClient
+public import Reveille
 private import WakeModel
 
 /// A UnifiedPush distributor: a program on this desktop that delivers pushes.

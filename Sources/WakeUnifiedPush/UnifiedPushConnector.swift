@@ -1,4 +1,4 @@
-public import WakeClient
+public import Reveille
 import WakeModel
 import WakeSystem
 

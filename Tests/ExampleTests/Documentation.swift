@@ -3,7 +3,7 @@ import TestSupport
 
 /// The documentation as DocC makes it of the module that the tests were built with.
 struct Documentation {
-    static let article = "Sources/WakeClient/WakeClient.docc"
+    static let article = "Sources/Reveille/Reveille.docc"
 
     /// The parts of Swift's own tool chain that it takes; nil where they are not installed.
     static let tools: (extract: String, convert: String)? = {
@@ -47,14 +47,14 @@ struct Documentation {
         let extracted = try await RunningProgram.run(
             path: tools.extract,
             [
-                "-module-name", "WakeClient", "-I", modules, "-minimum-access-level", "public",
+                "-module-name", "Reveille", "-I", modules, "-minimum-access-level", "public",
                 "-skip-synthesized-members", "-target", target, "-output-dir", graphs,
             ]
                 + maps.flatMap { path in
                     ["-Xcc", "-fmodule-map-file=\(Repository.absolute(path))"]
                 })
         guard extracted.status == 0 else { throw TestFailure(extracted.output) }
-        let data = try Data(contentsOf: URL(filePath: graphs + "/WakeClient.symbols.json"))
+        let data = try Data(contentsOf: URL(filePath: graphs + "/Reveille.symbols.json"))
         symbols = try JSONDecoder().decode(Graph.self, from: data).symbols.map {
             ($0.pathComponents, $0.kind.identifier)
         }
@@ -66,7 +66,7 @@ struct Documentation {
     func converted(
         changing change: (String) -> String = { $0 }
     ) async throws -> (isSound: Bool, output: String) {
-        let catalog = directory.path + "/WakeClient.docc"
+        let catalog = directory.path + "/Reveille.docc"
         try? FileManager.default.removeItem(atPath: catalog)
         try FileManager.default.createDirectory(
             atPath: catalog, withIntermediateDirectories: false)
@@ -80,8 +80,8 @@ struct Documentation {
             [
                 "convert", catalog, "--additional-symbol-graph-dir", directory.path + "/graphs",
                 "--output-path", directory.path + "/archive", "--warnings-as-errors",
-                "--fallback-display-name", "WakeClient", "--fallback-bundle-identifier",
-                "reveille.WakeClient",
+                "--fallback-display-name", "Reveille", "--fallback-bundle-identifier",
+                "reveille.Reveille",
             ])
         return (made.status == 0, made.output)
     }

@@ -13,7 +13,7 @@ struct DocumentationTests {
 
     @Test(
         "a link to something that is not there, or not public, is found",
-        arguments: ["ClientErrors", "ClientError/httpStatus(_:)", "WakeClient/WakeClient/tell()"])
+        arguments: ["ClientErrors", "ClientError/httpStatus(_:)", "Reveille/WakeClient/tell()"])
     func missing(_ link: String) async throws {
         let made = try await Documentation().converted { text in
             text.replacing("``ClientError/tls``", with: "``\(link)``")

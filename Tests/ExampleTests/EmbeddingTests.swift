@@ -1,7 +1,7 @@
 import Foundation
+import Reveille
 import TestSupport
 import Testing
-import WakeClient
 
 @Suite("The embedding that README and the article show", .timeLimit(.minutes(5)))
 struct EmbeddingTests {

@@ -1,7 +1,7 @@
 import Foundation
+import Reveille
 import TestSupport
 import Testing
-import WakeClient
 
 @Suite(
     "libreveille, for programs in C and every language that calls C", .timeLimit(.minutes(5)),

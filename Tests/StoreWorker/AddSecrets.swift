@@ -1,5 +1,5 @@
+import Reveille
 import StoreFaults
-import WakeClient
 
 /// Adds three secrets to a profile, and dies at one of the system calls that change a file or a
 /// name. Says `added` when it was let live.

@@ -1,6 +1,6 @@
 private import Glibc
+import Reveille
 import Synchronization
-import WakeClient
 import WakeCommand
 import WakeFetch
 

@@ -7,10 +7,10 @@ enum Exceptions {
         "Sources/WakeSystem/Threads/Semaphore.swift": "a name that readers look for",
         "Sources/WakeSystem/Threads/SystemThread.swift": "a name that readers look for",
         "Sources/reveille-client/Main.swift": "the entry point",
-        "Sources/reveille/Commands/KeygenCommand.swift": "one command a file",
-        "Sources/reveille/Commands/PolicyCommand.swift": "one command a file",
-        "Sources/reveille/Commands/StatusCommand.swift": "one command a file",
-        "Sources/reveille/Main.swift": "the entry point",
+        "Sources/reveille-service/Commands/KeygenCommand.swift": "one command a file",
+        "Sources/reveille-service/Commands/PolicyCommand.swift": "one command a file",
+        "Sources/reveille-service/Commands/StatusCommand.swift": "one command a file",
+        "Sources/reveille-service/Main.swift": "the entry point",
     ]
 
     /// Types whose stored properties other files may set.

@@ -22,25 +22,25 @@ enum TidyRules {
             "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch", "WakeFeed",
             "WakeSodium", "WakeSystem", "CLinux",
         ],
-        "WakeClient": [
+        "Reveille": [
             "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem",
         ],
-        "WakeUnifiedPush": ["WakeClient", "WakeModel", "WakeSystem", "CLinux"],
+        "WakeUnifiedPush": ["Reveille", "WakeModel", "WakeSystem", "CLinux"],
         "WakeClientC": [
-            "CReveille", "WakeClient", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+            "CReveille", "Reveille", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
         ],
-        "reveille": [
+        "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
             "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
         ],
         "reveille-client": [
-            "WakeClient", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",
+            "Reveille", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",
         ],
     ]
 
     /// Modules of the system that anybody may import, and Foundation where it earns its weight.
     static let system: Set<String> = ["Glibc", "Synchronization", "Dispatch"]
-    static let foundation: Set<String> = ["WakeClient", "reveille", "reveille-client"]
+    static let foundation: Set<String> = ["Reveille", "reveille-service", "reveille-client"]
 
     static let lineLimit = 400
     static let columnLimit = 100

@@ -5,7 +5,7 @@ import WakeSystem
 enum UnsafeFiles {
     static let list = [
         "Sources/WakeAudit/Pages/PageFile.swift",
-        "Sources/WakeClient/Environment/Executors.swift",
+        "Sources/Reveille/Environment/Executors.swift",
         "Sources/WakeClientC/AppCallbacks.swift",
         "Sources/WakeClientC/CallbackQueue.swift",
         "Sources/WakeClientC/Exports+Secrets.swift",
@@ -55,6 +55,6 @@ enum UnsafeFiles {
         "Sources/WakeUnifiedPush/DBus/Connection/BusAddress.swift",
         "Sources/WakeUnifiedPush/DBus/Connection/BusSocket.swift",
         "Sources/reveille-client/Profile/Profile.swift",
-        "Sources/reveille/AdminClient.swift",
+        "Sources/reveille-service/AdminClient.swift",
     ]
 }

@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// Three secrets that are added at once by a process that is killed.
 @Suite("Secrets that are added", .timeLimit(.minutes(5)))

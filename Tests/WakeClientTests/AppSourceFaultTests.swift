@@ -2,7 +2,7 @@ import Synchronization
 import Testing
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A source of the app's own that misbehaves harms nothing but itself")
 struct AppSourceFaultTests {

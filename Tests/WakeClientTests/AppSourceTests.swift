@@ -3,7 +3,7 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("An app's own data goes through the same cycle as the feed")
 struct OwnSourceTests {

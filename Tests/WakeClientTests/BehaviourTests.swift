@@ -4,7 +4,7 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// One test for each topic, in this file and in those named `…BehaviourTests`.
 @Suite("What a client promises, topic by topic")

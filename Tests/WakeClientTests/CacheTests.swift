@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Batches that are kept for secrets added later")
 struct CacheTests {

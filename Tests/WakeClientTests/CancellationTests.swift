@@ -2,7 +2,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 /// Cancelled between any two jobs, which is wherever something is awaited.
 @Suite("Cancelled anywhere, the next one finds everything in order", .timeLimit(.minutes(5)))

@@ -4,7 +4,7 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Killed at any write, nothing is lost")
 struct CrashTests {

@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A cycle fetches what everybody fetches and delivers only here")
 struct CycleTests {

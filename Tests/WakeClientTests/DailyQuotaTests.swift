@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A day's bytes, as a value")
 struct DailyQuotaTests {

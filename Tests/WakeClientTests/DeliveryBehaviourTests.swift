@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 extension BehaviourTests {
     @Test("atomicity: while a batch arrives the cursor on disk is before it; then all or nothing")

@@ -2,7 +2,7 @@ import Testing
 import WakeModel
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// The rules of reconciliation against a server, a line and a clock that do whatever they like,
 /// without any I/O.

@@ -2,7 +2,7 @@ import Testing
 import WakeFetch
 import WakeModel
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Endpoints that a distributor gives", .timeLimit(.minutes(5)))
 struct DistributorRecordTests {

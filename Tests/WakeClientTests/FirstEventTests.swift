@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("The first event of the stream")
 struct FirstEventTests {

@@ -1,7 +1,7 @@
 import Testing
 import WakeFeed
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Wakes that the app hands over without waiting")
 struct HandedWakeTests {

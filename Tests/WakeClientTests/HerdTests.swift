@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Many clients at once")
 struct HerdTests {

@@ -5,7 +5,7 @@ import WakeFetch
 import WakeSodium
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Whatever a feed or a line does, each fault has its name and moves no cursor")
 struct HostileFeedTests {

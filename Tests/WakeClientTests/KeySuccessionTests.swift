@@ -4,7 +4,7 @@ import WakeModel
 import WakeSodium
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A feed whose key changes")
 struct KeySuccessionTests {

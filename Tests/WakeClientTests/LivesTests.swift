@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 /// Whole clients with real state on disk: random registrations, faults, crashes and directives, and
 /// the rows that the service holds in the end.

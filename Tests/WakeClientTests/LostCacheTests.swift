@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// The cache may be emptied, damaged or too small at any time: what a secret that is added later
 /// cannot be checked against any more is said.

@@ -4,7 +4,7 @@ import Testing
 import WakeFeed
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A client with a budget of bytes a day")
 struct MeteringTests {

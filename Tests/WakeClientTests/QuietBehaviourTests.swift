@@ -5,7 +5,7 @@ import WakeFeed
 import WakeFetch
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 extension BehaviourTests {
     @Test("requests: byte-identical for all clients, whatever they know; two purposes, never mixed")
@@ -173,7 +173,7 @@ extension BehaviourTests {
         let source =
             String(
                 #filePath.dropLast("Tests/WakeClientTests/QuietBehaviourTests.swift".utf8.count))
-            + "Sources/WakeClient/API/ClientEvent.swift"
+            + "Sources/Reveille/API/ClientEvent.swift"
         let text = String(decoding: try Files.read(source, limit: 1 << 20), as: UTF8.self)
         for line in text.split(separator: "\n").map({ $0.drop { $0 == " " } })
         where line.hasPrefix("case ") {

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import WakeFeed
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A secret that is added later and the batches that were kept.
 @Suite("Secrets added later", .timeLimit(.minutes(5)))

@@ -4,7 +4,7 @@ import WakeFetch
 import WakeModel
 import WakeSodium
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A registration for which the service wants work")
 struct RegistrationProofTests {

@@ -2,7 +2,7 @@ import Testing
 import WakeFetch
 import WakeModel
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("The desired registration is brought about")
 struct RegistrationTests {

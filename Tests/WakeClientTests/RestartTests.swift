@@ -3,7 +3,7 @@ import Testing
 import WakeFetch
 import WakeSQLite
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("A restart cuts the wait for a registration, once")
 struct RestartTests {

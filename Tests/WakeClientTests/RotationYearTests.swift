@@ -4,7 +4,7 @@ import WakeModel
 import WakeServer
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A year of the service's schedule and the client library's renewals, without either's files.
 @Suite("A year of rotations and renewals", .timeLimit(.minutes(5)))

@@ -2,7 +2,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 /// Who sees a registration and a fetch must not join them by their times.
 @Suite("Registrations are apart from fetches in time")

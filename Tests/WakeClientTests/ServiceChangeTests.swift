@@ -3,7 +3,7 @@ import Testing
 import WakeFetch
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// An instance token is for one service.
 @Suite("A change of the service")

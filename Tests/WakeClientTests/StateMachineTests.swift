@@ -3,7 +3,7 @@ import WakeFeed
 import WakeModel
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("The rules, as pure values")
 struct StateMachineTests {

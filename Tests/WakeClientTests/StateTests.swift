@@ -5,7 +5,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("The state is private, held by one process, and survives damage")
 struct StateTests {

@@ -2,7 +2,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 extension BehaviourTests {
     static func pushToken(_ text: [UInt8] = token) throws -> AppPushToken {

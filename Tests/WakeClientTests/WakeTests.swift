@@ -2,7 +2,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 @Suite("Wakes, polls and silence")
 struct WakeTests {

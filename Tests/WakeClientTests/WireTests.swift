@@ -5,7 +5,7 @@ import Testing
 import WakeFeed
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A real feed on disk, a real server on loopback, and clients with the real transport.
 private final class Wire: Sendable {

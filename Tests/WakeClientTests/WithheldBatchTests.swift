@@ -3,7 +3,7 @@ import Testing
 import WakeFeed
 import WakeFetch
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A batch that does not come while the feed lives: the cheapest way to keep something from a
 /// client.

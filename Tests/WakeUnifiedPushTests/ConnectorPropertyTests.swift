@@ -1,6 +1,6 @@
+import Reveille
 import TestSupport
 import Testing
-import WakeClient
 
 @testable import WakeUnifiedPush
 

@@ -1,5 +1,5 @@
+import Reveille
 import Testing
-import WakeClient
 
 @testable import WakeUnifiedPush
 

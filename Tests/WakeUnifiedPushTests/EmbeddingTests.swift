@@ -1,6 +1,6 @@
+import Reveille
 import TestSupport
 import Testing
-import WakeClient
 import WakeUnifiedPush
 
 /// What an app writes to be woken by UnifiedPush.

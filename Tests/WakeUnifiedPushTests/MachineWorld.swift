@@ -1,4 +1,4 @@
-import WakeClient
+import Reveille
 
 @testable import WakeUnifiedPush
 

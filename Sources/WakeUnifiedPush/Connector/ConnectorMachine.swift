@@ -1,4 +1,4 @@
-import WakeClient
+import Reveille
 import WakeSystem
 
 /// The state machine of a connector. It registers with one distributor under one token, passes each

@@ -1,4 +1,4 @@
-import WakeClient
+import Reveille
 private import WakeModel
 import WakeSystem
 

@@ -1,5 +1,5 @@
 import Glibc
-import WakeClient
+import Reveille
 import WakeCommand
 import WakeFeed
 import WakeModel

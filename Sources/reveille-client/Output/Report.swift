@@ -1,5 +1,5 @@
 import Foundation
-import WakeClient
+import Reveille
 import WakeCommand
 
 /// Texts of the commands, for people and for scripts.

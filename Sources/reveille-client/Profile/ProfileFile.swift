@@ -1,4 +1,4 @@
-import WakeClient
+import Reveille
 import WakeCommand
 import WakeSystem
 

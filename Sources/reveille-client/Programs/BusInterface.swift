@@ -1,5 +1,5 @@
+import Reveille
 import Synchronization
-import WakeClient
 import WakeFeed
 import WakeModel
 import WakeSystem

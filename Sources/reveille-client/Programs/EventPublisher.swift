@@ -1,5 +1,5 @@
+import Reveille
 import Synchronization
-import WakeClient
 import WakeCommand
 import WakeFeed
 import WakeSystem

@@ -1,4 +1,4 @@
-import WakeClient
+import Reveille
 
 /// Prints matches and warnings to the terminal.
 struct Terminal: MatchHandler {

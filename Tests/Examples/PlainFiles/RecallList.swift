@@ -1,5 +1,5 @@
 import Foundation
-import WakeClient
+import Reveille
 
 /// Recalled products, as a shop publishes them already: a directory of text files, the number of
 /// one batch a line. Names of files sort by age, every line ends with a newline, and nothing is

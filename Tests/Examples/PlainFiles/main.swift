@@ -1,5 +1,5 @@
 import Foundation
-import WakeClient
+import Reveille
 
 // example-recalls DIRECTORY CUPBOARD STATE [--once]
 //

@@ -1,7 +1,7 @@
 import Synchronization
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A process that dies at a write, as by kill -9: what its files held at that moment is what the
 /// next process finds, and nothing that it still does matters.

@@ -2,7 +2,7 @@ import Synchronization
 import WakeFetch
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// Everything that can be reached in a simulated world: a service, a feed, and what goes wrong
 /// between them and the client.

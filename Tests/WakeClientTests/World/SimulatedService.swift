@@ -2,7 +2,7 @@ import Synchronization
 import WakeFetch
 import WakeModel
 
-@testable import WakeClient
+@testable import Reveille
 
 /// The service's side of registrations, as far as a client can tell: rows by instance token.
 final class SimulatedService: Sendable {

@@ -1,7 +1,7 @@
 import Synchronization
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// An app's own published data: a list of words that grows, fetched a few at a time. The cursor is
 /// the number of words that were fetched.

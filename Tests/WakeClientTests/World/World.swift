@@ -4,7 +4,7 @@ import WakeFetch
 import WakeModel
 import WakeSystem
 
-@testable import WakeClient
+@testable import Reveille
 
 /// A device, a feed, a service and the network between them, on simulated time.
 final class World: Sendable {
