@@ -62,6 +62,13 @@ final class SimulatedFeed: Sendable {
             settings: settings, now: time.wall)
     }
 
+    /// Bytes of the newest batch.
+    func newestBytes() throws -> Int {
+        let head = try head
+        guard let name = head.batchName(for: head.sequence) else { return 0 }
+        return Int(try FileStatus(of: directory + "/b/" + name).size)
+    }
+
     var head: FeedHead {
         get throws { try FeedDirectory(directory).head(feedKey) }
     }
