@@ -88,10 +88,12 @@ public final class SimulatedFeed: Sendable {
         tamper { path, bytes in
             var damaged = bytes
             if let last = damaged.indices.last { damaged[last] ^= 1 }
-            return switch (fault, path == "head") {
-            case (.outOfOrder, _): .init(status: 503)
-            case (.unsigned, true), (.batchesDamaged, false): .init(body: damaged)
-            case (.batchesMissing, false): .init(status: 404)
+            let isBatch = path.hasPrefix("b/")
+            return switch fault {
+            case .outOfOrder: .init(status: 503)
+            case .unsigned where path == "head", .batchesDamaged where isBatch:
+                .init(body: damaged)
+            case .batchesMissing where isBatch: .init(status: 404)
             default: nil
             }
         }
@@ -117,6 +119,13 @@ public final class SimulatedFeed: Sendable {
     package func resign(_ settings: FeedSettings) throws {
         try FeedPublisher(directory: directory, key: key).resign(
             settings: settings, now: time.wall)
+    }
+
+    /// Bytes of the newest batch.
+    package func newestBytes() throws -> Int {
+        let head = try head
+        guard let name = head.batchName(for: head.sequence) else { return 0 }
+        return Int(try FileStatus(of: directory + "/b/" + name).size)
     }
 
     package var head: FeedHead {

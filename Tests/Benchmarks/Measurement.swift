@@ -83,6 +83,13 @@ func tenths(_ value: Double) -> String {
     return "\(tenths / 10).\(tenths % 10)"
 }
 
+/// The same with two.
+func hundredths(_ value: Double) -> String {
+    let hundredths = Int((value * 100).rounded())
+    let rest = hundredths % 100
+    return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+}
+
 /// The middle value; of an even number the lower of the two.
 func median(_ values: [Double]) -> Double {
     values.isEmpty ? 0 : values.sorted()[(values.count - 1) / 2]

@@ -10,7 +10,7 @@ struct PublishedFeed {
     /// What the batches look like.
     struct Shape {
         var digests = 10_000_000
-        var width = DigestWidth.standard
+        var budget = FalseMatchBudget.standard
         var isSalted = false
         /// Bytes of a sealed note; 0 for none.
         var noteBytes = 0
@@ -18,15 +18,15 @@ struct PublishedFeed {
 
         /// As many digests a batch as were asked for, or as fit with their notes.
         var options: PublishOptions {
-            let rows = FeedLimits.payloadBytes / (width.rawValue + noteBytes)
-            let count = min(batchDigests, rows) / 1024 * 1024
+            let rows = FeedLimits.payloadBytes * 8 / (budget.bits + 2 + noteBytes * 8)
+            let count = min(batchDigests, rows, 1 << (64 - budget.bits)) / 1024 * 1024
             return PublishOptions(
-                width: width, isSalted: isSalted, noteBytes: noteBytes, batchDigests: count,
+                budget: budget, isSalted: isSalted, noteBytes: noteBytes, batchDigests: count,
                 minimumDigests: count)
         }
 
         var text: String {
-            "\(width.rawValue) bytes, \(isSalted ? "salted" : "unsalted"), "
+            "2^-\(budget.bits), \(isSalted ? "salted" : "unsalted"), "
                 + (noteBytes > 0 ? "notes of \(noteBytes), " : "")
                 + "\(options.batchDigests) a batch"
         }
@@ -46,6 +46,8 @@ struct PublishedFeed {
     /// Digests in all batches, decoys included.
     let digests: Int
     let batches: Int
+    /// Of all batches, headers included.
+    let bytes: Int
 
     /// Publishes batch by batch, so that little is in memory at a time.
     init(directory: String, shape: Shape) throws {
@@ -68,7 +70,30 @@ struct PublishedFeed {
         key = FeedKey(signing.verifyingKey)
         digests = count * options.batchDigests
         batches = count
+        let head = try FeedDirectory(directory).head(key)
+        bytes = Int(head.retainedBytes)
+        if shape.noteBytes == 0 { try writeFixedWidth(head, options: options) }
     }
+
+    /// As many digests of 16 bytes beside each batch.
+    private func writeFixedWidth(_ head: FeedHead, options: PublishOptions) throws {
+        try Files.makeDirectory(directory + "/fixed")
+        let planted = (0..<Self.planted).map {
+            LocalSecret(id: "\($0)", bytes: SecretBytes(Self.secret($0)))
+        }
+        for sequence in head.firstSequence...head.sequence {
+            guard let name = head.batchName(for: sequence) else { continue }
+            let header = try OpenFile("\(directory)/b/\(name)", flags: O_RDONLY)
+                .read(at: 0, count: FeedLimits.headerBytes)
+            try FixedWidthBatch.write(
+                "\(directory)/fixed/\(name)", beside: header, count: options.batchDigests,
+                salt: Self.salt(ofHeader: header),
+                secrets: sequence == head.sequence ? planted : [])
+        }
+    }
+
+    /// Bytes 48 to 63 of a header.
+    static func salt(ofHeader header: [UInt8]) -> BatchSalt? { BatchSalt(Array(header[48..<64])) }
 
     /// 32 bytes, the same in every process.
     static func secret(_ number: Int) -> [UInt8] {

@@ -197,10 +197,4 @@ struct PushBenchmark {
         print(line)
         fflush(nil)
     }
-
-    private func hundredths(_ value: Double) -> String {
-        let hundredths = Int((value * 100).rounded())
-        let rest = hundredths % 100
-        return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
-    }
 }

@@ -5,8 +5,8 @@ import WakeSystem
 
 @testable import WakeFeed
 
-/// A feed's batch: one encoding of its header; of its payload the same is found whatever the cuts,
-/// and what a plain search finds.
+/// A feed's batch: one encoding of its header, and one code of its digests; of its payload the same
+/// is found whatever the cuts, and what a plain search finds.
 enum BatchProperty {
     private static let signing = SigningKey(seed: [UInt8](repeating: 7, count: 32).span)
     private static let fields = FeedLimits.headerBytes - 72
@@ -16,8 +16,9 @@ enum BatchProperty {
         LocalSecret(id: "\(index)", bytes: [UInt8](repeating: UInt8(index), count: 16).span)
     }
 
-    /// - Parameter input: options, a byte that says how the payload is cut, the fields of a header,
-    ///   and changes of a good payload: a place, 2 bytes, and a byte.
+    /// - Parameter input: options (1: the hash is right, 2: the size is the code's own), a byte that
+    ///   says how the payload is cut, the fields of a header, and changes of a good payload: a place,
+    ///   2 bytes, and a byte.
     static func check(_ input: [UInt8]) throws(Violation) -> Bool {
         guard input.count >= 2 + fields else { return false }
         var bytes = Array(input[2..<2 + fields]) + [UInt8](repeating: 0, count: 72)
@@ -29,11 +30,14 @@ enum BatchProperty {
             let again = header.encoded(signedWith: signing)
             try require(again[..<fields].elementsEqual(bytes[..<fields]), "a header of two forms")
         }
+        let (count, bits) = (header.count, header.budget.bits)
         try require(
-            header.payloadBytes == header.count * (header.width.rawValue + header.noteBytes)
+            (count * (bits + 1)...count * (bits + 2)).contains(header.codeBytes * 8)
                 && header.payloadBytes <= FeedLimits.payloadBytes, "a payload of another size")
         guard header.payloadBytes <= longest else { return true }
-        let payload = payload(header, changes: input[(2 + fields)...])
+        let payload = payload(
+            header, isFitting: input[0] & 2 == 0, changes: input[(2 + fields)...])
+        bytes.put(littleEndian: UInt64(payload.count), at: 128)
         if input[0] & 1 == 1 {
             bytes.put(Blake2b.hash(payload.span), at: 96)
         }
@@ -41,19 +45,26 @@ enum BatchProperty {
         return try checkPayload(payload, hashed, cuts: input[1])
     }
 
-    /// Ascending digests, of which some are local, and notes.
-    private static func payload(_ header: BatchHeader, changes: ArraySlice<UInt8>) -> [UInt8] {
-        let width = header.width
-        let derivation = DigestDerivation(width: width, salt: header.salt)
-        var digests = secrets.map { derivation.digest(of: $0.bytes) }
+    /// Digests, of which some are local, and notes.
+    /// - Parameter isFitting: the code is cut, or filled with zeros, to the size in the header.
+    private static func payload(
+        _ header: BatchHeader, isFitting: Bool, changes: ArraySlice<UInt8>
+    ) -> [UInt8] {
+        let range = header.range
+        let derivation = DigestDerivation(salt: header.salt)
+        var values = Set(secrets.map { range.value(of: derivation.digest(of: $0.bytes)) })
         var random = SplitMix64(seed: 1)
-        while digests.count < header.count {
-            digests.append(Digest(random.bytes(width.rawValue).span, width: width))
+        while values.count < header.count {
+            values.insert(range.value(of: Digest(high: random.next(), low: random.next())))
         }
         var payload: [UInt8] = []
-        payload.reserveCapacity(header.payloadBytes)
-        for digest in digests.sorted(by: <) { digest.append(to: &payload, width: width) }
-        payload += [UInt8](repeating: 9, count: header.payloadBytes - payload.count)
+        RiceCode.append(values.sorted(), of: range, to: &payload)
+        if isFitting {
+            let missing = max(0, header.codeBytes - payload.count)
+            payload += [UInt8](repeating: 0, count: missing)
+            payload.removeLast(payload.count - header.codeBytes)
+        }
+        payload += [UInt8](repeating: 9, count: header.count * header.noteBytes)
         var rest = changes
         while rest.count >= 3 {
             let place = Int(rest[rest.startIndex]) << 8 | Int(rest[rest.startIndex + 1])
@@ -61,6 +72,40 @@ enum BatchProperty {
             rest = rest.dropFirst(3)
         }
         return payload
+    }
+
+    /// Reads a code bit by bit, as the document has it; nil for what is none.
+    private static func values(_ code: ArraySlice<UInt8>, _ range: DigestRange) -> [UInt64]? {
+        var bits = code.lazy.flatMap { byte in (0..<8).map { byte >> UInt8($0) & 1 } }
+            .makeIterator()
+        var values: [UInt64] = []
+        var next: UInt128 = 0
+        while values.count < range.count {
+            var zeros = [UInt128](repeating: 0, count: 8)
+            for item in zeros.indices {
+                while true {
+                    guard let bit = bits.next() else { return nil }
+                    if bit == 1 { break }
+                    zeros[item] += 1
+                }
+            }
+            for item in zeros.indices {
+                var value = next + zeros[item] << UInt128(range.budget.bits)
+                for place in 0..<UInt128(range.budget.bits) {
+                    guard let bit = bits.next() else { return nil }
+                    value += UInt128(bit) << place
+                }
+                guard value <= UInt128(range.last) else { return nil }
+                values.append(UInt64(value))
+                next = value + 1
+            }
+        }
+        var fill = 0
+        while let bit = bits.next() {
+            fill += 1
+            if bit != 0 || fill > 7 { return nil }
+        }
+        return values
     }
 
     private struct Outcome: Equatable {
@@ -72,7 +117,7 @@ enum BatchProperty {
     private static func read(
         _ payload: [UInt8], _ header: BatchHeader, cuts: UInt8?
     ) -> Outcome {
-        let matcher = Matcher(secrets: secrets, width: header.width, salt: header.salt)
+        let matcher = LocalSecretSet(secrets).matcher(for: header)
         var reader = PayloadReader(header: header, matcher: matcher)
         var random = cuts.map { SplitMix64(seed: UInt64($0)) }
         var position = 0
@@ -96,21 +141,23 @@ enum BatchProperty {
         try require(
             read(Array(payload.dropLast()), header, cuts: nil).error == .truncated, "a short one")
         try require(read(payload + [0], header, cuts: nil).error == .tooLarge, "a long one")
-        let digests = (0..<header.count).map {
-            Digest(payload.span, at: $0 * header.width.rawValue, width: header.width)
-        }
-        let isAscending = zip(digests, digests.dropFirst()).allSatisfy { $0 < $1 }
+        let values = values(payload[..<header.codeBytes], header.range)
         let isHashed = Blake2b.hash(payload.span) == header.payloadHash
-        try require((whole.error == nil) == (isAscending && isHashed), "another verdict")
-        guard whole.error == nil else { return false }
-        let derivation = DigestDerivation(width: header.width, salt: header.salt)
-        let local = secrets.map { derivation.digest(of: $0.bytes) }
+        let expected: FeedError? =
+            !isHashed ? .corruptBatch(.payloadHash) : values == nil ? .corruptBatch(.code) : nil
+        try require(whole.error == expected, "another verdict")
+        guard expected == nil, let values else { return false }
+        var code: [UInt8] = []
+        RiceCode.append(values, of: header.range, to: &code)
+        try require(code.elementsEqual(payload[..<header.codeBytes]), "a code of two forms")
+        let derivation = DigestDerivation(salt: header.salt)
+        let local = secrets.map { header.range.value(of: derivation.digest(of: $0.bytes)) }
         var plain = Outcome()
-        for (index, digest) in digests.enumerated() {
-            let found = local.indices.filter { local[$0] == digest }
+        for (index, value) in values.enumerated() {
+            let found = local.indices.filter { local[$0] == value }
             guard !found.isEmpty else { continue }
             plain.secrets.append(found)
-            let start = header.count * header.width.rawValue + index * header.noteBytes
+            let start = header.codeBytes + index * header.noteBytes
             plain.notes.append(
                 header.kind == .notes ? Array(payload[start..<start + header.noteBytes]) : nil)
         }

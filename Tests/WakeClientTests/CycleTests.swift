@@ -65,7 +65,7 @@ struct CycleTests {
     func resumes() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
-        try world.feed.publish([Self.secret], digests: 16_384)
+        try world.feed.publish([Self.secret], digests: 43_008)
         try world.time.run {
             let client = try world.client()
             world.feed.tamper { path, bytes in
@@ -84,7 +84,7 @@ struct CycleTests {
     func ignoresRange() throws {
         let world = try World()
         world.secrets.add("visit", Self.secret)
-        try world.feed.publish([Self.secret], digests: 16_384)
+        try world.feed.publish([Self.secret], digests: 43_008)
         try world.time.run {
             let client = try world.client()
             world.feed.tamper { path, bytes in

@@ -48,7 +48,7 @@ struct LostCacheTests {
     @Test("what a small cache or a flipped bit has lost is named when a secret is added, once")
     func named() throws {
         let world = try World()
-        let cover = 8192 * 16 + 256
+        let cover = 8192 * 50 / 8 + 256
         var configuration = world.configuration()
         configuration.cacheCapacity = 4 * cover + 100
         try world.time.run { [configuration] in
@@ -59,7 +59,7 @@ struct LostCacheTests {
             try await client.synchronize()
             let file = directory(world) + "/" + (try kept(world)[2])
             var bytes = try Files.read(file, limit: 1 << 22)
-            bytes[100_000] ^= 8
+            bytes[40_000] ^= 8
             try Files.replace(file, with: bytes.span)
             #expect(world.handler.warnings.isEmpty)
             let requests = world.network.traces.count

@@ -12,9 +12,6 @@ import WakeSystem
 struct MeteringTests {
     private static let secret = Array("only this device knows this".utf8)
     private static let day: Int64 = 86_400
-    /// Of a batch with so many digests of 16 bytes.
-    private static func bytes(_ digests: Int) -> Int { 256 + 16 * digests }
-
     private func client(_ world: World, budget: Int?, cache: String? = nil) throws -> WakeClient {
         var configuration = world.configuration()
         configuration.dailyByteBudget = budget
@@ -39,11 +36,11 @@ struct MeteringTests {
     @Test("what does not fit waits for midnight, in order, and nothing is skipped")
     func waits() throws {
         let world = try world()
-        for _ in 0..<3 { try world.feed.publishCover(digests: 8192) }
+        for _ in 0..<3 { try world.feed.publishCover(digests: 21_504) }
         try world.feed.publish([Self.secret], note: "the fourth")
         let midnight = Date(seconds: world.time.wall + Self.day)
         try world.time.run {
-            // Two batches of 128 KiB and a bit, and no third: its rest is begun, then cut.
+            // Two batches of 130 KiB, and no third: its rest is begun, then cut.
             let client = try client(world, budget: 360_000)
             let outcome = try await client.synchronize()
             #expect(outcome == .metered(batches: 2, matches: 0, waiting: 2, until: midnight))
@@ -79,7 +76,8 @@ struct MeteringTests {
     @Test("a batch of many budgets comes over days, every byte once, and no day brings too much")
     func spread() throws {
         let world = try world()
-        try world.feed.publish([Self.secret], digests: 65_536)
+        // A mebibyte, for the most part notes.
+        try world.feed.publish([Self.secret], note: "x", digests: 4096)
         let budget = DailyQuota.least
         try world.time.run {
             let client = try client(world, budget: budget)
@@ -105,7 +103,7 @@ struct MeteringTests {
     func unhelpful() throws {
         for isUnannounced in [false, true] {
             let world = try world()
-            try world.feed.publish([Self.secret], digests: 16_384)
+            try world.feed.publish([Self.secret], digests: 43_008)
             world.feed.tamper { path, bytes in
                 path == "head"
                     ? nil
@@ -126,7 +124,7 @@ struct MeteringTests {
     @Test("a continued fetch counts what is fetched, not what was there")
     func resumed() throws {
         let world = try world()
-        try world.feed.publish([Self.secret], digests: 16_384)
+        try world.feed.publish([Self.secret], digests: 43_008)
         try world.time.run {
             let client = try client(world, budget: 1 << 20)
             world.feed.tamper { path, bytes in
@@ -136,7 +134,7 @@ struct MeteringTests {
             #expect(try counted(world) == 2 * 4096 + 200_000)
             world.feed.tamper(nil)
             try await client.synchronize()
-            let rest = Self.bytes(16_384) - 196_608
+            let rest = try world.feed.newestBytes() - 196_608
             #expect(try counted(world) == 3 * 4096 + 200_000 + rest)
         }
     }
@@ -154,16 +152,16 @@ struct MeteringTests {
                 return .init(body: bytes)
             }
             await #expect(throws: ClientError.corruptBatch) { try await client.synchronize() }
-            #expect(try counted(world) == 2 * 4096 + 2 * Self.bytes(4096))
+            #expect(try counted(world) == 2 * 4096 + 2 * world.feed.newestBytes())
         }
     }
 
     @Test("a cache on the way that damages a batch every day is passed by though it costs")
     func damagedDaily() throws {
         let world = try world()
-        try world.feed.publish([Self.secret], digests: 16_384)
+        try world.feed.publish([Self.secret], digests: 43_008)
         try world.time.run {
-            let client = try client(world, budget: Self.bytes(16_384) + 50_000)
+            let client = try client(world, budget: world.feed.newestBytes() + 50_000)
             world.feed.tamper { path, bytes in
                 // Damaged in the cache, whole at its origin.
                 guard path != "head", world.network.traces.last?.fields.isEmpty == true else {
@@ -182,7 +180,7 @@ struct MeteringTests {
         struct Dead: Error {}
         for point in 0..<12 {
             let world = try world()
-            for _ in 0..<2 { try world.feed.publishCover(digests: 8192) }
+            for _ in 0..<2 { try world.feed.publishCover(digests: 21_504) }
             let left = Countdown(point)
             world.faults.withLock { faults in
                 faults.reach = { (_) throws(InjectedFault) in
@@ -201,7 +199,7 @@ struct MeteringTests {
     @Test("a clock set back in the middle of a day brings nothing more")
     func setBack() throws {
         let world = try world()
-        for _ in 0..<8 { try world.feed.publishCover(digests: 8192) }
+        for _ in 0..<8 { try world.feed.publishCover(digests: 21_504) }
         try world.time.run {
             let client = try client(world, budget: 360_000)
             try await client.synchronize()
@@ -220,7 +218,9 @@ struct MeteringTests {
     @Test("without a cache a batch of many budgets is fetched whole, once a day, on a fresh day")
     func uncached() throws {
         let world = try world()
-        for _ in 0..<2 { try world.feed.publish([Self.secret], digests: 32_768, again: true) }
+        for _ in 0..<2 {
+            try world.feed.publish([Self.secret], note: "x", digests: 2048, again: true)
+        }
         // A directory that others can write is not used.
         let cache = world.scratch.path + "/open"
         try Files.makeDirectory(cache + "/" + world.feed.feedKey.feedID.text)
@@ -239,7 +239,7 @@ struct MeteringTests {
     @Test("a server that ignores Range does not keep a batch away for ever")
     func ignoresRange() throws {
         let world = try world()
-        try world.feed.publish([Self.secret], digests: 32_768)
+        try world.feed.publish([Self.secret], note: "x", digests: 2048)
         world.feed.tamper { path, bytes in
             path == "head" ? nil : .init(body: bytes, ignoresRange: true)
         }
@@ -257,7 +257,7 @@ struct MeteringTests {
         func traces(_ secret: [UInt8]) throws -> [SimulatedNetwork.Trace] {
             let world = try World(seed: 3)
             world.secrets.add("visit", secret)
-            for _ in 0..<3 { try world.feed.publish([Self.secret], digests: 16_384, again: true) }
+            for _ in 0..<3 { try world.feed.publish([Self.secret], digests: 43_008, again: true) }
             try world.time.run {
                 let client = try client(world, budget: DailyQuota.least)
                 try await world.live(client, for: .seconds(4 * Self.day))

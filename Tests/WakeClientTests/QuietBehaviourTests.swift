@@ -74,8 +74,8 @@ extension BehaviourTests {
     @Test("bounds: what is asked for has its cap, and 64 KiB marks are where a fetch goes on")
     func bounds() throws {
         let world = try World()
-        try world.feed.publish([Self.secret], digests: 16_384)
-        let whole = 256 + 16_384 * 16
+        try world.feed.publish([Self.secret], digests: 43_008)
+        let whole = try world.feed.newestBytes()
         try world.time.run {
             let client = try world.client(.stream)
             _ = try await client.register(Self.pushToken())

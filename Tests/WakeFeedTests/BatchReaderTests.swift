@@ -16,11 +16,13 @@ struct BatchReaderTests {
         let head: VerifiedHead
         let bytes: [UInt8]
 
-        init(width: DigestWidth = .standard, note: String? = "see you") throws {
+        init(bits: Int = 48, note: String? = "see you") throws {
             feed = try TemporaryFeed()
             _ = try feed.publisher().publish(
                 try Sample.input(0..<5, note: note),
-                options: PublishOptions(width: width, noteBytes: note == nil ? 0 : 50),
+                options: PublishOptions(
+                    budget: try #require(FalseMatchBudget(bits: bits)),
+                    noteBytes: note == nil ? 0 : 50),
                 now: TemporaryFeed.now)
             head = try feed.verifiedHead()
             bytes = try feed.batchBytes(head.plan[0].name)
@@ -44,9 +46,9 @@ struct BatchReaderTests {
         }
     }
 
-    @Test("however the bytes are cut, cursor and matches are the same", arguments: [0, 1, 2])
-    func splits(kind: Int) throws {
-        let fixture = try Fixture(width: [.short, .standard, .long][kind])
+    @Test("however the bytes are cut, cursor and matches are the same", arguments: [40, 48, 54])
+    func splits(bits: Int) throws {
+        let fixture = try Fixture(bits: bits)
         let secrets = (3..<8).map(Sample.localSecret)
         let whole = try readBatch(
             fixture.bytes, cursor: fixture.head.cursor, head: fixture.head, secrets: secrets)
@@ -138,7 +140,20 @@ struct BatchReaderTests {
         for count in [0, 1, 1023, 1025] as [UInt32] {
             #expect(try forged { $0.put(littleEndian: count, at: 40) } == .corruptBatch(.shape))
         }
-        #expect(try forged { $0[44] = 20 } == .corruptBatch(.shape))
+        for bits in [0, 16, 39, 55, 255] as [UInt8] {
+            #expect(try forged { $0[44] = bits } == .corruptBatch(.shape))
+        }
+        for (bits, count) in [(48, 65_536 + 1024), (54, 2048)] as [(UInt8, UInt32)] {
+            let tooMany = try forged {
+                $0[44] = bits
+                $0.put(littleEndian: count, at: 40)
+            }
+            #expect(tooMany == .corruptBatch(.shape), "values of more than 64 bits")
+        }
+        for bits in [44, 47, 49, 54] as [UInt8] {
+            let error = try forged { $0[44] = bits }
+            #expect(error == .corruptBatch(.size), "no code of such values has this size")
+        }
         #expect(try forged { $0[45] = 2 } == .corruptBatch(.shape))
         #expect(try forged { $0[45] = 0 } == .corruptBatch(.shape), "notes without their kind")
         #expect(try forged { $0.put(littleEndian: UInt16(41), at: 46) } == .corruptBatch(.shape))
@@ -150,31 +165,65 @@ struct BatchReaderTests {
         #expect(try forged { _ in } == nil)
     }
 
-    @Test("digests out of order, or the same twice, are refused although signed and hashed")
-    func order() throws {
-        for width in DigestWidth.allCases {
-            let fixture = try Fixture(width: width, note: nil)
-            let size = width.rawValue
-            // Whole, cut between digests, and cut within them.
-            for (index, piece) in [(0, 65_536), (1, 256), (500, size), (1022, size + 3)] {
-                func forged(_ change: (inout [UInt8]) -> Void) throws -> FeedError? {
-                    let bytes = Forge.payload(fixture.bytes, with: fixture.feed.key, change)
-                    return try fixture.error(naming: bytes, piece: piece)
+    @Test("what is no code of digests is refused although signed and hashed, however it is cut")
+    func code() throws {
+        let fixture = try Fixture(note: nil)
+        let range = try BatchHeader(signed: fixture.bytes.span.extracting(0..<256)).range
+        let values = Sample.values(fixture.bytes)
+        func error(_ change: (inout [UInt8]) -> Void, piece: Int) throws -> FeedError? {
+            let bytes = Forge.payload(fixture.bytes, with: fixture.feed.key, change)
+            return try fixture.error(naming: bytes, piece: piece)
+        }
+        for piece in [65_536, 256, 17, 3, 1] {
+            #expect(try error({ _ in }, piece: piece) == nil)
+            // Beyond the range: the last value, then one in the middle.
+            for index in [1023, 500] {
+                var wrong = values.map { UInt128($0) }
+                for later in index..<1024 {
+                    wrong[later] += UInt128(range.last - values[index]) + 1
                 }
-                let twice = try forged { payload in
-                    for byte in index * size..<(index + 1) * size {
-                        payload[byte + size] = payload[byte]
-                    }
-                }
-                #expect(twice == .corruptBatch(.order), "piece \(piece)")
-                let swapped = try forged { payload in
-                    for byte in index * size..<(index + 1) * size {
-                        payload.swapAt(byte + size, byte)
-                    }
-                }
-                #expect(swapped == .corruptBatch(.order), "piece \(piece)")
-                #expect(try forged { _ in } == nil)
+                let code = PlainCode.bytes(wrong, bits: range.budget.bits)
+                #expect(
+                    try error({ $0 = Array(code.prefix(1024 * 50 / 8)) }, piece: piece)
+                        == .corruptBatch(.code))
             }
+            // One value too few, and one too many.
+            for changed in [Array(values.dropLast()), values + [range.last]] {
+                let code = PlainCode.bytes(changed.map { UInt128($0) }, bits: range.budget.bits)
+                #expect(try error({ $0 = code }, piece: piece) == .corruptBatch(.code))
+            }
+            // A byte of zeros more, and bits after the last value.
+            #expect(try error({ $0.append(0) }, piece: piece) == .corruptBatch(.code))
+            #expect(try error({ $0.append(1) }, piece: piece) == .corruptBatch(.code))
+            #expect(try error({ $0.removeLast() }, piece: piece) == .corruptBatch(.code))
+            let end = PlainCode.bits(values.map { UInt128($0) }, bits: range.budget.bits).count
+            if end % 8 != 0 {
+                let error = try error({ $0[$0.count - 1] |= 0x80 }, piece: piece)
+                #expect(error == .corruptBatch(.code))
+            }
+            let zeros = try error(
+                { $0 = [UInt8](repeating: 0, count: $0.count) }, piece: piece)
+            #expect(zeros == .corruptBatch(.code))
+            let ones = try error(
+                { $0 = [UInt8](repeating: 255, count: $0.count) }, piece: piece)
+            #expect(ones == .corruptBatch(.code))
+        }
+    }
+
+    @Test("sizes that no code has are refused before a byte of it")
+    func sizes() throws {
+        let fixture = try Fixture(note: nil)
+        for bytes in [0, 1024 * 49 / 8 - 1, 1024 * 50 / 8 + 1, 1 << 20] {
+            let forged = Forge.payload(fixture.bytes, with: fixture.feed.key) {
+                $0 = [UInt8](repeating: 0, count: bytes)
+            }
+            #expect(try fixture.error(naming: forged) == .corruptBatch(.size))
+        }
+        for bytes in [1024 * 49 / 8, 1024 * 50 / 8] {
+            let forged = Forge.payload(fixture.bytes, with: fixture.feed.key) {
+                $0 = [UInt8](repeating: 0, count: bytes)
+            }
+            #expect(try fixture.error(naming: forged) == .corruptBatch(.code))
         }
     }
 

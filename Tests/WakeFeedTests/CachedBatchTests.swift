@@ -52,12 +52,12 @@ struct CachedBatchTests {
 
     @Test(
         "every digest is found, the first and the last too, as when the batch was fetched",
-        arguments: [8, 16, 32], [false, true])
-    func all(width: Int, isSalted: Bool) throws {
-        let width = try #require(DigestWidth(rawValue: width))
+        arguments: [40, 48, 54], [false, true])
+    func all(bits: Int, isSalted: Bool) throws {
+        let budget = try #require(FalseMatchBudget(bits: bits))
         for note in [nil, "hello"] {
             let options = PublishOptions(
-                width: width, isSalted: isSalted, noteBytes: note == nil ? 0 : 64)
+                budget: budget, isSalted: isSalted, noteBytes: note == nil ? 0 : 64)
             let fixture = try Fixture(options, note: note)
             let secrets = (-20..<1044).map(Sample.localSecret)
             let matches = try fixture.matches(secrets)

@@ -118,7 +118,8 @@ struct FeedDocumentTests {
         let salt = try #require(BatchSalt([UInt8](1...16)))
         let header = BatchHeader(
             feedID: feedKey.feedID, sequence: 460, issued: 1_800_000_060, count: 65_536,
-            width: .short, kind: .notes, noteBytes: 300, salt: salt, previous: Self.hash(4),
+            budget: try #require(FalseMatchBudget(bits: 41)), kind: .notes, noteBytes: 300,
+            salt: salt, previous: Self.hash(4),
             payloadHash: Self.hash(5).bytes, payloadBytes: 0x0102_0304)
         let record = header.encoded(signedWith: key)
         #expect(record.count == FeedLimits.headerBytes)
@@ -127,7 +128,7 @@ struct FeedDocumentTests {
             contents: [
                 "magic": Array("WAKEBT01".utf8), "feedID": feedKey.feedID.bytes,
                 "sequence": Self.little(UInt64(460)), "issued": Self.little(UInt64(1_800_000_060)),
-                "count": Self.little(UInt32(65_536)), "width": [8], "kind": [1],
+                "count": Self.little(UInt32(65_536)), "bits": [41], "kind": [1],
                 "noteBytes": Self.little(UInt16(300)), "salt": salt.bytes,
                 "previous": Self.hash(4).bytes, "payloadHash": Self.hash(5).bytes,
                 "payloadBytes": Self.little(UInt64(0x0102_0304)), "reserved": Self.zeros(48),
@@ -187,6 +188,8 @@ struct FeedDocumentTests {
                 "retainedBatches \(FeedLimits.retainedBatches)",
                 "retainedSeconds \(FeedLimits.retainedSeconds)",
                 "digestMultiple \(FeedLimits.digestMultiple)",
+                "falseMatchBits \(FeedLimits.falseMatchBits.lowerBound) "
+                    + "to \(FeedLimits.falseMatchBits.upperBound)",
                 "noteOverheadBytes \(FeedLimits.noteOverheadBytes)",
                 "clockToleranceSeconds \(FeedLimits.clockToleranceSeconds)",
                 "staleEdgeAttempts \(FeedLimits.staleEdgeAttempts)",
@@ -208,7 +211,7 @@ struct FeedDocumentTests {
         ]
         let batches = [
             "reservedBytes": BatchFault.reservedBytes, "shape": .shape, "sequence": .sequence,
-            "size": .size, "payloadHash": .payloadHash, "order": .order,
+            "size": .size, "payloadHash": .payloadHash, "code": .code,
         ]
         var known: Set<String> = [
             "truncated", "tooLarge", "badSignature", "wrongFeed", "rollback", "fork",

@@ -34,7 +34,10 @@ enum Forge {
         var payload = Array(bytes[256...])
         change(&payload)
         let hash = Blake2b.hash(payload.span)
-        return batch(bytes[..<256] + payload, with: key) { $0.put(hash, at: 96) }
+        return batch(bytes[..<256] + payload, with: key) { header in
+            header.put(hash, at: 96)
+            header.put(littleEndian: UInt64(payload.count), at: 128)
+        }
     }
 
     /// A head that names a forged batch in place of its newest.

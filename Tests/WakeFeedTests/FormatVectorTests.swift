@@ -38,8 +38,9 @@ struct FormatVectorTests {
         _ = try publisher.publish(
             plain, options: PublishOptions(isSalted: false), now: TemporaryFeed.now)
         let noted = try FeedInput(secretsFrom: lines, notes: Array(Self.notes.utf8))
+        let budget = try #require(FalseMatchBudget(bits: 40))
         _ = try publisher.publish(
-            noted, options: PublishOptions(width: .short, noteBytes: 64), now: TemporaryFeed.now)
+            noted, options: PublishOptions(budget: budget, noteBytes: 64), now: TemporaryFeed.now)
 
         let names = try Files.names(in: Self.folder + "/b").sorted()
         #expect(names.count == 2)

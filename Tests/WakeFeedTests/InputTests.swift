@@ -22,9 +22,9 @@ struct InputTests {
         }
     }
 
-    private func digestError(_ text: String, _ width: DigestWidth) -> FeedInputError? {
+    private func digestError(_ text: String) -> FeedInputError? {
         failure { () throws(FeedInputError) in
-            _ = try FeedInput(digestsFrom: Array(text.utf8), width: width)
+            _ = try FeedInput(digestsFrom: Array(text.utf8))
         }
     }
 
@@ -63,9 +63,9 @@ struct InputTests {
             secretError(String(repeating: "_-", count: 684))
                 == .length(line: 1, bytes: 1026, allowed: 16...1024))
         #expect(
-            digestError("\(good)\n", .standard) == .length(line: 1, bytes: 32, allowed: 16...16))
-        #expect(digestError("0011223344556677\n", .short) == nil)
-        #expect(digestError("ABEiM0RVZnc\n", .short) == nil, "base64url of the same")
+            digestError("\(good)\n") == .length(line: 1, bytes: 32, allowed: 16...16))
+        #expect(digestError("00112233445566778899aabbccddeeff\n") == nil)
+        #expect(digestError("ABEiM0RVZneImaq7zN3u_w\n") == nil, "base64url of the same")
         #expect(FeedInputError.mixed(line: 3).message.hasPrefix("line 3: "))
         #expect(
             FeedInputError.length(line: 2, bytes: 2, allowed: 16...16).message
@@ -77,7 +77,7 @@ struct InputTests {
         func error(_ count: Int, record: Int) -> FeedInputError? {
             failure { () throws(FeedInputError) in
                 _ = try FeedInput(
-                    digestsFrom: [UInt8](repeating: 1, count: count), width: .standard,
+                    digestsFrom: [UInt8](repeating: 1, count: count),
                     encoding: .raw(record: record))
             }
         }
@@ -95,8 +95,8 @@ struct InputTests {
         #expect(secretError(lines, notes: "a\nb\nc\n") == .conflictingNote(line: 3))
         #expect(try secrets(lines, notes: "for all").allSatisfy { $0.note?.count == 7 })
         #expect(secretError(lines, notes: "a\nb\n") == .noteCount(notes: 2, items: 3))
-        let digest = "0011223344556677\n"
-        let twice = try FeedInput(digestsFrom: Array((digest + digest).utf8), width: .short)
+        let digest = "00112233445566778899aabbccddeeff\n"
+        let twice = try FeedInput(digestsFrom: Array((digest + digest).utf8))
         #expect(twice.count == 1)
     }
 

@@ -26,7 +26,7 @@ struct MatcherTests {
         options.isSalted = false
         options.again = true
         _ = try publisher.publish(try Sample.input([1]), options: options, now: now)
-        options.width = .short
+        options.budget = try #require(FalseMatchBudget(bits: 40))
         _ = try publisher.publish(try Sample.input([1], note: "x"), options: options, now: now)
         _ = try publisher.publish(try Sample.input([1], note: "y"), options: options, now: now)
         let matches = try feed.verify(secrets: [Sample.localSecret(1)]).matches

@@ -9,19 +9,20 @@ import WakeSodium
 @Suite("Matching, as a property")
 struct MatchingPropertyTests {
     @Test("streaming finds what comparing each with each finds, however the bytes are cut")
-    func oracle() {
+    func oracle() throws {
         var generator = SplitMix64(seed: 3)
         var hits = 0
-        for round in 0..<400 {
-            let width = DigestWidth.allCases[round % 3]
-            let published = Self.published(round, width, &generator)
-            let local = Self.local(published, width, &generator)
-            let expected = published.enumerated().compactMap { index, digest in
-                let secrets = local.indices.filter { local[$0] == digest }
+        for round in 0..<300 {
+            let range = try Self.range(round)
+            let published = Self.published(round, range, &generator)
+            let local = Self.local(published, &generator)
+            let values = local.map(range.value(of:))
+            let expected = published.map(range.value(of:)).enumerated().compactMap { index, value in
+                let secrets = values.indices.filter { values[$0] == value }
                 return secrets.isEmpty ? nil : Found(index: index, secrets: secrets)
             }
-            let scan = Self.scan(published, Matcher(digests: local, width: width), &generator)
-            #expect(scan.isAscending && scan.count == published.count, "round \(round)")
+            let scan = Self.scan(published, Matcher(digests: local, range: range), &generator)
+            #expect(scan.isComplete, "round \(round)")
             #expect(scan.hits.map(Found.init) == expected, "round \(round)")
             hits += expected.count
         }
@@ -29,10 +30,10 @@ struct MatchingPropertyTests {
     }
 
     @Test("derived digests, salted and not, are found by the secrets they were derived from")
-    func derived() {
+    func derived() throws {
         var generator = SplitMix64(seed: 4)
         for round in 0..<60 {
-            let width = DigestWidth.allCases[round % 3]
+            let range = try Self.range(round)
             let salt =
                 round % 2 == 0 ? BatchSalt([UInt8](repeating: UInt8(round + 1), count: 16)) : nil
             let published = Set((0..<Int.random(in: 0..<600, using: &generator)))
@@ -40,45 +41,36 @@ struct MatchingPropertyTests {
             let local = (0..<Int.random(in: 0..<200, using: &generator)).map { _ in
                 Int.random(in: 0..<1200, using: &generator)
             }
-            let digests = published.map {
-                Digest(of: SecretBytes(Sample.secret($0)), salt: salt, width: width)
-            }.sorted()
+            var digests = published.map { Digest(of: SecretBytes(Sample.secret($0)), salt: salt) }
+            while digests.count < range.count {
+                digests.append(Digest(high: generator.next(), low: generator.next()))
+            }
             let matcher = Matcher(
-                secrets: local.map(Sample.localSecret), width: width, salt: salt)
-            let scan = Self.scan(digests, matcher, &generator)
+                digests: local.map { Digest(of: SecretBytes(Sample.secret($0)), salt: salt) },
+                range: range)
+            let scan = Self.scan(digests.sorted(), matcher, &generator)
             let found = scan.hits.flatMap { $0.secrets }
             let expected = local.indices.filter { published.contains(local[$0]) }
             #expect(found.sorted() == expected, "round \(round)")
         }
     }
 
-    @Test("one pair out of order is noticed wherever it stands and however the bytes are cut")
-    func order() {
+    @Test("a code that breaks, wherever and however it is cut, is noticed and fills no memory")
+    func broken() throws {
         var generator = SplitMix64(seed: 5)
-        for round in 0..<300 {
-            let width = DigestWidth.allCases[round % 3]
-            var published = Self.published(round, width, &generator)
-            guard published.count >= 2 else { continue }
-            let index = Int.random(in: 0..<published.count - 1, using: &generator)
-            if round % 2 == 0 {
-                published.swapAt(index, index + 1)
-            } else {
-                published[index + 1] = published[index]
-            }
-            let matcher = Matcher(digests: [], width: width)
-            let scan = Self.scan(published, matcher, &generator)
-            #expect(!scan.isAscending && scan.hits.isEmpty, "round \(round), index \(index)")
+        for round in 0..<200 {
+            let range = try Self.range(round)
+            let published = Self.published(round, range, &generator)
+            var bytes = Self.code(published, range)
+            let place = Int.random(in: 0..<bytes.count - 200, using: &generator)
+            for byte in place..<place + 200 { bytes[byte] = 0 }
+            let local = Self.local(published, &generator)
+            let whole = Self.scan(bytes, Matcher(digests: local, range: range), &generator)
+            let cut = Self.scan(bytes, Matcher(digests: local, range: range), &generator)
+            #expect(!whole.isComplete && !cut.isComplete)
+            #expect(whole.hits.map(Found.init) == cut.hits.map(Found.init))
+            #expect(whole.hits.count <= local.count)
         }
-    }
-
-    @Test("one local digest over and over, as a hostile publisher may sign it, fills no memory")
-    func repeated() {
-        let digest = Digest([UInt8](repeating: 7, count: 8).span, width: .short)
-        var generator = SplitMix64(seed: 6)
-        let scan = Self.scan(
-            [Digest](repeating: digest, count: 10_000), Matcher(digests: [digest], width: .short),
-            &generator)
-        #expect(!scan.isAscending && scan.hits.count == 1)
     }
 
     @Test("a set of secrets finds the same as a new matcher for each batch")
@@ -86,7 +78,8 @@ struct MatchingPropertyTests {
         let feed = try TemporaryFeed()
         var options = PublishOptions()
         for round in 0..<12 {
-            options.width = DigestWidth.allCases[round % 3]
+            options.budget = try #require(FalseMatchBudget(bits: [48, 41, 54][round % 3]))
+            options.minimumDigests = round % 6 == 4 ? 2048 : 1024
             options.isSalted = round % 4 == 3
             _ = try feed.publisher().publish(
                 try Sample.input(round * 3..<round * 3 + 5), options: options,
@@ -124,52 +117,59 @@ struct MatchingPropertyTests {
         }
     }
 
-    /// Ascending and unique; many share their first eight bytes, or these are zero or all ones.
-    private static func published(
-        _ round: Int, _ width: DigestWidth, _ generator: inout SplitMix64
-    ) -> [Digest] {
-        let count = [0, 1, 2, Int.random(in: 3..<300, using: &generator)][round % 4]
-        let crowd = UInt64.random(in: 0...UInt64.max, using: &generator)
-        let digests = (0..<count).map { _ in
-            let first =
-                [0, .max, crowd, UInt64.random(in: 0...UInt64.max, using: &generator)]
-                .randomElement(using: &generator) ?? 0
-            return digest(first, width, &generator)
-        }
-        return Set(digests).sorted()
+    private static func range(_ round: Int) throws -> DigestRange {
+        let budget = try #require(FalseMatchBudget(bits: 40 + round % 15))
+        return DigestRange(count: round % 15 < 12 && round % 3 == 0 ? 3072 : 1024, budget: budget)
     }
 
-    /// Some of the published digests, some twice, some that differ after eight bytes, some others.
+    /// As many digests as the range has values, ascending, of which many are at its ends or near
+    /// one another.
+    private static func published(
+        _ round: Int, _ range: DigestRange, _ generator: inout SplitMix64
+    ) -> [Digest] {
+        let crowd = generator.next()
+        var values: [UInt64: Digest] = [:]
+        while values.count < range.count {
+            let near = UInt64.random(in: 0..<64, using: &generator) << 24
+            let places = [near, UInt64.max - near, crowd &+ near, generator.next()]
+            let high = places[round % 4 == 0 ? 3 : Int.random(in: 0..<4, using: &generator)]
+            let digest = Digest(high: high, low: generator.next())
+            values[range.value(of: digest)] = digest
+        }
+        return values.values.sorted()
+    }
+
+    /// Some of the published digests, some twice, some that differ a little, some others.
     private static func local(
-        _ published: [Digest], _ width: DigestWidth, _ generator: inout SplitMix64
+        _ published: [Digest], _ generator: inout SplitMix64
     ) -> [Digest] {
         (0..<Int.random(in: 0..<60, using: &generator)).map { _ in
             let some = published.randomElement(using: &generator)
             switch Int.random(in: 0..<3, using: &generator) {
-            case 0: return some ?? digest(0, width, &generator)
-            case 1: return digest(some?.prefix ?? 0, width, &generator)
-            default:
-                let prefix = UInt64.random(in: 0...UInt64.max, using: &generator)
-                return digest(prefix, width, &generator)
+            case 0: return some ?? Digest(high: 0, low: 0)
+            case 1:
+                let shift = UInt64.random(in: 0..<64, using: &generator)
+                return Digest(high: (some?.high ?? 0) ^ 1 << shift, low: some?.low ?? 0)
+            default: return Digest(high: generator.next(), low: generator.next())
             }
         }
     }
 
-    /// - Parameter first: its first eight bytes; the rest is one of a few values.
-    private static func digest(
-        _ first: UInt64, _ width: DigestWidth, _ generator: inout SplitMix64
-    ) -> Digest {
-        let rest = (0..<3).map { _ in UInt64.random(in: 0..<4, using: &generator) }
-        return Digest(
-            prefix: first, second: width == .short ? 0 : rest[0],
-            third: width == .long ? rest[1] : 0, fourth: width == .long ? rest[2] : 0)
+    private static func code(_ digests: [Digest], _ range: DigestRange) -> [UInt8] {
+        var bytes: [UInt8] = []
+        RiceCode.append(digests.map(range.value(of:)), of: range, to: &bytes)
+        return bytes
     }
 
     private static func scan(
         _ digests: [Digest], _ matcher: Matcher, _ generator: inout SplitMix64
     ) -> DigestScan {
-        var bytes: [UInt8] = []
-        for digest in digests { digest.append(to: &bytes, width: matcher.width) }
+        scan(code(digests, matcher.range), matcher, &generator)
+    }
+
+    private static func scan(
+        _ bytes: [UInt8], _ matcher: Matcher, _ generator: inout SplitMix64
+    ) -> DigestScan {
         var scan = DigestScan(matcher: matcher)
         let longest = [1, 7, 40, 200, 4096].randomElement(using: &generator) ?? 1
         var start = 0

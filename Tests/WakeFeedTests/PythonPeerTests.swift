@@ -145,11 +145,11 @@ private struct RandomFeed {
                 let lines = (chosen + [Self.bytes(32, &random)]).flatMap {
                     Hex.encode($0.span) + [UInt8(ascii: "\n")]
                 }
-                let width = DigestWidth.allCases.randomElement(using: &random) ?? .standard
+                let budget = FalseMatchBudget(bits: Int.random(in: 40...54, using: &random))
                 _ = try publisher.publish(
                     FeedInput(secretsFrom: lines, notes: note.map { Array($0.utf8) }),
                     options: PublishOptions(
-                        width: width, isSalted: Bool.random(using: &random),
+                        budget: budget ?? .standard, isSalted: Bool.random(using: &random),
                         noteBytes: note == nil ? 0 : Int.random(in: 80...99, using: &random)),
                     now: now)
             }

@@ -83,16 +83,4 @@ struct RoundTripTests {
         }
         #expect(SealedNote.open([UInt8](repeating: 0, count: 10), secret: secret) == nil)
     }
-
-    @Test("short digests are the first half of standard ones, long ones are their own")
-    func widths() {
-        let secret = SecretBytes(Sample.secret(1))
-        let short = Digest(of: secret, salt: nil, width: .short)
-        let standard = Digest(of: secret, salt: nil, width: .standard)
-        let long = Digest(of: secret, salt: nil, width: .long)
-        #expect(short.prefix == standard.prefix && standard.prefix != long.prefix)
-        let salted = Digest(
-            of: secret, salt: BatchSalt([UInt8](repeating: 1, count: 16)), width: .short)
-        #expect(salted.prefix != short.prefix)
-    }
 }

@@ -18,12 +18,13 @@ struct SealedNoteTests {
             now: TemporaryFeed.now)
         let bytes = try feed.batchBytes(try feed.verifiedHead().plan[0].name)
         let salt = BatchSalt(Array(bytes[48..<64]))
-        let digest = Digest(of: SecretBytes(Sample.secret(1)), salt: salt, width: .standard)
+        let digest = Digest(of: SecretBytes(Sample.secret(1)), salt: salt)
+        let header = try BatchHeader(signed: bytes.span.extracting(0..<256))
         let index = try #require(
-            (0..<1024).first {
-                Digest(bytes.span, at: 256 + $0 * 16, width: .standard) == digest
-            })
-        let forged = Forge.payload(bytes, with: feed.key) { forge(1024 * 16 + index * 64, &$0) }
+            Sample.values(bytes).firstIndex(of: header.range.value(of: digest)))
+        let forged = Forge.payload(bytes, with: feed.key) {
+            forge(header.codeBytes + index * 64, &$0)
+        }
         let headBytes = Forge.head(try feed.headBytes(), naming: forged, with: feed.key)
         let head = try HeadVerifier(cursor: FeedCursor(key: feed.publicKey))
             .verify(headBytes.span, now: TemporaryFeed.now)

@@ -96,6 +96,29 @@ enum Sample {
         return try FeedInput(secretsFrom: lines, notes: note.map { Array($0.utf8) })
     }
 
+    /// The values of a batch's digests, decoded bit by bit, as plainly as can be.
+    static func values(_ batch: [UInt8]) -> [UInt64] {
+        let bits = Int(batch[44])
+        let count = Int(batch.span.littleEndian(at: 40, as: UInt32.self))
+        var position = 256 * 8
+        func next() -> UInt64 {
+            defer { position += 1 }
+            return UInt64(batch[position / 8] >> UInt8(position % 8) & 1)
+        }
+        var values: [UInt64] = []
+        while values.count < count {
+            var distances = [UInt64](repeating: 0, count: 8)
+            for item in 0..<8 {
+                while next() == 0 { distances[item] += 1 << UInt64(bits) }
+            }
+            for item in 0..<8 {
+                for bit in 0..<UInt64(bits) { distances[item] += next() << bit }
+                values.append(values.last.map { $0 + 1 + distances[item] } ?? distances[item])
+            }
+        }
+        return values
+    }
+
     /// Random bytes that are the same each time: BLAKE2b-512 of a word and a counter, end to end.
     static func stream(_ word: String) -> RandomSource {
         let state = Mutex(StreamState(word: Array(word.utf8)))

@@ -6,9 +6,9 @@ import WakeSystem
 public struct BatchHeader: Sendable, Equatable {
     /// The contents of a payload.
     public enum Kind: UInt8, Sendable {
-        /// Digests alone.
+        /// The code of digests alone.
         case digests = 0
-        /// Digests, then one sealed note for each, in the same order.
+        /// The code of digests, then one sealed note for each, in the same order.
         case notes = 1
     }
 
@@ -20,8 +20,8 @@ public struct BatchHeader: Sendable, Equatable {
     public let issued: Int64
     /// Digests in the payload, decoys included.
     public let count: Int
-    /// Bytes of a digest: 8, 16 or 32.
-    public let width: DigestWidth
+    /// The chance of a false match, which the digests' code depends on.
+    public let budget: FalseMatchBudget
     /// The contents of the payload.
     public let kind: Kind
     /// Bytes of a sealed note; 0 without notes.
@@ -45,13 +45,14 @@ extension BatchHeader {
     init(signed bytes: Span<UInt8>) throws(FeedError) {
         guard bytes.isZero(136..<184) else { throw .corruptBatch(.reservedBytes) }
         guard let issued = Int64(exactly: bytes.littleEndian(at: 32, as: UInt64.self)),
-            let width = DigestWidth(rawValue: Int(bytes[44])), let kind = Kind(rawValue: bytes[45])
+            let budget = FalseMatchBudget(bits: Int(bytes[44])),
+            let kind = Kind(rawValue: bytes[45])
         else { throw .corruptBatch(.shape) }
         feedID = FeedID(bytes.extracting(8..<24))
         sequence = bytes.littleEndian(at: 24)
         self.issued = issued
         count = Int(bytes.littleEndian(at: 40, as: UInt32.self))
-        self.width = width
+        self.budget = budget
         self.kind = kind
         noteBytes = Int(bytes.littleEndian(at: 46, as: UInt16.self))
         salt = BatchSalt(bytes.extracting(48..<64).array)
@@ -59,16 +60,21 @@ extension BatchHeader {
         payloadHash = bytes.extracting(96..<128).array
         payloadBytes = Int(clamping: bytes.littleEndian(at: 128, as: UInt64.self))
         let notesFit = kind == .digests ? noteBytes == 0 : noteBytes >= FeedLimits.noteOverheadBytes
-        guard count >= FeedLimits.digestMultiple, count % FeedLimits.digestMultiple == 0, notesFit
+        guard count >= FeedLimits.digestMultiple, count % FeedLimits.digestMultiple == 0,
+            count <= budget.mostDigests, notesFit
         else { throw .corruptBatch(.shape) }
     }
 
-    /// Refuses payloads that are too large, and sizes that contradict each other.
+    /// The values that the digests have in this batch.
+    var range: DigestRange { DigestRange(count: count, budget: budget) }
+
+    /// Bytes of the digests' code; the notes follow.
+    var codeBytes: Int { payloadBytes - count * noteBytes }
+
+    /// Refuses payloads that are too large, and sizes that no code of so many digests has.
     func checkSize() throws(FeedError) {
         guard payloadBytes <= FeedLimits.payloadBytes else { throw .tooLarge }
-        guard payloadBytes == count * (width.rawValue + noteBytes) else {
-            throw .corruptBatch(.size)
-        }
+        guard range.codeBytes.contains(codeBytes) else { throw .corruptBatch(.size) }
     }
 
     package func encoded(signedWith key: SigningKey) -> [UInt8] {
@@ -76,7 +82,7 @@ extension BatchHeader {
         bytes.append(littleEndian: sequence)
         bytes.append(littleEndian: UInt64(issued))
         bytes.append(littleEndian: UInt32(count))
-        bytes += [UInt8(width.rawValue), kind.rawValue]
+        bytes += [UInt8(budget.bits), kind.rawValue]
         bytes.append(littleEndian: UInt16(noteBytes))
         bytes += salt?.bytes ?? [UInt8](repeating: 0, count: 16)
         bytes += previous.bytes + payloadHash

@@ -34,16 +34,17 @@ public enum HeadFault: Sendable, Equatable {
 public enum BatchFault: Sendable, Equatable {
     /// Bytes of the header that must be zero are not.
     case reservedBytes
-    /// Digest count, width, kind or note size outside the format.
+    /// Digest count, false-match bits, kind or note size outside the format.
     case shape
     /// A batch of another number than the one asked for.
     case sequence
-    /// `payloadBytes` contradicts count and widths.
+    /// `payloadBytes` is more or less than count, bits and notes can take.
     case size
     /// The payload's hash is another than the header's.
     case payloadHash
-    /// Digests are not strictly ascending.
-    case order
+    /// The code of the digests has another number of values, one beyond their range, or does not end
+    /// with its last byte.
+    case code
 }
 
 /// A warning to users; the data is used all the same.

@@ -12,6 +12,8 @@ public enum FeedLimits {
     public static let retainedSeconds: Int64 = 14 * 86_400
     /// A batch holds a multiple of this many digests, so that its size says little.
     public static let digestMultiple = 1024
+    /// A secret matches a batch by chance with a probability of 2⁻ᵇⁱᵗˢ at most; publishers choose.
+    public static let falseMatchBits = 40...54
     /// Bytes of a sealed note that are not note: nonce, authenticator and length.
     public static let noteOverheadBytes = 24 + 16 + 2
     /// Seconds a clock may be off before a head counts as stale or as issued in the future.

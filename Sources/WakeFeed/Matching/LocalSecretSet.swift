@@ -22,23 +22,37 @@ public struct LocalSecret: Sendable, Redacted {
     }
 }
 
-/// The local secrets of one cycle, with matchers. Those for unsalted batches are made once.
+/// The local secrets of one cycle, with matchers. Digests for unsalted batches are derived once.
 public final class LocalSecretSet: Sendable {
     /// In the order they were given.
     public let secrets: [LocalSecret]
-    private let unsalted = Mutex<[DigestWidth: Matcher]>([:])
+    private let unsalted = Mutex(Unsalted())
+
+    private struct Unsalted {
+        var digests: [Digest]?
+        /// Of the last batch: most have as many digests as the one before.
+        var matcher: Matcher?
+    }
 
     /// - Parameter secrets: may be empty.
     public init(_ secrets: [LocalSecret]) { self.secrets = secrets }
 
     func matcher(for header: BatchHeader) -> Matcher {
-        func make() -> Matcher { Matcher(secrets: secrets, width: header.width, salt: header.salt) }
-        guard header.salt == nil else { return make() }
+        if let salt = header.salt {
+            return Matcher(digests: digests(salt: salt), range: header.range)
+        }
         return unsalted.withLock { known in
-            let matcher = known[header.width] ?? make()
-            known[header.width] = matcher
+            if let matcher = known.matcher, matcher.range == header.range { return matcher }
+            let digests = known.digests ?? digests(salt: nil)
+            let matcher = Matcher(digests: digests, range: header.range)
+            known = Unsalted(digests: digests, matcher: matcher)
             return matcher
         }
+    }
+
+    private func digests(salt: BatchSalt?) -> [Digest] {
+        let derivation = DigestDerivation(salt: salt)
+        return secrets.map { derivation.digest(of: $0.bytes) }
     }
 
     /// The matches of a batch's hits, ordered by digest, then by secret.

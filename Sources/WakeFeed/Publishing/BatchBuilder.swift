@@ -21,15 +21,15 @@ struct BatchBuilder {
         var name: String { FeedHead.batchName(header.sequence, headerHash.suffix) }
     }
 
-    /// Sorts by digest; of equal digests the real one precedes the decoy.
+    /// Sorts by value; of equal values the real one precedes the decoy.
     private struct Row {
-        let digest: Digest
+        let value: UInt64
         /// The item's index; `decoy` for none.
         let item: Int
         static let decoy = Int.max
 
         static func precedes(_ left: Row, _ right: Row) -> Bool {
-            left.digest != right.digest ? left.digest < right.digest : left.item < right.item
+            left.value != right.value ? left.value < right.value : left.item < right.item
         }
     }
 
@@ -47,20 +47,21 @@ struct BatchBuilder {
     /// - Parameter part: indices of the items of this batch; none for a cover batch.
     func build(_ input: FeedInput, part: [Int], sequence: UInt64, previous: HeaderHash) -> Built {
         let salt = shape.isSalted ? random.salt() : nil
-        let rows = rows(of: input, part: part, salt: salt)
+        let range = DigestRange(count: shape.padded(part.count, options), budget: shape.budget)
+        let rows = rows(of: input, part: part, salt: salt, in: range)
         // Header and payload are one array; the header follows when the payload's hash is known.
         var bytes = [UInt8](repeating: 0, count: FeedLimits.headerBytes)
-        let payloadBytes = rows.count * shape.rowBytes
-        bytes.reserveCapacity(FeedLimits.headerBytes + payloadBytes)
-        for row in rows { row.digest.append(to: &bytes, width: shape.width) }
+        bytes.reserveCapacity(FeedLimits.headerBytes + shape.mostBytes(rows.count))
+        RiceCode.append(rows.map(\.value), of: range, to: &bytes)
         if shape.noteBytes > 0 {
             for row in rows { bytes += sealedNote(for: row, of: input) }
         }
+        let payloadBytes = bytes.count - FeedLimits.headerBytes
         let payloadHash = Blake2b.hash(
             bytes.span.extracting(FeedLimits.headerBytes..<bytes.count))
         let header = BatchHeader(
             feedID: feedID, sequence: sequence, issued: issued, count: rows.count,
-            width: shape.width, kind: shape.noteBytes > 0 ? .notes : .digests,
+            budget: shape.budget, kind: shape.noteBytes > 0 ? .notes : .digests,
             noteBytes: shape.noteBytes, salt: salt, previous: previous,
             payloadHash: payloadHash, payloadBytes: payloadBytes)
         let headerBytes = header.encoded(signedWith: key)
@@ -69,37 +70,39 @@ struct BatchBuilder {
             header: header, headerHash: HeaderHash(ofHeader: headerBytes.span), bytes: bytes)
     }
 
-    private func rows(of input: FeedInput, part: [Int], salt: BatchSalt?) -> [Row] {
+    private func rows(
+        of input: FeedInput, part: [Int], salt: BatchSalt?, in range: DigestRange
+    ) -> [Row] {
         var rows =
             switch input {
-            case .digests(let digests, _): part.map { Row(digest: digests[$0], item: $0) }
+            case .digests(let digests):
+                part.map { Row(value: range.value(of: digests[$0]), item: $0) }
             case .secrets(let items):
                 part.map { index in
-                    let digest = Digest(of: items[index].secret, salt: salt, width: shape.width)
-                    return Row(digest: digest, item: index)
+                    let digest = Digest(of: items[index].secret, salt: salt)
+                    return Row(value: range.value(of: digest), item: index)
                 }
             }
-        pad(&rows)
+        pad(&rows, in: range)
         return rows
     }
 
-    /// Adds decoys up to a multiple of 1024, then sorts, so that their positions say nothing.
-    private func pad(_ rows: inout [Row]) {
-        let width = shape.width
-        let target = shape.padded(rows.count, options)
+    /// Adds decoys up to the range's count, then sorts, so that their positions say nothing. They
+    /// are random digests: their values are as even as those of secrets.
+    private func pad(_ rows: inout [Row], in range: DigestRange) {
         while true {
-            let decoys = random.bytes((target - rows.count) * width.rawValue)
-            for offset in stride(from: 0, to: decoys.count, by: width.rawValue) {
-                rows.append(
-                    Row(digest: Digest(decoys.span, at: offset, width: width), item: Row.decoy))
+            let decoys = random.bytes((range.count - rows.count) * Digest.bytes)
+            for offset in stride(from: 0, to: decoys.count, by: Digest.bytes) {
+                let value = range.value(of: Digest(decoys.span, at: offset))
+                rows.append(Row(value: value, item: Row.decoy))
             }
             rows.sort(by: Row.precedes)
-            // Equal digests, which short ones may be by chance, are published once.
+            // Equal values, which two digests may have by chance, are published once.
             var unique: [Row] = []
             unique.reserveCapacity(rows.count)
-            for row in rows where unique.last?.digest != row.digest { unique.append(row) }
+            for row in rows where unique.last?.value != row.value { unique.append(row) }
             rows = unique
-            if rows.count == target { return }
+            if rows.count == range.count { return }
         }
     }
 

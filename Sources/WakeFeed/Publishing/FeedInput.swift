@@ -6,7 +6,7 @@ package enum FeedInput: Sendable {
     /// Secrets, from which digests are derived here.
     case secrets([Item])
     /// Digests that were derived elsewhere, ascending.
-    case digests([Digest], width: DigestWidth)
+    case digests([Digest])
 
     /// A secret and the note to its holders.
     package struct Item: Sendable {
@@ -25,7 +25,7 @@ package enum FeedInput: Sendable {
     package var count: Int {
         switch self {
         case .secrets(let items): items.count
-        case .digests(let digests, _): digests.count
+        case .digests(let digests): digests.count
         }
     }
 
@@ -34,20 +34,21 @@ package enum FeedInput: Sendable {
         return items.contains { $0.note != nil }
     }
 
+    /// Reads digests of 16 bytes.
     package init(
-        digestsFrom file: [UInt8], width: DigestWidth, encoding: Encoding = .text
+        digestsFrom file: [UInt8], encoding: Encoding = .text
     ) throws(FeedInputError) {
-        let allowed = width.rawValue...width.rawValue
+        let allowed = Digest.bytes...Digest.bytes
         var digests: [Digest] = []
         let parser = FeedInputParser(file: file, encoding: encoding, allowed: allowed)
-        try parser.forEach { bytes, _ in digests.append(Digest(bytes.span, width: width)) }
+        try parser.forEach { bytes, _ in digests.append(Digest(bytes.span)) }
         guard !digests.isEmpty else { throw .empty }
         digests.sort()
         var unique = digests.prefix(1)
         for digest in digests.dropFirst() where digest != unique[unique.endIndex - 1] {
             unique.append(digest)
         }
-        self = .digests(Array(unique), width: width)
+        self = .digests(Array(unique))
     }
 
     /// Reads secrets of 16 to 1024 bytes; `notes` has a line of text for each item, or one for all.

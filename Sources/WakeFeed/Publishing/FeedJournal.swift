@@ -101,21 +101,21 @@ extension FeedDirectory {
 }
 
 extension FeedInput {
-    /// The hash of kind, width, note size and the set of items with notes, before salt and padding.
+    /// The hash of kind, false-match bits, note size and the set of items with notes, before salt and padding.
     func identity(_ shape: BatchShape) -> HeaderHash {
         var bytes: [UInt8]
         switch self {
-        case .digests(let digests, let width):
-            bytes = [0, UInt8(width.rawValue)]
-            for digest in digests { digest.append(to: &bytes, width: width) }
+        case .digests(let digests):
+            bytes = [0, UInt8(shape.budget.bits)]
+            for digest in digests { digest.append(to: &bytes) }
         case .secrets(let items):
-            bytes = [1, UInt8(shape.width.rawValue)]
+            bytes = [1, UInt8(shape.budget.bits)]
             bytes.append(littleEndian: UInt16(shape.noteBytes))
             let named = items.indices.map { index in
-                (Digest(of: items[index].secret, salt: nil, width: .long), index)
+                (Digest(of: items[index].secret, salt: nil), index)
             }
             for (digest, index) in named.sorted(by: { $0 < $1 }) {
-                digest.append(to: &bytes, width: .long)
+                digest.append(to: &bytes)
                 let note = items[index].note
                 bytes.append(littleEndian: note.map { UInt32($0.count) + 1 } ?? 0)
                 bytes += note ?? []

@@ -49,7 +49,7 @@ package struct FeedPublisher: Sendable {
         let session = try openPruned(now: now)
         var options = given ?? PublishOptions()
         if given == nil, let newest = try session.newestHeader() {
-            options.width = newest.width
+            options.budget = newest.budget
             options.isSalted = newest.salt != nil
             options.noteBytes = newest.noteBytes
         }
@@ -92,7 +92,7 @@ package struct FeedPublisher: Sendable {
         return PublishPreview(
             outcome: known.map { .alreadyPublished($0) } ?? .published(added),
             items: input.count, decoys: digests - input.count,
-            bytes: batches * FeedLimits.headerBytes + digests * shape.rowBytes)
+            bytes: batches * FeedLimits.headerBytes + shape.mostBytes(digests))
     }
 
     /// Refuses inputs and options that no batch could be made of.

@@ -1,11 +1,12 @@
 package struct PublishOptions: Sendable {
-    /// Bytes of a digest; ready digests have their own.
-    package var width: DigestWidth
+    /// The chance that a secret matches a batch that does not have it.
+    package var budget: FalseMatchBudget
     /// Whether digests of secrets are salted, so that those of two batches cannot be linked.
     package var isSalted: Bool
     /// Bytes of a sealed note, also in inputs without notes; 0 for 256 with notes, else none.
     package var noteBytes: Int
-    /// The most digests in one batch, a multiple of 1024; a larger input becomes several batches.
+    /// The most digests in one batch, a multiple of 1024, within what the format allows; a larger
+    /// input becomes several batches.
     package var batchDigests: Int
     /// The fewest digests in a batch, filled with decoys; a multiple of 1024.
     package var minimumDigests: Int
@@ -13,11 +14,11 @@ package struct PublishOptions: Sendable {
     package var again: Bool
 
     package init(
-        width: DigestWidth = .standard, isSalted: Bool = true, noteBytes: Int = 0,
+        budget: FalseMatchBudget = .standard, isSalted: Bool = true, noteBytes: Int = 0,
         batchDigests: Int = 65_536, minimumDigests: Int = FeedLimits.digestMultiple,
         again: Bool = false
     ) {
-        self.width = width
+        self.budget = budget
         self.isSalted = isSalted
         self.noteBytes = noteBytes
         self.batchDigests = batchDigests
@@ -48,7 +49,8 @@ package struct PublishPreview: Sendable, Equatable {
     package let items: Int
     /// Decoys beside them.
     package let decoys: Int
-    /// Bytes every client would fetch, headers included.
+    /// The most bytes every client would fetch, headers included; the code of digests takes about
+    /// 1 % less, as chance will have it.
     package let bytes: Int
 }
 
@@ -75,7 +77,7 @@ package enum PublishStep: Sendable, Equatable {
 
 /// The outward properties of a batch.
 struct BatchShape: Sendable, Equatable {
-    let width: DigestWidth
+    let budget: FalseMatchBudget
     /// 0 for a batch without notes.
     let noteBytes: Int
     let isSalted: Bool
@@ -83,29 +85,29 @@ struct BatchShape: Sendable, Equatable {
     init(of input: FeedInput, _ options: PublishOptions) throws(FeedDirectoryError) {
         let needed = input.hasNotes ? FeedLimits.noteBytes : 0
         noteBytes = options.noteBytes != 0 ? options.noteBytes : needed
-        if case .digests(_, let width) = input {
-            self.width = width
-            // Digests that were derived elsewhere cannot be salted.
-            isSalted = false
-        } else {
-            width = options.width
-            isSalted = options.isSalted
-        }
+        budget = options.budget
+        // Digests that were derived elsewhere cannot be salted.
+        if case .digests = input { isSalted = false } else { isSalted = options.isSalted }
         let multiple = FeedLimits.digestMultiple
         guard noteBytes == 0 || noteBytes >= FeedLimits.noteOverheadBytes,
-            noteBytes <= FeedLimits.payloadBytes / multiple - width.rawValue,
+            mostBytes(multiple) <= FeedLimits.payloadBytes,
             options.batchDigests >= multiple, options.minimumDigests >= multiple,
             options.minimumDigests % multiple == 0,
             options.minimumDigests <= capacity(limit: options.batchDigests)
         else { throw .options }
     }
 
-    var rowBytes: Int { width.rawValue + noteBytes }
+    /// The most bytes of a payload with so many digests, a multiple of 1024.
+    func mostBytes(_ count: Int) -> Int {
+        DigestRange(count: FeedLimits.digestMultiple, budget: budget).codeBytes.upperBound
+            * (count / FeedLimits.digestMultiple) + count * noteBytes
+    }
 
     /// The most digests in one batch, by the options and the format.
     func capacity(limit: Int) -> Int {
         let multiple = FeedLimits.digestMultiple
-        return min(limit, FeedLimits.payloadBytes / rowBytes) / multiple * multiple
+        let fitting = FeedLimits.payloadBytes / mostBytes(multiple) * multiple
+        return min(limit / multiple * multiple, fitting, budget.mostDigests)
     }
 
     /// Digests in a batch with `count` real ones.

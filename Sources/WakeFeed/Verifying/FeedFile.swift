@@ -69,7 +69,7 @@ package enum FeedFile: Sendable {
             return header
         }
         var payload = PayloadReader(
-            header: header, matcher: Matcher(digests: [], width: header.width))
+            header: header, matcher: Matcher(digests: [], range: header.range))
         var offset = bytes.count
         while let window = try file.window(at: &offset, Fault.unreadable) {
             try mapError(Fault.refused) { () throws(FeedError) in try payload.feed(window.span) }

@@ -1,7 +1,7 @@
 private import WakeSodium
 import WakeSystem
 
-/// A reader of a payload: hashes, checks and searches it in windows that fit a processor's cache.
+/// A reader of a payload: hashes, decodes and searches it in windows that fit a processor's cache.
 struct PayloadReader {
     /// A local digest, with its sealed note if the batch has notes.
     struct Hit: Sendable {
@@ -17,7 +17,6 @@ struct PayloadReader {
     private var partialNote: [UInt8] = []
     private var received = 0
 
-    private var digestBytes: Int { header.count * header.width.rawValue }
     var remaining: Int { header.payloadBytes - received }
 
     init(header: BatchHeader, matcher: Matcher) {
@@ -37,11 +36,11 @@ struct PayloadReader {
 
     private mutating func consume(_ window: Span<UInt8>) {
         hash.update(window)
-        let digests = min(window.count, max(0, digestBytes - received))
-        if digests > 0 { scan.scan(window.extracting(0..<digests)) }
-        if digests < window.count {
+        let code = min(window.count, max(0, header.codeBytes - received))
+        if code > 0 { scan.scan(window.extracting(0..<code)) }
+        if code < window.count {
             keepNotes(
-                window.extracting(digests..<window.count), from: received + digests - digestBytes)
+                window.extracting(code..<window.count), from: received + code - header.codeBytes)
         }
         received += window.count
     }
@@ -63,9 +62,9 @@ struct PayloadReader {
     /// - Returns: the hits of a payload that is complete and as its header says.
     func finish() throws(FeedError) -> [Hit] {
         guard remaining == 0 else { throw .truncated }
-        // The hash before the order, so that damage in transit always gets the same error.
+        // The hash before the code, so that damage in transit always gets the same error.
         guard hash.finish() == header.payloadHash else { throw .corruptBatch(.payloadHash) }
-        guard scan.isAscending else { throw .corruptBatch(.order) }
+        guard scan.isComplete else { throw .corruptBatch(.code) }
         return scan.hits.enumerated().map { index, hit in
             Hit(secrets: hit.secrets, sealedNote: header.kind == .notes ? notes[index] : nil)
         }

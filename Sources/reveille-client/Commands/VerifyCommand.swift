@@ -16,7 +16,7 @@ let verifyCommand = Command(
         "reveille-client verify head b/*", "reveille-client verify /media/stick/feed --key KEY",
     ],
     notes: """
-        Signature, hash and order of each file, then whether they fit to each other: batches to the
+        Signature, hash and code of each file, then whether they fit to each other: batches to the
         batch before, and to what heads name. A key that took over is known from the feed's file
         keys, if that is among the files, or from what the profile has seen. Exit status 0: all are
         as they were signed; 65: one is not; 74: one cannot be read.
@@ -107,8 +107,8 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
         case .success(.head(let head)):
             "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
         case .success(.batch(let header, _)):
-            "ok, batch \(header.sequence), \(header.count) digests of "
-                + "\(header.width.rawValue) bytes"
+            "ok, batch \(header.sequence), \(header.count) digests, "
+                + "false matches 2^-\(header.budget.bits)"
         case .success(.keys(let chain)):
             chain.keys.count == 1
                 ? "ok, 1 key, \(chain.newest.text)"
@@ -141,7 +141,7 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
         case .success(.batch(let header, _)):
             valid("batch", header.sequence, header.issued)
             text.member("digests", number: header.count)
-            text.member("width", number: header.width.rawValue)
+            text.member("falseMatchBits", number: header.budget.bits)
         case .success(.keys(let chain)):
             counts.ok += 1
             text.member("result", string: "ok")
@@ -192,8 +192,8 @@ extension FeedFile.Fault {
         case .refused(.malformedKeys): ("malformed-keys", "it is signed, but no file of keys")
         case .refused(.corruptBatch(.payloadHash)):
             ("payload-hash", "its contents are not what was signed")
-        case .refused(.corruptBatch(.order)):
-            ("order", "it is signed, but its digests are not ascending")
+        case .refused(.corruptBatch(.code)):
+            ("code", "it is signed, but its digests cannot be decoded")
         case .refused(.corruptBatch):
             ("malformed-batch", "it is signed, but no batch of this version")
         }

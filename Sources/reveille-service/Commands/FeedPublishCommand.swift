@@ -9,9 +9,11 @@ enum FeedPublishCommand {
         "feed publish", "publish digests, or secrets whose digests are derived here",
         operands: [.init("FILE", "one item a line, hexadecimal or base64url; - reads stdin")],
         options: FeedCommands.options + [
-            .init("--digests", "the items are digests (default)"),
+            .init("--digests", "the items are digests of 16 bytes (default)"),
             .init("--secrets", "the items are secrets of 16 to 1024 bytes"),
-            .init("--width", value: "8|16|32", "bytes of a digest (default 16)"),
+            .init(
+                "--false-match-bits", value: "BITS",
+                "a secret matches a batch by chance once in 2^BITS, 40 to 54 (default 48)"),
             .init(
                 "--note-file", value: "FILE", "with --secrets: one line for each item, or for all"),
             .init("--raw", value: "BYTES", "items are raw bytes of this length each"),
@@ -23,7 +25,7 @@ enum FeedPublishCommand {
         examples: [
             "reveille feed publish digests.txt --then-broadcast",
             "reveille feed publish secrets.txt --secrets --note-file note.txt",
-            "generate | reveille feed publish - --digests --width 16",
+            "generate | reveille feed publish - --digests --false-match-bits 50",
         ],
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
@@ -38,7 +40,7 @@ enum FeedPublishCommand {
             throw .usage(
                 "--then-broadcast needs the service's configuration", hint: "add --config FILE")
         }
-        let input = try read(invocation, width: options.width)
+        let input = try read(invocation)
         let console = Console()
         if invocation.flag("--dry-run") { return try preview(input, options, feed) }
         try applySettings(of: feed)
@@ -70,7 +72,7 @@ enum FeedPublishCommand {
         case .published(let batches):
             Console().out(
                 "\(preview.items) items and \(preview.decoys) decoys would be published as "
-                    + "\(name(batches)): \(preview.bytes) bytes for every client")
+                    + "\(name(batches)): at most \(preview.bytes) bytes for every client")
         case .alreadyPublished(let batches):
             Console().out("already published as \(name(batches)); nothing would be published")
         }
@@ -126,15 +128,13 @@ enum FeedPublishCommand {
             : "sequences \(batches.lowerBound) to \(batches.upperBound)"
     }
 
-    private static func read(
-        _ invocation: Invocation, width: DigestWidth
-    ) throws(CommandFailure) -> FeedInput {
+    private static func read(_ invocation: Invocation) throws(CommandFailure) -> FeedInput {
         let secrets = invocation.flag("--secrets")
         guard !(secrets && invocation.flag("--digests")) else {
             throw .usage("--secrets and --digests exclude each other")
         }
         let file = try Console().contents(of: invocation.operands[0], limit: inputLimit)
-        let record = try invocation.integer("--raw", in: 8...1024)
+        let record = try invocation.integer("--raw", in: 16...1024)
         let encoding = record.map { FeedInput.Encoding.raw(record: $0) } ?? .text
         var notes: [UInt8]?
         if let path = invocation.value("--note-file") {
@@ -143,24 +143,20 @@ enum FeedPublishCommand {
         do throws(FeedInputError) {
             if secrets { return try FeedInput(secretsFrom: file, notes: notes, encoding: encoding) }
             guard notes == nil else { throw .notesForDigests }
-            return try FeedInput(digestsFrom: file, width: width, encoding: encoding)
+            return try FeedInput(digestsFrom: file, encoding: encoding)
         } catch {
             let isLength = if case .length = error { !secrets } else { false }
             throw CommandFailure(
                 error.message,
-                hint: isLength ? "for other digests name --width; for secrets add --secrets" : nil,
+                hint: isLength ? "digests have 16 bytes; for secrets add --secrets" : nil,
                 status: .badData)
         }
     }
 
     private static func options(_ invocation: Invocation) throws(CommandFailure) -> PublishOptions {
         var options = PublishOptions()
-        if let text = invocation.value("--width") {
-            guard let width = Int(text).flatMap(DigestWidth.init) else {
-                throw .usage("--width takes 8, 16 or 32")
-            }
-            options.width = width
-        }
+        let bits = try invocation.integer("--false-match-bits", in: FeedLimits.falseMatchBits)
+        if let budget = bits.flatMap(FalseMatchBudget.init) { options.budget = budget }
         options.isSalted = !invocation.flag("--unsalted")
         options.again = invocation.flag("--again")
         return options

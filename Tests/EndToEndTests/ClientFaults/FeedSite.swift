@@ -81,13 +81,19 @@ final class FeedSite: Sendable {
             FileManager.default.contents(atPath: feed + "/b/" + (names.last ?? "")) ?? Data())
     }
 
-    /// Publishes one secret (hexadecimal) as one batch.
-    func publish(_ secret: String = TestDevice().pushText) async throws {
+    /// Publishes secrets (hexadecimal, a line each) as one batch, with one note for all.
+    func publish(_ secret: String = TestDevice().pushText, note: String? = nil) async throws {
+        var words: [String] = []
+        if let note {
+            let file = directory.path + "/note"
+            try Data((note + "\n").utf8).write(to: URL(filePath: file))
+            words = ["--note-file", file]
+        }
         let answer = try await RunningProgram.run(
             "reveille",
             [
                 "feed", "publish", "-", "--secrets", "--feed", feed, "--key", keyFile,
-            ], input: Array(secret.utf8))
+            ] + words, input: Array(secret.utf8))
         guard answer.status == 0 else { throw TestFailure(answer.output) }
     }
 

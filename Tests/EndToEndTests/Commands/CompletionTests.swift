@@ -58,9 +58,9 @@ struct CompletionTests {
         for (offer, pair) in zip(offers, expected) { #expect(offer == pair.1, "\(pair.0)") }
         let service = try await shell.offers(
             "reveille",
-            ["keygen --kind ", "policy --format t", "feed publish f --width ", "relay allow a "]
+            ["keygen --kind ", "policy --format t", "relay allow a "]
                 .map { "reveille " + $0 })
-        #expect(service == [["admin", "relay", "vapid"], ["table"], ["16", "32", "8"], []])
+        #expect(service == [["admin", "relay", "vapid"], ["table"], []])
     }
 
     @Test("files and directories are left to the shell", arguments: CompletingShell.installed)

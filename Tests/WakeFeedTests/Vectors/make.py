@@ -89,8 +89,28 @@ def secretbox(message, nonce, key):
     return nonce + Poly1305.generate_tag(stream[:32], cipher) + cipher
 
 
-def digest(secret, salt, width):
-    return blake2b(secret + salt, max(width, 16), blake2b(b"wake-feed/digest/1"))[:width]
+def value(digest, count, bits):
+    return (int.from_bytes(digest, "big") * count) >> (128 - bits)
+
+
+def digest(secret, salt):
+    return blake2b(secret + salt, 16, blake2b(b"wake-feed/digest/1"))
+
+
+def rice(values, bits):
+    """The code, as one number whose lowest bit comes first."""
+    code, length, last, rests = 0, 0, -1, []
+    for number, each in enumerate(values, 1):
+        code |= 1 << length + (each - last - 1 >> bits)
+        length += (each - last - 1 >> bits) + 1
+        rests.append((each - last - 1) % (1 << bits))
+        last = each
+        if number % 8 == 0:
+            for rest in rests:
+                code |= rest << length
+                length += bits
+            rests = []
+    return code.to_bytes((length + 7) // 8, "little")
 
 
 def seal(note, secret, size, nonce):
@@ -115,14 +135,13 @@ class Feed:
     def sign(self, domain, body):
         return body + self.key.sign(domain + body)
 
-    def batch(self, width, salt, note_bytes, stream, notes):
-        real = {digest(s, salt, width): i for i, s in enumerate(SECRETS)}
-        decoys = stream.take((1024 - len(real)) * width)
-        rows = dict(real)
-        for offset in range(0, len(decoys), width):
-            rows[decoys[offset:offset + width]] = None
+    def batch(self, bits, salt, note_bytes, stream, notes):
+        rows = {value(digest(s, salt), 1024, bits): i for i, s in enumerate(SECRETS)}
+        decoys = stream.take((1024 - len(rows)) * 16)
+        for offset in range(0, len(decoys), 16):
+            rows[value(decoys[offset:offset + 16], 1024, bits)] = None
         assert len(rows) == 1024
-        payload = b"".join(sorted(rows))
+        payload = rice(sorted(rows), bits)
         for row in sorted(rows) if note_bytes else []:
             item = rows[row]
             if item is None:
@@ -131,7 +150,7 @@ class Feed:
                 payload += seal(notes[item], SECRETS[item], note_bytes, stream.take(24))
         sequence = len(self.hashes) + 1
         header = b"WAKEBT01" + self.id + struct.pack("<QQIBBH", sequence, self.issued, 1024,
-                                                     width, 1 if note_bytes else 0, note_bytes)
+                                                     bits, 1 if note_bytes else 0, note_bytes)
         header += salt.ljust(16, b"\0") + (self.hashes or [bytes(32)])[-1]
         header += blake2b(payload) + struct.pack("<Q", len(payload))
         header = self.sign(b"wake-feed/batch/1\n", header.ljust(184, b"\0") + self.key_id)
@@ -181,8 +200,8 @@ class Feed:
 def main():
     feed = Feed()
     stream = Stream(b"vectors")
-    feed.batch(16, b"", 0, stream, None)
-    feed.batch(8, stream.take(16), 64, stream, NOTES)
+    feed.batch(48, b"", 0, stream, None)
+    feed.batch(40, stream.take(16), 64, stream, NOTES)
     feed.head()
     feed.keys()
     feed.expected()

@@ -13,7 +13,7 @@ import random
 import struct
 import sys
 
-from verify import Refused, digest, hashed, open_note, read_batch, read_head, read_keys, xsalsa20
+from verify import Refused, hashed, open_note, read_batch, read_head, read_keys, value, xsalsa20
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.poly1305 import Poly1305
@@ -44,11 +44,11 @@ def result(folder):
         previous, lines = bytes(32) if first == 1 else None, ["ok"]
         for number, suffix in enumerate(suffixes, first):
             path = folder / "b" / ("%020d-%s" % (number, suffix.hex()))
-            previous, salt, width, rows = read_batch(
+            previous, salt, shape, rows = read_batch(
                 path.read_bytes() if path.exists() else b"", chain, number, previous, suffix,
                 newest if number == sequence else None)
             for index, secret in enumerate(secrets):
-                sealed = rows.get(digest(secret, salt, width))
+                sealed = rows.get(value(secret, salt, shape))
                 if sealed is None:
                     continue
                 note = open_note(sealed, secret)
@@ -119,18 +119,48 @@ class Feed:
         cipher = bytes(a ^ b for a, b in zip(plain, stream[32:]))
         return nonce + Poly1305.generate_tag(stream[:32], cipher) + cipher
 
+    def code(self, values, count, bits):
+        """Section 4; of a feed with that damage one that is none."""
+        kind = self.random.randrange(7) if self.damage == "code" else None
+        values = list(values)
+        if kind == 0:
+            values[-1] = (count << bits) + self.random.choice((0, 1, 1 << 64))
+        elif kind == 1:
+            values.pop(self.random.randrange(count))
+        elif kind == 2:
+            values.append(self.random.randrange(values[-1] + 1, (count + 2) << bits))
+        pairs = [divmod(each - before - 1, 1 << bits)
+                 for before, each in zip([-1] + values, values)]
+        digits = ""
+        for start in range(0, len(pairs), 8):
+            group = pairs[start:start + 8]
+            # As many zeros are beyond any range here.
+            digits += "".join("0" * min(zeros, 9000) + "1" for zeros, _ in group)
+            digits += "".join(format(rest, "0%db" % bits)[::-1] for _, rest in group)
+        used = len(digits)
+        digits += "0" * (-used % 8)
+        code = bytearray(int(digits[::-1], 2).to_bytes(len(digits) // 8, "little"))
+        if kind == 3:
+            code += bytes(self.random.choice((1, 2, 8)))
+        elif kind == 4 and used % 8:
+            code[-1] |= 1 << self.random.randrange(used % 8, 8)
+        elif kind == 5:
+            del code[-self.random.choice((1, 6, 10)):]
+        elif kind == 6:
+            place = self.random.randrange(len(code))
+            code[place:place + 200] = self.random.choice((b"\0", b"\xff")) * len(code[place:place + 200])
+        return bytes(code)
+
     def batch(self, index):
-        width, note = self.random.choice((8, 16, 32)), self.random.choice((0, 0, 42, 48, 77))
+        bits, note = self.random.randint(40, 54), self.random.choice((0, 0, 42, 48, 77))
+        count = self.random.choice((1024, 1024, 1024, 2048)) if bits < 54 else 1024
         salt = self.bytes(16) if self.random.random() < 0.5 else bytes(16)
-        rows = {self.bytes(width): None for _ in range(1024)}
+        rows = {self.random.randrange(count << bits): None for _ in range(count)}
         for secret in self.random.sample(self.secrets, self.random.randrange(3)):
             rows.pop(next(iter(rows)))
-            rows[digest(secret, salt, width)] = secret
+            rows[value(secret, salt, (count, bits))] = secret
         order = sorted(rows)
-        if self.damage == "order":
-            place = self.random.randrange(1023)
-            order[place] = order[place + 1]
-        payload = b"".join(order)
+        payload = self.code(order, count, bits)
         for row in order if note else ():
             secret = rows[row]
             text = self.bytes(self.random.randint(0, note - 42)) if secret else b""
@@ -140,7 +170,7 @@ class Feed:
             bytes(32) if self.first == 1 else self.bytes(32))
         claimed = hashed(payload) if self.damage != "payload" else self.bytes(32)
         header = b"WAKEBT01" + self.id + struct.pack(
-            "<QQIBBH", number, 1_800_000_000, 1024, width, bool(note), note) + salt + previous
+            "<QQIBBH", number, 1_800_000_000, count, bits, bool(note), note) + salt + previous
         header = (header + claimed + struct.pack("<Q", len(payload))).ljust(184, b"\0")
         header = self.sign("batch", index, b"wake-feed/batch/1\n", header, self.signer(number))
         self.hashes.append(hashed(header))
@@ -193,7 +223,7 @@ class Feed:
         (folder / "secrets").write_text("".join(secret.hex() + "\n" for secret in self.secrets))
 
 
-DAMAGES = ("field", "field", "field", "signer", "order", "payload", "flip", "cut", "longer", "page",
+DAMAGES = ("field", "field", "field", "signer", "code", "code", "payload", "flip", "cut", "longer", "page",
            "swap", "stranger", "nokeys")
 
 

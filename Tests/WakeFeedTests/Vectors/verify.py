@@ -111,10 +111,10 @@ def read_batch(data, chain, sequence, previous, suffix, newest):
     signer = signed(header, b"wake-feed/batch/1\n", 184, keys)
     require(not any(header[136:184]), "corruptBatch(reservedBytes)")
     count, note = number(header, 40, 4), number(header, 46, 2)
-    width, kind = header[44], header[45]
-    require(width in (8, 16, 32) and kind in (0, 1) and number(header, 32, 8) < 2**63
-            and count >= 1024 and count % 1024 == 0 and (note >= 42 if kind else note == 0),
-            "corruptBatch(shape)")
+    bits, kind = header[44], header[45]
+    require(40 <= bits <= 54 and kind in (0, 1) and number(header, 32, 8) < 2**63
+            and count >= 1024 and count % 1024 == 0 and count << bits <= 2**64
+            and (note >= 42 if kind else note == 0), "corruptBatch(shape)")
     require(header[8:24] == feed_id, "wrongFeed")
     require(number(header, 24, 8) == sequence, "corruptBatch(sequence)")
     require(signer == max(i for i, start in enumerate(froms) if start <= sequence), "badSignature")
@@ -123,21 +123,45 @@ def read_batch(data, chain, sequence, previous, suffix, newest):
     require(header_hash[:8] == suffix and newest in (None, header_hash), "fork")
     size = number(header, 128, 8)
     require(size <= 4 << 20, "tooLarge")
-    require(size == count * (width + note), "corruptBatch(size)")
+    end = size - count * note
+    require(count * (bits + 1) <= 8 * end <= count * (bits + 2), "corruptBatch(size)")
     require(len(payload) >= size, "truncated")
     require(len(payload) == size, "tooLarge")
     require(hashed(payload) == header[96:128], "corruptBatch(payloadHash)")
-    digests = [payload[i:i + width] for i in range(0, count * width, width)]
-    require(all(a < b for a, b in zip(digests, digests[1:])), "corruptBatch(order)")
-    notes = payload[count * width:]
-    return header_hash, header[48:64], width, {
-        d: notes[i * note:(i + 1) * note] for i, d in enumerate(digests)}
+    values = decode(payload[:end], count, bits)
+    notes = payload[end:]
+    return header_hash, header[48:64], (count, bits), {
+        v: notes[i * note:(i + 1) * note] for i, v in enumerate(values)}
 
 
-def digest(secret, salt, width):
-    """Section 6."""
-    key = hashed(b"wake-feed/digest/1")
-    return hashed(secret + (salt if any(salt) else b""), max(width, 16), key)[:width]
+def decode(code, count, bits):
+    """Section 4: the values of a code."""
+    # The first bit is the last digit; then the first one.
+    digits = bin(1 << 8 * len(code) | int.from_bytes(code, "little"))[:2:-1]
+    values, last, start = [], -1, 0
+    for _ in range(count // 8):
+        quotients = []
+        for _ in range(8):
+            one = digits.find("1", start)
+            require(one >= 0, "corruptBatch(code)")
+            quotients.append(one - start)
+            start = one + 1
+        for quotient in quotients:
+            end = start + bits
+            require(end <= len(digits), "corruptBatch(code)")
+            last += 1 + (quotient << bits) + int(digits[start:end][::-1], 2)
+            values.append(last)
+            start = end
+    require(last < count << bits and len(digits) - start < 8 and "1" not in digits[start:],
+            "corruptBatch(code)")
+    return values
+
+
+def value(secret, salt, shape):
+    """Section 6: of a secret, in a batch of this count and these bits."""
+    count, bits = shape
+    digest = hashed(secret + (salt if any(salt) else b""), 16, hashed(b"wake-feed/digest/1"))
+    return int.from_bytes(digest, "big") * count >> 128 - bits
 
 
 def xsalsa20(key, nonce, count):
@@ -194,11 +218,11 @@ def read_feed(files, key, secrets):
     for index, suffix in enumerate(suffixes):
         name = "b/%020d-%s" % (first + index, suffix.hex())
         is_last = first + index == sequence
-        previous, salt, width, rows = read_batch(
+        previous, salt, shape, rows = read_batch(
             files[name], chain, first + index, previous, suffix, newest if is_last else None)
         lines.append("batch %d %s" % (first + index, previous.hex()))
         for secret in secrets:
-            sealed = rows.get(digest(secret, salt, width))
+            sealed = rows.get(value(secret, salt, shape))
             require(sealed is not None, "no match")
             note = open_note(sealed, secret)
             pair = feed_id + struct.pack("<H", len(secret)) + secret + (note or b"")
