@@ -79,25 +79,29 @@ package struct LogProof: Sendable, Hashable {
     package let index: UInt64
     package let hashes: [TreeHash]
     package let checkpoint: SignedCheckpoint
+    /// Whatever the log adds; nothing authenticates it. nil for none.
+    package let extra: [UInt8]?
 
-    package init(index: UInt64, hashes: [TreeHash], checkpoint: SignedCheckpoint) {
+    package init(
+        index: UInt64, hashes: [TreeHash], checkpoint: SignedCheckpoint, extra: [UInt8]? = nil
+    ) {
         self.index = index
         self.hashes = hashes
         self.checkpoint = checkpoint
+        self.extra = extra
     }
 
-    /// - Returns: nil unless the bytes are a proof; extra data, which nothing authenticates, is
-    ///   skipped.
+    /// - Returns: nil unless the bytes are a proof.
     package init?(_ bytes: [UInt8]) {
         var reader = LineReader(bytes)
         guard bytes.count <= SignedNote.byteLimit,
             reader.next()?.elementsEqual(Self.firstLine) ?? false,
             var line = reader.next()
         else { return nil }
+        var extra: [UInt8]?
         if line.starts(with: Self.extraMark) {
-            guard Base64.decode(Array(line.dropFirst(Self.extraMark.count)).span) != nil,
-                let next = reader.next()
-            else { return nil }
+            extra = Base64.decode(Array(line.dropFirst(Self.extraMark.count)).span)
+            guard extra != nil, let next = reader.next() else { return nil }
             line = next
         }
         guard line.starts(with: Self.indexMark),
@@ -105,11 +109,13 @@ package struct LogProof: Sendable, Hashable {
             let hashes = reader.hashes(limit: Self.hashLimit),
             let checkpoint = SignedCheckpoint(Array(reader.rest))
         else { return nil }
-        self.init(index: index, hashes: hashes, checkpoint: checkpoint)
+        self.init(index: index, hashes: hashes, checkpoint: checkpoint, extra: extra)
     }
 
     package var bytes: [UInt8] {
-        var bytes = Self.firstLine + [.newline] + Self.indexMark + index.canonical + [.newline]
+        var bytes = Self.firstLine + [.newline]
+        if let extra { bytes += Self.extraMark + Base64.encode(extra.span) + [.newline] }
+        bytes += Self.indexMark + index.canonical + [.newline]
         for hash in hashes { bytes += hash.base64 + [.newline] }
         return bytes + [.newline] + checkpoint.bytes
     }

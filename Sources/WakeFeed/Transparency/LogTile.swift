@@ -57,6 +57,14 @@ package struct LogTile: Sendable, Hashable {
         self.init(content, index: index, width: Int(min(count - start, UInt64(Self.width))))
     }
 
+    /// Whether a tree of `size` leaves has this very tile.
+    package static func isPart(_ tile: LogTile, of size: UInt64) -> Bool {
+        let level = if case .hashes(let level) = tile.content { level } else { 0 }
+        let count = level < 8 ? size >> UInt64(height * level) : 0
+        let range = tile.range
+        return range.upperBound == count || (tile.isFull && range.upperBound <= count)
+    }
+
     /// All tiles that are new in a tree of `size` leaves after one of `old`: the entries first, then
     /// the levels from the leaves on.
     package static func added(from old: UInt64, to size: UInt64) -> [LogTile] {

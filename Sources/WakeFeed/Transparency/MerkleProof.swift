@@ -57,22 +57,12 @@ package struct MerkleProofPlan: Sendable, Hashable {
         1 << UInt64(UInt64.bitWidth - 1 - (count - 1).leadingZeroBitCount)
     }
 
-    /// What has to be known, each subtree once.
-    package var subtrees: [CompleteSubtree] { ranges.flatMap(CompleteSubtree.covering) }
+    /// For each hash of the proof the subtrees it is made of, the largest first; none comes twice.
+    package var parts: [[CompleteSubtree]] { ranges.map(CompleteSubtree.covering) }
 
     /// The proof's hashes.
-    package func hashes<Failure: Error>(
-        _ root: (CompleteSubtree) throws(Failure) -> TreeHash
-    ) throws(Failure) -> [TreeHash] {
-        var hashes: [TreeHash] = []
-        for range in ranges {
-            var parts: [TreeHash] = []
-            for subtree in CompleteSubtree.covering(range) { parts.append(try root(subtree)) }
-            var hash = parts[parts.count - 1]
-            for left in parts.dropLast().reversed() { hash = MerkleTree.node(left, hash) }
-            hashes.append(hash)
-        }
-        return hashes
+    package func hashes(_ root: (CompleteSubtree) throws -> TreeHash) rethrows -> [TreeHash] {
+        try parts.map { MerkleTree.join(try $0.map(root)) }
     }
 }
 

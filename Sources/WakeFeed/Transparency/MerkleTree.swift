@@ -41,6 +41,13 @@ package enum MerkleTree {
         TreeHash(hash: SHA256.hash(([1] + left.bytes + right.bytes).span))
     }
 
+    /// The hash over complete subtrees beside each other, the largest first.
+    static func join(_ roots: [TreeHash]) -> TreeHash {
+        guard var hash = roots.last else { return emptyRoot }
+        for left in roots.dropLast().reversed() { hash = node(left, hash) }
+        return hash
+    }
+
     /// The root of a tree from the hashes of its leaves.
     package static func root(_ leaves: some Sequence<TreeHash>) -> TreeHash {
         var frontier = MerkleFrontier()
@@ -53,7 +60,7 @@ package enum MerkleTree {
 package struct MerkleFrontier: Sendable, Hashable {
     package private(set) var size: UInt64 = 0
     /// One for each bit that is set in `size`.
-    private var roots: [TreeHash] = []
+    private(set) var roots: [TreeHash] = []
 
     package init() {}
 
@@ -76,11 +83,7 @@ package struct MerkleFrontier: Sendable, Hashable {
         size += 1
     }
 
-    package var root: TreeHash {
-        guard var hash = roots.last else { return MerkleTree.emptyRoot }
-        for left in roots.dropLast().reversed() { hash = MerkleTree.node(left, hash) }
-        return hash
-    }
+    package var root: TreeHash { MerkleTree.join(roots) }
 }
 
 /// A subtree whose leaves are all there: 2^`level` of them, from `index` << `level` on.

@@ -35,6 +35,11 @@ package struct NoteKey: Sendable, Hashable {
         keyID = Self.keyID(name, algorithm.rawValue, key.bytes)
     }
 
+    /// The key of a feed's log.
+    package init(name: NoteKeyName, feedKey: FeedKey) {
+        self.init(name: name, algorithm: .ed25519, key: feedKey.verifying)
+    }
+
     /// Reads `name+hexadecimal key ID+base64(type || key)`.
     /// - Returns: nil for any other text, for no key, and for a key ID that is another key's.
     package init?(_ text: [UInt8]) {

@@ -112,6 +112,9 @@ package struct NoteKeyName: Sendable, Hashable {
 
     package init?(_ text: String) { self.init(Array(text.utf8)) }
 
+    /// - Parameter bytes: known to be a name.
+    init(trusted bytes: [UInt8]) { self.bytes = bytes }
+
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
