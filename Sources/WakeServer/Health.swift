@@ -73,6 +73,8 @@ final class HealthMonitor: Sendable {
             isKeyFileMissing: !configuration.keysInMemory && !Files.exists(configuration.keys),
             needed: store.compactionBytes,
             free: try? Files.freeBytes(at: configuration.data), head: feed.head,
+            witnesses: WitnessFacts(
+                policy: configuration.witnesses, feed: configuration.feed),
             now: Int64(SystemClock.wallSeconds), report: report,
             pause: isAwaited ? pause : nil, isRotationFailing: state.isFailing,
             owesCompaction: state.schedule.record.owesCompaction,

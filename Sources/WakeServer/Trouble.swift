@@ -12,6 +12,7 @@ package enum Trouble: String, CaseIterable, Sendable {
     case feedUnreadable = "feed-unreadable"
     case feedNotRefreshed = "feed-not-refreshed"
     case feedExpired = "feed-expired"
+    case feedUnwitnessed = "feed-unwitnessed"
     case broadcastLate = "broadcast-late"
     case gatewayStopped = "gateway-stopped"
     case pushesRefused = "pushes-refused"
@@ -33,6 +34,9 @@ package enum Trouble: String, CaseIterable, Sendable {
             "half of the life of the feed's head has passed: is reveille-feed.timer enabled?"
         case .feedExpired:
             "the feed's head has expired, and clients warn their users: `reveille feed refresh`"
+        case .feedUnwitnessed:
+            "the head has fewer cosignatures than the policy asks for, and clients with that "
+                + "policy refuse it: `reveille feed refresh` names the witnesses"
         case .broadcastLate: "no broadcast for longer than two intervals; see the log"
         case .gatewayStopped: "a gateway stopped in the last broadcast, for the reason given there"
         case .pushesRefused: "fewer than half of the pushes of the last broadcast were accepted"
@@ -53,6 +57,8 @@ struct TroubleFacts: Sendable {
     var free: Int?
     /// nil: no head of the feed can be read.
     var head: FeedHeadTimes?
+    /// nil without a policy.
+    var witnesses: WitnessFacts?
     /// Seconds since 1970.
     var now: Int64 = 0
     var report = BroadcastReport()
@@ -75,6 +81,7 @@ struct TroubleFacts: Sendable {
             note(.feedNotRefreshed, if: now > half && now <= head.expires)
             note(.feedExpired, if: now > head.expires)
         }
+        note(.feedUnwitnessed, if: witnesses.map { !$0.isQuorum } ?? false)
         note(.broadcastLate, if: pause?.isTooLong ?? false)
         note(.gatewayStopped, if: !report.stopped.isEmpty)
         note(.pushesRefused, if: report.isComplete && report.isMostlyRefused)

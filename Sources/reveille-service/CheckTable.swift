@@ -162,6 +162,7 @@ struct CheckTable {
                 row("feed", place, fault: fault)
             }
             row("feed key", "\(configuration.feedKey), public key \(key.text)")
+            addWitnesses(configuration)
         } catch {
             row("feed", place)
             let isMissing = !Files.exists(configuration.feedKey)
@@ -171,6 +172,22 @@ struct CheckTable {
                     ? "missing: bring it back from your copy; clients believe no other"
                     : error.message)
         }
+    }
+
+    private mutating func addWitnesses(_ configuration: Configuration) {
+        guard let path = configuration.witnesses else { return row("witnesses", "none") }
+        do throws(WitnessFile.Fault) {
+            let policy = try WitnessFile.read(path)
+            let reachable = WitnessFile.reachable(policy)
+            let others = policy.witnesses.indices.filter { !reachable.contains($0) }
+                .map { policy.witnesses[$0].label }
+            row(
+                "witnesses", "\(path), \(reachable.count) to ask",
+                warning: others.isEmpty
+                    ? nil
+                    : "never asked, for lack of an address or an Ed25519 key: "
+                        + others.joined(separator: ", "))
+        } catch { row("witnesses", path, fault: error.message) }
     }
 
     /// Behind a front the two may have names of their own; a public listener has one for both.

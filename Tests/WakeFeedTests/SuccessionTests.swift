@@ -11,8 +11,9 @@ import WakeSystem
 @Suite("A change of the feed's key")
 struct SuccessionTests {
     private static let now = TemporaryFeed.now
-    /// Key made; keys and head, each written and named; key file replaced.
-    private static let steps = 6
+    /// Key made; keys, written and named; 2 tiles, logged, cosigned, checkpoint, proof and head;
+    /// key file replaced.
+    private static let steps = 16
 
     /// A feed with a batch, whose key is in a file beside it.
     private static func makeFeed() throws -> TemporaryFeed {

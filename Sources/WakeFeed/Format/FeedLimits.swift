@@ -26,6 +26,8 @@ public enum FeedLimits {
     static let windowBytes = 64 << 10
     /// Bytes of the file `keys`, always.
     public static let keysBytes = 4096
+    /// Largest proof of a head, bytes.
+    public static let proofBytes = 8192
     /// Keys that a feed can have, one after the other: the records of that file.
     public static let keys = 16
 

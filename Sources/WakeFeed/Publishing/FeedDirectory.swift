@@ -18,21 +18,25 @@ package struct FeedDirectory: Sendable {
     /// Creates a key file (unless a crashed attempt left one) and an empty feed; returns its key.
     package static func initFeed(
         _ path: String, keyFile: String, settings: FeedSettings = FeedSettings(),
-        lifetimeSeconds: Int64 = FeedLimits.lifetimeSeconds, random: RandomSource = .system,
-        now: Int64
+        lifetimeSeconds: Int64 = FeedLimits.lifetimeSeconds, origin: NoteKeyName? = nil,
+        random: RandomSource = .system, now: Int64
     ) throws(FeedDirectoryError) -> FeedKey {
         guard !Files.exists(FeedDirectory(path).headPath) else { throw .exists }
         let key =
             Files.exists(keyFile)
             ? try FeedKeyFile.load(keyFile) : try FeedKeyFile.create(keyFile, random: random.bytes)
-        try create(path, key: key, settings: settings, lifetimeSeconds: lifetimeSeconds, now: now)
+        try create(
+            path, key: key, settings: settings, lifetimeSeconds: lifetimeSeconds, origin: origin,
+            now: now)
         return FeedKey(key.verifyingKey)
     }
 
-    /// Creates an empty feed: a head of sequence 0.
+    /// Creates an empty feed: a head of sequence 0, the first in the feed's log.
+    /// - Parameter origin: the log's name; nil for the feed's identifier.
     package static func create(
         _ path: String, key: SigningKey, settings: FeedSettings = FeedSettings(),
-        lifetimeSeconds: Int64 = FeedLimits.lifetimeSeconds, now: Int64
+        lifetimeSeconds: Int64 = FeedLimits.lifetimeSeconds, origin: NoteKeyName? = nil,
+        now: Int64
     ) throws(FeedDirectoryError) {
         let directory = FeedDirectory(path)
         guard !Files.exists(directory.headPath) else { throw .exists }
@@ -46,8 +50,12 @@ package struct FeedDirectory: Sendable {
         try mapError(FeedDirectoryError.of) { () throws(FileError) in
             try Files.makeDirectory(directory.batchesPath, mode: 0o755)
             try Files.replace(directory.keysPath, with: keys.span, mode: 0o644)
-            try Files.replace(directory.headPath, with: bytes.span, mode: 0o644)
         }
+        // `.log` of an attempt that was killed goes on: its first head is not this one.
+        let log = try FeedLog(
+            directory, new: origin ?? NoteKeyName(defaultFor: head.feedID))
+        try HeadService(directory: directory, key: key, witnesses: nil, observer: { _ in })
+            .publish(bytes, in: log)
     }
 
     package func headBytes() throws(FeedDirectoryError) -> [UInt8] {
@@ -102,6 +110,7 @@ package struct FeedDirectory: Sendable {
         guard UInt64(feed.bytes) == feed.head.retainedBytes else {
             throw .head(.malformedHead(.table))
         }
+        _ = try verifyLog(feed.cursor.chain)
         return feed
     }
 

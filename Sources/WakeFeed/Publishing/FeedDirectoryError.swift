@@ -22,6 +22,10 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
     /// Another key has followed this one.
     case keySucceeded
     case tooManyKeys
+    /// The log of heads.
+    case log(FeedLogFault)
+    /// Too few witnesses cosigned: the head before stays in force.
+    case witnesses(WitnessRefusal)
     case keyFileNotPrivate
     case keyFileMalformed
     /// The observer of a publish stopped it.
@@ -51,6 +55,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         case .keySucceeded:
             "another key has followed this one; use that, or repeat feed succeed to its end"
         case .tooManyKeys: "a feed has \(FeedLimits.keys) keys at most; make a new feed"
+        case .log(let fault): fault.message
+        case .witnesses(let refusal): refusal.message
         case .keyFileNotPrivate: "the key file must belong to this user with mode 0600"
         case .keyFileMalformed: "the key file must hold one line of 43 characters of base64url"
         case .interrupted: "stopped before the end; publish again"

@@ -4,23 +4,27 @@ private import WakeSystem
 
 /// A publisher into a feed's directory; times are seconds since 1970. A crash at any moment leaves
 /// a feed that verifies and a publish that can be repeated: the steps of ``PublishStep`` happen in
-/// order, each durable before the next, and until the head is renamed nothing refers to them.
+/// order, each durable before the next. Until the head is in the log nothing refers to them; from
+/// then on it is served in any case, by this publisher or by the next one.
 package struct FeedPublisher: Sendable {
     /// Called after every step; an error ends the publish there, as a crash would.
     package typealias Observer = @Sendable (PublishStep) throws(FeedDirectoryError) -> Void
 
     let directory: FeedDirectory
     let key: SigningKey
+    let witnesses: WitnessCollector?
     let observer: Observer
     private let random: RandomSource
 
+    /// - Parameter witnesses: asked before any head is served; nil for a feed without witnesses.
     package init(
         directory: String, key: SigningKey, random: RandomSource = .system,
-        observer: @escaping Observer = { _ in }
+        witnesses: WitnessCollector? = nil, observer: @escaping Observer = { _ in }
     ) {
         self.directory = FeedDirectory(directory)
         self.key = key
         self.random = random
+        self.witnesses = witnesses
         self.observer = observer
     }
 
@@ -70,7 +74,7 @@ package struct FeedPublisher: Sendable {
     /// Removes temporary files and batches without name in the head that are older than an hour.
     @discardableResult
     package func prune(now: Int64) throws(FeedDirectoryError) -> Int {
-        try open().prune(now: now)
+        try open(settling: false).prune(now: now)
     }
 
     /// Returns what `publish` would do, and changes nothing.
@@ -145,14 +149,17 @@ package struct FeedPublisher: Sendable {
     }
 
     /// Locks the directory and reads the feed's state.
-    private func open() throws(FeedDirectoryError) -> PublishSession {
+    /// - Parameter settling: whether a head that an earlier publisher left pending is served first.
+    private func open(settling: Bool = true) throws(FeedDirectoryError) -> PublishSession {
         guard Files.exists(directory.headPath) else { throw .noFeed }
         guard try directory.keys(publicKey).newest == publicKey else { throw .keySucceeded }
-        return try session(since: publicKey)
+        return try session(since: publicKey, settling: settling)
     }
 
     /// - Parameter key: the oldest that may have signed the head.
-    private func session(since key: FeedKey) throws(FeedDirectoryError) -> PublishSession {
+    private func session(
+        since key: FeedKey, settling: Bool = true
+    ) throws(FeedDirectoryError) -> PublishSession {
         guard Files.exists(directory.headPath) else { throw .noFeed }
         let lock = try mapError(FeedDirectoryError.of) { () throws(FileError) in
             let lock = try OpenFile(
@@ -160,9 +167,29 @@ package struct FeedPublisher: Sendable {
             try lock.lockExclusively()
             return lock
         }
-        let head = try directory.head(key)
+        var head = try directory.head(key)
+        let log = try FeedLog(directory, new: NoteKeyName(defaultFor: head.feedID))
+        var pending = try pending(in: log)
+        if settling, pending != nil, let bytes = try log.lastHead() {
+            try service.serve(bytes, of: log)
+            (head, pending) = (try directory.head(key), nil)
+        }
         var journal = try directory.readJournal()
-        if journal.resolve(with: head) { try directory.write(journal) }
-        return PublishSession(publisher: self, lock: lock, head: head, journal: journal)
+        // A pending head's intent is neither true nor void.
+        if pending == nil, journal.resolve(with: head) { try directory.write(journal) }
+        return PublishSession(
+            publisher: self, lock: lock, head: head, journal: journal, log: log, pending: pending)
+    }
+
+    var service: HeadService {
+        HeadService(directory: directory, key: key, witnesses: witnesses, observer: observer)
+    }
+
+    private func pending(in log: FeedLog) throws(FeedDirectoryError) -> FeedHead? {
+        guard let newest = try log.lastHead(), try newest != directory.headBytes() else {
+            return nil
+        }
+        guard let head = FeedHead(stored: newest) else { throw .log(.damaged) }
+        return head
     }
 }

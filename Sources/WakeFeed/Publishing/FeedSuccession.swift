@@ -15,18 +15,21 @@ package struct FeedSuccession: Sendable {
     private let keyFile: String
     private let given: String?
     private let random: RandomSource
+    private let witnesses: WitnessCollector?
     private let observer: FeedPublisher.Observer
 
     /// - Parameter newKeyFile: where the new key is, or goes, and stays; nil: it takes the place of
     ///   the old one.
     package init(
         directory: String, keyFile: String, newKeyFile: String? = nil,
-        random: RandomSource = .system, observer: @escaping FeedPublisher.Observer = { _ in }
+        random: RandomSource = .system, witnesses: WitnessCollector? = nil,
+        observer: @escaping FeedPublisher.Observer = { _ in }
     ) {
         self.directory = directory
         self.keyFile = keyFile
         given = newKeyFile
         self.random = random
+        self.witnesses = witnesses
         self.observer = observer
     }
 
@@ -41,8 +44,10 @@ package struct FeedSuccession: Sendable {
             ? try FeedKeyFile.load(newKeyFile)
             : try FeedKeyFile.create(newKeyFile, random: random.bytes)
         try observer(.keyMade)
-        try FeedPublisher(directory: directory, key: new, observer: observer)
-            .succeed(old, now: now)
+        try FeedPublisher(
+            directory: directory, key: new, witnesses: witnesses, observer: observer
+        )
+        .succeed(old, now: now)
         if given == nil {
             try mapError(FeedDirectoryError.of) { () throws(FileError) in
                 try Files.rename(newKeyFile, to: keyFile)

@@ -62,6 +62,14 @@ package enum PublishStep: Sendable, Equatable {
     /// A batch has its name; no head names it yet.
     case batchNamed(UInt64)
     case journalWritten
+    /// A file of the log's tree, which nothing refers to yet.
+    case tileWritten, tileNamed
+    /// The head is in the log for good; it is not served yet.
+    case logged
+    /// The witnesses have cosigned, if there are any.
+    case cosigned
+    case checkpointWritten, checkpointNamed
+    case proofWritten, proofNamed
     case headWritten
     case headNamed
 

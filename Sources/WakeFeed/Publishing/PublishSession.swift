@@ -9,6 +9,9 @@ struct PublishSession {
     let lock: OpenFile
     let head: FeedHead
     let journal: FeedJournal
+    let log: FeedLog
+    /// A head that is logged and not served, in a session that leaves it so.
+    let pending: FeedHead?
 
     private var directory: FeedDirectory { publisher.directory }
 
@@ -27,9 +30,9 @@ struct PublishSession {
             let sequence = first + UInt64(index)
             let batch = builder.build(
                 input, part: part, sequence: sequence, previous: added.last ?? head.headerHash)
-            try replace(
+            try directory.replace(
                 directory.batchPath(batch.name), with: batch.bytes, .batchWritten(sequence),
-                .batchNamed(sequence))
+                .batchNamed(sequence), publisher.observer)
             added.append(batch.headerHash)
         }
         let batches = first...head.sequence + UInt64(parts.count)
@@ -63,13 +66,12 @@ struct PublishSession {
             expires: issued + (lifetimeSeconds ?? head.expires - head.issued),
             headerHash: added.last ?? head.headerHash, retainedBytes: kept.bytes,
             settings: settings, suffixes: kept.suffixes)
-        try replace(
-            directory.headPath, with: next.encoded(signedWith: publisher.key), .headWritten,
-            .headNamed)
+        try publisher.service.publish(next.encoded(signedWith: publisher.key), in: log)
     }
 
     func replaceKeys(_ file: [UInt8]) throws(FeedDirectoryError) {
-        try replace(directory.keysPath, with: file, .keysWritten, .keysNamed)
+        try directory.replace(
+            directory.keysPath, with: file, .keysWritten, .keysNamed, publisher.observer)
     }
 
     /// The batches of a new head: the newest 448 that are at most 14 days old. The size of each is
@@ -123,42 +125,25 @@ struct PublishSession {
             { $0.isMissing ? FeedDirectoryError.missingBatch(sequence) : .file($0) }, body)
     }
 
-    /// Writes a file under a temporary name, then renames it; both steps are durable and reported.
-    private func replace(
-        _ path: String, with bytes: [UInt8], _ written: PublishStep, _ named: PublishStep
-    ) throws(FeedDirectoryError) {
-        let temporary = Self.temporary(path)
-        try mapError(FeedDirectoryError.of) { () throws(FileError) in
-            // A crashed publisher's file of this name is unused: the lock is ours.
-            try Files.remove(temporary)
-            do throws(FileError) {
-                try Files.create(temporary, with: bytes.span, mode: 0o644)
-            } catch {
-                // On a full disk half a file only occupies space.
-                try? Files.remove(temporary)
-                throw error
-            }
-        }
-        try publisher.observer(written)
-        try mapError(FeedDirectoryError.of) { () throws(FileError) in
-            try Files.rename(temporary, to: path)
-        }
-        try publisher.observer(named)
-    }
-
     /// Removes leftovers of crashes and of retention, and no other file.
     @discardableResult
     func prune(now: Int64) throws(FeedDirectoryError) -> Int {
         let named = Set(
-            head.suffixes.enumerated().map { index, suffix in
-                FeedHead.batchName(head.firstSequence + UInt64(index), suffix)
+            [head, pending].compactMap(\.self).flatMap { head in
+                head.suffixes.enumerated().map { index, suffix in
+                    FeedHead.batchName(head.firstSequence + UInt64(index), suffix)
+                }
             })
+        let served = try directory.checkpoint()?.checkpoint.size ?? 0
         return try mapError(FeedDirectoryError.of) { () throws(FileError) in
             var candidates = try Files.names(in: directory.batchesPath)
                 .filter { !named.contains($0) && Self.isBatchName($0) }
                 .map(directory.batchPath)
-            candidates += [directory.headPath, directory.keysPath, directory.journalPath]
-                .map(Self.temporary)
+            candidates += [
+                directory.headPath, directory.keysPath, directory.journalPath, directory.logPath,
+                directory.checkpointPath, directory.proofPath,
+            ].map(FeedDirectory.temporary)
+            candidates += try directory.supersededTiles(sizes: [log.size, served])
             var removed = 0
             for path in candidates where try Self.isOld(path, now: now) {
                 try Files.remove(path)
@@ -177,8 +162,6 @@ struct PublishSession {
             throw error
         }
     }
-
-    private static func temporary(_ path: String) -> String { path + ".tmp" }
 
     /// A batch's name, perhaps with `.tmp`.
     private static func isBatchName(_ name: String) -> Bool {

@@ -21,6 +21,9 @@ public struct FeedCursor: Sendable, Equatable {
     /// The key of that signer.
     var newestSigner: FeedKey { chain.links[signer].key }
 
+    /// The keys that may sign from now on.
+    var liveKeys: [FeedKey] { Array(chain.keys[signer...]) }
+
     /// The cursor of a new client that knows one of the feed's keys.
     public init(key: FeedKey) { self.init(chain: KeyChain(only: key)) }
 

@@ -80,6 +80,8 @@ package struct Configuration: Sendable, Equatable {
     package var feed: String
     package var feedKey: String
     package var feedServed = true
+    /// The file of the policy that every new head needs the cosignatures of; nil: none.
+    package var witnesses: String?
     /// Seconds caches in front of the feed may keep the head; 0 when this service serves it.
     package var cacheSeconds = 0
     package var spreadSeconds = 0
@@ -170,6 +172,7 @@ extension Configuration {
             serve = on
             # spread-seconds = 300          woken clients spread their fetches over so long
             # cache-seconds = 30            when a cache or CDN serves the feed
+            # witnesses = witnesses.policy  no head without the cosignatures of so many (FEED.md)
 
             # [apns]
             # key = AuthKey_ABC123DEFG.p8      as downloaded from the developer account, mode 0600

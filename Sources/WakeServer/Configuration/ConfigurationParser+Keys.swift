@@ -102,6 +102,12 @@ extension ConfigurationParser {
         path(
             "feed.key", \.feedKey, "The file of the key that signs the feed.", isReloaded: true),
         switched("feed.serve", \.feedServed, "Serve the feed below /feed/."),
+        key(
+            "feed.witnesses", "a path", \.witnesses, { $0 },
+            "The file of the policy (C2SP tlog-policy) whose witnesses have to cosign every head "
+                + "before it is published; without the key none. It is read at each publish.",
+            isReloaded: true
+        ) { absolute($0, $1) },
         integer(
             "feed.cache-seconds", \.cacheSeconds, 0...86_400,
             "Seconds for which a cache in front of the feed may keep its head."),

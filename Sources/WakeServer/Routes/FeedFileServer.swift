@@ -10,7 +10,10 @@ final class FeedFileServer: Sendable {
     private let directory: String
     private let cachedHead: CachedFile<Head>
     private let cachedKeys: CachedFile<Response?>
-    /// The batches that are being sent, by name: one descriptor each, however many clients ask.
+    private let cachedProof: CachedFile<Response?>
+    private let cachedCheckpoint: CachedFile<Response?>
+    /// The batches and tiles that are being sent, by path: one descriptor each, however many
+    /// clients ask.
     private let opened = Mutex<[String: Opened]>([:])
 
     fileprivate struct Head: Sendable {
@@ -45,6 +48,15 @@ final class FeedFileServer: Sendable {
         cachedKeys = CachedFile(directory + "/keys", limit: FeedLimits.keysBytes) { bytes in
             bytes.map { Response(200, fields: fields, body: .bytes($0)) }
         }
+        // C2SP tlog-tiles: a checkpoint is UTF-8 text.
+        let text = [("Content-Type", "text/plain; charset=utf-8")] + fields.dropFirst()
+        func textFile(_ name: String) -> CachedFile<Response?> {
+            CachedFile(directory + "/" + name, limit: FeedLimits.proofBytes) { bytes in
+                bytes.map { Response(200, fields: text, body: .bytes($0)) }
+            }
+        }
+        cachedProof = textFile("proof")
+        cachedCheckpoint = textFile("checkpoint")
     }
 
     private var currentHead: Head? { try? cachedHead.current() }
@@ -57,17 +69,50 @@ final class FeedFileServer: Sendable {
     /// - Throws: when there is no descriptor for it.
     func keys() throws(FileError) -> Response? { try cachedKeys.current() ?? nil }
 
+    /// The proof of the newest head, as `keys`.
+    func proof() throws(FileError) -> Response? { try cachedProof.current() ?? nil }
+
+    /// The newest checkpoint of the log of heads, as `keys`.
+    func checkpoint() throws(FileError) -> Response? { try cachedCheckpoint.current() ?? nil }
+
     /// Opens a batch; nil when the name is not of a batch's form or there is none.
     /// - Throws: when there is no descriptor for it.
     func batch(named name: ArraySlice<UInt8>) throws(FileError) -> (file: OpenFile, size: Int)? {
         let name = String(decoding: name, as: UTF8.self)
-        guard FeedHead.isBatchName(name) else { return nil }
-        return try opened.withLock { opened throws(FileError) in
+        return FeedHead.isBatchName(name) ? try open("b/" + name) : nil
+    }
+
+    /// Opens a tile of the log, or the beginning of the wider one that followed it; nil when the
+    /// path is not of a tile's form or there is none.
+    /// - Throws: when there is no descriptor for it.
+    func tile(_ path: String) throws(FileError) -> (file: OpenFile, size: Int)? {
+        guard let tile = LogTile(path: path) else { return nil }
+        if let exact = try open(path) { return exact }
+        guard let wider = wider(than: tile), let (file, size) = try open(wider.path) else {
+            return nil
+        }
+        // Entries are heads: all of one length.
+        let part = size / wider.width * tile.width
+        return size % wider.width == 0 ? (file, part) : nil
+    }
+
+    /// A publisher removes partial tiles that others have followed.
+    private func wider(than tile: LogTile) -> LogTile? {
+        guard !tile.isFull else { return nil }
+        if Files.exists(directory + "/" + tile.full.path) { return tile.full }
+        let widths = (try? Files.names(in: directory + "/" + tile.full.path + ".p")) ?? []
+        let width = widths.compactMap { Int($0) }
+            .filter { (tile.width..<LogTile.width).contains($0) }.min()
+        return width.map { LogTile(tile.content, index: tile.index, width: $0) }
+    }
+
+    private func open(_ name: String) throws(FileError) -> (file: OpenFile, size: Int)? {
+        try opened.withLock { opened throws(FileError) in
             if let known = opened[name], let file = known.file { return (file, known.size) }
             opened = opened.filter { $0.value.file != nil }
             guard opened.count < Self.batchesAtOnce else { throw FileError(.open, EMFILE) }
             do throws(FileError) {
-                let file = try OpenFile(directory + "/b/" + name, flags: O_RDONLY)
+                let file = try OpenFile(directory + "/" + name, flags: O_RDONLY)
                 let status = try file.status()
                 guard status.isRegular else { return nil }
                 opened[name] = Opened(file: file, size: status.size)

@@ -2,17 +2,24 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head`, `/feed/keys` and `/feed/b/<name>`: the same bytes for everybody.
+/// `/feed/head`, `/feed/proof`, `/feed/keys`, `/feed/b/<name>`, and the log of heads below
+/// `/feed/checkpoint` and `/feed/tile/`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
+    private static let tilePrefix = Array("/feed/tile/".utf8)
 
     let files: FeedFileServer
 
     func handle(_ request: Request, _ responder: Responder) {
         let response = Response.read(request) {
             if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
-            if request.isPath("/feed/keys") { return keys() }
+            if request.isPath("/feed/keys") { return small(files.keys) }
+            if request.isPath("/feed/proof") { return small(files.proof) }
+            if request.isPath("/feed/checkpoint") { return small(files.checkpoint) }
+            if request.path.starts(with: Self.tilePrefix) {
+                return tile(request.path.dropFirst(Self.prefix.count))
+            }
             guard request.path.starts(with: Self.batchPrefix) else { return .problem(.notFound) }
             let name = request.path.dropFirst(Self.batchPrefix.count)
             return batch(name, range: request.onlyValue(of: "range"))
@@ -20,11 +27,28 @@ struct FeedRoute: Sendable {
         responder.respond(response)
     }
 
-    private func keys() -> Response {
+    private func small(_ file: () throws(FileError) -> Response?) -> Response {
         do throws(FileError) {
-            return try files.keys() ?? .problem(.notFound)
+            return try file() ?? .problem(.notFound)
         } catch { return .problem(.overloaded) }
     }
+
+    /// A tile never changes, and neither does a partial one: its width is part of its name.
+    private func tile(_ path: ArraySlice<UInt8>) -> Response {
+        do throws(FileError) {
+            guard let (file, size) = try files.tile(String(decoding: path, as: UTF8.self)) else {
+                return .problem(.notFound)
+            }
+            return Response(
+                200, fields: Self.immutable, body: .file(FileBody(file, count: Int64(size))))
+        } catch { return .problem(.overloaded) }
+    }
+
+    private static let immutable: [(StaticString, String)] = [
+        ("Content-Type", "application/octet-stream"),
+        ("Cache-Control", "public, max-age=31536000, immutable"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
 
     private func batch(_ name: ArraySlice<UInt8>, range: ArraySlice<UInt8>?) -> Response {
         let file: OpenFile
@@ -34,12 +58,7 @@ struct FeedRoute: Sendable {
             (file, size) = batch
         } catch { return .problem(.overloaded) }
         // A name holds its content's hash: it never changes.
-        var fields: [(StaticString, String)] = [
-            ("Content-Type", "application/octet-stream"),
-            ("Cache-Control", "public, max-age=31536000, immutable"),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Accept-Ranges", "bytes"),
-        ]
+        var fields = Self.immutable + [("Accept-Ranges", "bytes")]
         switch ByteRange(range, size: size) {
         case .whole:
             return Response(200, fields: fields, body: .file(FileBody(file, count: Int64(size))))

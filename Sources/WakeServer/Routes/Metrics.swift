@@ -103,6 +103,12 @@ struct Metrics: Sendable {
             gauge("feed_head_age_seconds", "since the feed's head was signed; -1: none", age),
             gauge("feed_head_left_seconds", "until the feed's head expires", left),
             gauge("disk_free_bytes", "of the store's file system", facts.free ?? -1),
+            gauge(
+                "feed_log_size", "heads in the feed's log; -1: no policy of witnesses",
+                facts.witnesses?.size ?? -1),
+            gauge(
+                "feed_cosignatures", "witnesses that cosigned the newest head; -1: no policy",
+                facts.witnesses?.cosigned ?? -1),
         ]
     }
 

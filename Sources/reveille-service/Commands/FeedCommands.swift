@@ -1,6 +1,7 @@
 import Glibc
 import WakeCommand
 import WakeFeed
+import WakeFetch
 import WakeModel
 import WakeServer
 import WakeSodium
@@ -19,13 +20,21 @@ enum FeedCommands {
         "--feed", value: "DIR", "the feed's directory instead of the configured one")
     static let keyFile = Command.Option(
         "--key", value: "FILE", "the feed's key file instead of the configured one")
+    static let witnesses = Command.Option(
+        "--witnesses", value: "FILE", "the policy of witnesses instead of the configured one")
     static let options = [ConfigurationFile.option, directory, keyFile]
+    /// Of commands that sign a head.
+    static let publishing = options + [witnesses]
 
     private static let initialize = Command(
         "feed init", "make a feed with nothing in it, and its key",
         operands: [.init("DIR", "the directory; made when it is missing")],
         options: [
-            .init("--key", value: "FILE", "where the key goes (default: feed.key beside DIR)")
+            .init("--key", value: "FILE", "where the key goes (default: feed.key beside DIR)"),
+            .init(
+                "--origin", value: "NAME",
+                "the name of the log of heads, as wake.example.org/feed (default: the feed's "
+                    + "identifier); for good"),
         ],
         examples: ["reveille feed init /srv/feed --key /etc/reveille/feed.key"],
         run: { (invocation) throws(CommandFailure) in
@@ -40,7 +49,14 @@ enum FeedCommands {
                     "warning: \(keyFile) was there already; two feeds signed with one key are one "
                         + "feed to clients, and a fork: use this one instead of the other")
             }
-            let key = try make(directory: directory, keyFile: keyFile, settings: FeedSettings())
+            let origin = try invocation.value("--origin").map { text throws(CommandFailure) in
+                guard let name = NoteKeyName(text) else {
+                    throw .usage("--origin takes a name without spaces and plus signs")
+                }
+                return name
+            }
+            let key = try make(
+                directory: directory, keyFile: keyFile, settings: FeedSettings(), origin: origin)
             Console().out("made \(directory)\nkey file: \(keyFile)\nfeed key: \(key)")
             return .success
         })
@@ -57,7 +73,7 @@ enum FeedCommands {
 
     private static let refresh = Command(
         "feed refresh", "sign the head again, for freshness and with the configured timing",
-        options: options + [
+        options: publishing + [
             .init("--cover", "also publish a cover batch: decoys alone, like any other batch")
         ],
         examples: ["reveille feed refresh --cover    # every two hours, by a timer"],
@@ -101,11 +117,12 @@ enum FeedCommands {
     /// Makes an empty feed.
     /// - Returns: the public key as text.
     static func make(
-        directory: String, keyFile: String, settings: FeedSettings
+        directory: String, keyFile: String, settings: FeedSettings, origin: NoteKeyName? = nil
     ) throws(CommandFailure) -> String {
         try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-            try FeedDirectory.initFeed(directory, keyFile: keyFile, settings: settings, now: now)
-                .text
+            try FeedDirectory.initFeed(
+                directory, keyFile: keyFile, settings: settings, origin: origin, now: now
+            ).text
         }
     }
 }
@@ -127,22 +144,54 @@ struct FeedSelection {
     let keyFile: String
     /// nil when directory and key were both named by hand.
     let configuration: Configuration?
+    /// The file of the policy of witnesses; nil: heads are published without any.
+    private let policyFile: String?
 
     init(_ invocation: Invocation) throws(CommandFailure) {
         let directory = try invocation.path(FeedCommands.directory.name)
         let keyFile = try invocation.path(FeedCommands.keyFile.name)
         if let directory, let keyFile, invocation.value(ConfigurationFile.option.name) == nil {
             (self.directory, self.keyFile, configuration) = (directory, keyFile, nil)
+            policyFile = try invocation.path(FeedCommands.witnesses.name)
         } else {
             let configuration = try ConfigurationFile.load(invocation)
             self.directory = directory ?? configuration.feed
             self.keyFile = keyFile ?? configuration.feedKey
             self.configuration = configuration
+            policyFile =
+                try invocation.path(FeedCommands.witnesses.name) ?? configuration.witnesses
         }
     }
 
     func publisher() throws(FeedDirectoryError) -> FeedPublisher {
-        FeedPublisher(directory: directory, key: try FeedKeyFile.load(keyFile))
+        FeedPublisher(
+            directory: directory, key: try FeedKeyFile.load(keyFile), witnesses: witnesses)
+    }
+
+    /// The asker of the policy's witnesses, read when the first head is ready; nil without one.
+    var witnesses: WitnessCollector? {
+        guard let policyFile else { return nil }
+        return { submission throws(FeedDirectoryError) in
+            func refusal(_ reason: String) -> FeedDirectoryError {
+                .witnesses(WitnessRefusal(.noQuorum, reasons: [reason]))
+            }
+            let policy = try mapError({ refusal("\(policyFile): \($0.message)") }) {
+                () throws(WitnessFile.Fault) in try WitnessFile.read(policyFile)
+            }
+            let fetcher = try mapError({ refusal("\($0)") }) { () throws(FetchError) in
+                try Fetcher(FetchConfiguration())
+            }
+            let collector = WitnessSubmission.collector(policy, fetcher) { witness, outcome in
+                switch outcome {
+                case .cosigned: Console().progress("cosigned by \(witness)")
+                case .failed(let reason), .otherHistory(let reason):
+                    Console().endProgress()
+                    Console().error("witness \(witness): \(reason)")
+                }
+            }
+            defer { Console().endProgress() }
+            return try collector(submission)
+        }
     }
 
     func publicKey() throws(FeedDirectoryError) -> FeedKey {
@@ -181,6 +230,8 @@ extension CommandFailure {
             switch error {
             case .head, .keys, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong:
                 .badData
+            case .log: .badData
+            case .witnesses(let refusal): refusal.kind == .noQuorum ? .transient : .badData
             case .locked: .transient
             case .keyFileNotPrivate, .keyFileMalformed: .configuration
             default: .failure

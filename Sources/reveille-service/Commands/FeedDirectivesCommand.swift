@@ -18,7 +18,7 @@ enum FeedDirectivesCommand {
             .init("--retire", "the feed has ended: clients unregister and stop"),
             .init("--resume", "revoke --pause and --retire"),
             Confirmation.option, .json,
-        ] + FeedCommands.options,
+        ] + FeedCommands.publishing,
         examples: [
             "reveille feed directives", "reveille feed directives --pause 86400",
             "reveille feed directives --registration off",

@@ -10,12 +10,25 @@ enum FeedKeyCommands {
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             Console().out(text(try chain(of: feed)))
+            if let log = try log(of: feed) { Console().out("log key: \(log)") }
             return .success
         })
 
+    /// The verifier key of the log of heads, as witnesses and policies name it.
+    private static func log(of feed: FeedSelection) throws(CommandFailure) -> String? {
+        try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
+            let signed = try FeedDirectory(feed.directory).checkpoint()
+            guard let name = signed.flatMap({ NoteKeyName($0.checkpoint.origin) }) else {
+                return nil
+            }
+            let key = try feed.publicKey()
+            return NoteKey(name: name, feedKey: key).text
+        }
+    }
+
     static let succeed = Command(
         "feed succeed", "give the feed a new key; the present one then signs nothing more",
-        options: FeedCommands.options + [
+        options: FeedCommands.publishing + [
             .init(
                 "--new-key", value: "FILE",
                 "where the new key is, or goes, and stays; else it takes the old key's place"),
@@ -27,7 +40,9 @@ enum FeedKeyCommands {
         notes: """
             Clients with any of the feed's keys find the newest one by the file keys, whenever they
             come. Repeat the command when it was cut short. Where feed and key are on a machine of
-            their own, run it there, then copy the feed: the file keys before the head.
+            their own, run it there, then copy the feed: the file keys before the head. Witnesses
+            keep the log of heads under its name, and learn the new key from their operators:
+            `reveille feed key` prints it.
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
@@ -38,7 +53,8 @@ enum FeedKeyCommands {
             let newKey = try invocation.path("--new-key")
             let outcome = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try FeedSuccession(
-                    directory: feed.directory, keyFile: feed.keyFile, newKeyFile: newKey
+                    directory: feed.directory, keyFile: feed.keyFile, newKeyFile: newKey,
+                    witnesses: feed.witnesses
                 ).run(now: FeedCommands.now)
             }
             report(outcome, newKey: newKey)

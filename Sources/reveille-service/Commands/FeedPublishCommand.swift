@@ -8,7 +8,7 @@ enum FeedPublishCommand {
     static let command = Command(
         "feed publish", "publish digests, or secrets whose digests are derived here",
         operands: [.init("FILE", "one item a line, hexadecimal or base64url; - reads stdin")],
-        options: FeedCommands.options + [
+        options: FeedCommands.publishing + [
             .init("--digests", "the items are digests of 16 bytes (default)"),
             .init("--secrets", "the items are secrets of 16 to 1024 bytes"),
             .init(

@@ -138,7 +138,13 @@ struct StatusScreen {
             ? "expires in \(NumberFormat.clock(left))"
             : "expired \(NumberFormat.clock(-left)) ago"
         return "sequence \(number("feed_sequence")), "
-            + "signed \(clock("feed_head_age_seconds")) ago, \(end)"
+            + "signed \(clock("feed_head_age_seconds")) ago, \(end)" + witnesses
+    }
+
+    private var witnesses: String {
+        let (size, count) = (number("feed_log_size"), number("feed_cosignatures"))
+        guard size > 0 else { return "" }
+        return "; cosigned by \(count) witnesses, \(size) heads in the log"
     }
 
     private var requests: String {

@@ -1,0 +1,142 @@
+internal import WakeModel
+import WakeSystem
+
+/// A tree of a feed's log that a client accepted: every later one contains it.
+package struct LogCursor: Sendable, Hashable {
+    let origin: NoteKeyName
+    package let size: UInt64
+    let root: TreeHash
+
+    /// The cursor as bytes to be stored.
+    package func encode() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(littleEndian: size)
+        return bytes + root.bytes + origin.bytes
+    }
+
+    init(origin: NoteKeyName, size: UInt64, root: TreeHash) {
+        self.origin = origin
+        self.size = size
+        self.root = root
+    }
+
+    /// - Returns: nil for bytes that `encode` cannot have given.
+    package init?(decoding bytes: [UInt8]) {
+        guard bytes.count > 40, let root = TreeHash(bytes[8..<40]),
+            let origin = NoteKeyName(Array(bytes[40...]))
+        else { return nil }
+        self.init(origin: origin, size: bytes.span.littleEndian(at: 0), root: root)
+    }
+}
+
+/// A refusal of a head for its proof. The head before stays in force.
+public enum HeadProofFault: Error, Equatable, Sendable {
+    /// No proof: absent, cut off, or another file.
+    case malformed
+    /// The proof of another head: a cache has one older than the other.
+    case otherHead
+    /// Of a log with another name than the feed's: a publisher could keep two.
+    case otherLog
+    /// The checkpoint is not signed with the feed's key, or a cosignature is false.
+    case badSignature
+    /// Fewer witnesses than the policy asks for have cosigned.
+    case noQuorum
+    /// The log is smaller than it was.
+    case rollback
+    /// The log is not the one that was accepted before: somebody is shown another one.
+    case otherHistory
+}
+
+/// Decides, without clock, file or network, whether a head that was verified is one that everybody
+/// can see: in the feed's log, under a checkpoint that a quorum of witnesses cosigned.
+package struct HeadProofVerifier: Sendable {
+    private let policy: WitnessPolicy
+    /// nil for a client that has accepted no proof yet.
+    private let cursor: LogCursor?
+
+    package init(policy: WitnessPolicy, cursor: LogCursor?) {
+        self.policy = policy
+        self.cursor = cursor
+    }
+
+    package struct Verified: Sendable {
+        package let cursor: LogCursor
+        /// Without the cosignatures that are older than a head's life there is no quorum. One of the
+        /// two clocks may be wrong: a warning, as of a head that is stale.
+        package let isStale: Bool
+    }
+
+    /// Performs the checks in order; the first that fails names the fault.
+    /// - Parameters:
+    ///   - head: the bytes that `verified` was read from.
+    ///   - now: seconds since 1970.
+    package func verify(
+        _ proof: [UInt8], of head: [UInt8], _ verified: VerifiedHead, now: Int64
+    ) throws(HeadProofFault) -> Verified {
+        guard proof.count <= FeedLimits.proofBytes, let proof = LogProof(proof) else {
+            throw .malformed
+        }
+        let tree = proof.checkpoint.checkpoint
+        guard proof.includes(MerkleTree.leaf(head.span)) else { throw .otherHead }
+        guard let origin = NoteKeyName(tree.origin), isOurs(origin, verified.cursor.chain) else {
+            throw .otherLog
+        }
+        let times = try cosignatures(of: proof.checkpoint.note, origin, verified.cursor)
+        guard policy.isQuorum(Set(times.keys)) else { throw .noQuorum }
+        try checkHistory(of: tree, proof.extra)
+        let life = max(0, verified.head.expires &- verified.head.issued)
+        let fresh = times.filter { now - FeedLimits.clockToleranceSeconds - life <= $0.value }
+        return Verified(
+            cursor: LogCursor(origin: origin, size: tree.size, root: tree.root),
+            isStale: !policy.isQuorum(Set(fresh.keys)))
+    }
+
+    /// A feed has one log: of its identifier's name, or of the one that the policy has for a key of
+    /// the feed. A second log of the same key is another history that no witness would notice.
+    private func isOurs(_ origin: NoteKeyName, _ chain: KeyChain) -> Bool {
+        guard !policy.logs.isEmpty else { return origin == NoteKeyName(defaultFor: chain.feedID) }
+        return policy.logs.contains { log in
+            log.key.name == origin && chain.keys.contains { $0.bytes == log.key.material }
+        }
+    }
+
+    /// The times of the witnesses that cosigned, by their places in the policy.
+    private func cosignatures(
+        of note: SignedNote, _ origin: NoteKeyName, _ cursor: FeedCursor
+    ) throws(HeadProofFault) -> [Int: Int64] {
+        // A key that was succeeded signs no checkpoint, as it signs no head.
+        let signers = cursor.liveKeys.map {
+            NoteKey(name: origin, algorithm: .ed25519, key: $0.verifying)
+        }
+        let results: [NoteVerification?]
+        do throws(NoteError) {
+            results = try note.verify(signers + policy.witnesses.map(\.key))
+        } catch { throw .badSignature }
+        guard results[..<signers.count].contains(where: { $0 != nil }) else { throw .badSignature }
+        var times: [Int: Int64] = [:]
+        for (index, result) in results[signers.count...].enumerated() {
+            if let result { times[index] = result.time }
+        }
+        return times
+    }
+
+    private func checkHistory(
+        of tree: LogCheckpoint, _ extra: [UInt8]?
+    ) throws(HeadProofFault) {
+        guard let cursor else { return }
+        guard cursor.origin.bytes == tree.origin else { throw .otherHistory }
+        guard tree.size >= cursor.size else { throw .rollback }
+        if tree.size == cursor.size {
+            guard tree.root == cursor.root else { throw .otherHistory }
+            return
+        }
+        // Without a history that reaches back so far, witnesses alone vouch that the log went on.
+        let history = extra.flatMap { LogHistory($0, size: tree.size) }
+        let answer = history?.contains(size: cursor.size, root: cursor.root, newest: tree.root)
+        guard answer != .contradicted else { throw .otherHistory }
+        // A history that is cut short, or left out, would hide a fork.
+        guard answer == .contained || tree.size - cursor.size > UInt64(LogHistory.leaves) else {
+            throw .otherHistory
+        }
+    }
+}
