@@ -1,7 +1,8 @@
 import WakeModel
 import WakeStore
 
-/// Registers and deletes without end; one operation under way per token.
+/// Registers and deletes without end; one operation under way per task. Each has two tokens and
+/// goes on with the other one after a delete, so that a kill finds deleted ones at rest.
 ///
 /// Lines: `try TOKEN VERSION` (version 0 is a delete) before the store is asked,
 /// `ok TOKEN` after it has answered.
@@ -11,14 +12,15 @@ enum Churn {
         Line.write("open")
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<tokens {
-                group.addTask { await churn(number, seed: seed, store) }
+                group.addTask { await churn(number, number + tokens, seed: seed, store) }
             }
         }
     }
 
     @concurrent
-    static func churn(_ number: Int, seed: Int, _ store: Store) async {
-        var random = SplitMix(state: UInt64(seed) << 20 + UInt64(number))
+    static func churn(_ first: Int, _ second: Int, seed: Int, _ store: Store) async {
+        var random = SplitMix(state: UInt64(seed) << 20 + UInt64(first))
+        var (number, other) = (first, second)
         while true {
             let isDelete = random.next() % 4 == 0
             // Never 0, and different in every run.
@@ -32,6 +34,7 @@ enum Churn {
                 return Line.write("failed \(number)")
             }
             Line.write("ok \(number)")
+            if isDelete { swap(&number, &other) }
         }
     }
 }

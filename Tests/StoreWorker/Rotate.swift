@@ -42,7 +42,9 @@ enum Rotate {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { while await rotate(store) {} }
             for number in 0..<tokens {
-                group.addTask { await Churn.churn(number, seed: seed, store) }
+                group.addTask {
+                    await Churn.churn(number, number + tokens, seed: seed, store)
+                }
             }
         }
     }

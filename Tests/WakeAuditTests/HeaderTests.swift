@@ -5,10 +5,11 @@ import WakeSystem
 
 @Suite("The header and the schema", .timeLimit(.minutes(5)))
 struct HeaderTests {
-    private static let header = [
+    static let header = [
         Plant.bytes("another mark", .magic, at: 0, [0x73]),
         .bytes("pages of 8 KiB", .pageSize, at: 16, [0x20, 0]),
         .bytes("a rollback journal", .journalMode, at: 18, [1, 1]),
+        .bytes("a format that SQLite does not read", .unreadable, at: 18, [9, 9]),
         .bytes("room reserved in every page", .reservedSpace, at: 20, [8]),
         .bytes("other payload fractions", .fractions, at: 21, [65]),
         .bytes("another change counter", .changeCounter, at: 24, [0x65, 0x20, 0x6f, 0x01]),
@@ -39,7 +40,7 @@ struct HeaderTests {
         Plant("empty", .magic) { try $0.change { $0 = [] } },
     ]
 
-    private static let schema = [
+    static let schema = [
         Plant("the number of the last entry", .schemaRowid) { site in
             try site.change { bytes in
                 let page = try require(BTreePage(bytes.span.extracting(0..<4096), from: 100))
@@ -64,6 +65,11 @@ struct HeaderTests {
             "CREATE TRIGGER kept AFTER DELETE ON registration_a BEGIN SELECT 1; END",
             .extraTrigger),
         .sql("CREATE VIEW everyone AS SELECT id FROM registration_a", .extraView),
+        Plant("an entry of no kind that SQLite knows", .extraEntry) { site in
+            try site.execute(
+                "PRAGMA writable_schema=ON",
+                "INSERT INTO sqlite_schema VALUES('note','anna','anna',0,NULL)")
+        },
         .sql("DROP TABLE registration_b", .missingTable),
         .sql("ALTER TABLE registration_a RENAME TO people", .missingTable),
         .sql("ALTER TABLE registration_a RENAME COLUMN sealed TO plain", .definition),

@@ -27,7 +27,7 @@ struct KeyTests {
 
     private static let fcm = [1, 3, 0, 3] + Array("abc".utf8)
 
-    private static let plants = [
+    static let plants = [
         Plant("the group may read them", .keyFileMode) { unsafe chmod($0.place.keys, 0o640) },
         Plant("they belong to another user", .keyFileOwner, needsRoot: true) { site in
             unsafe chown(site.place.keys, 12_345, 0)

@@ -13,7 +13,7 @@ struct LogTests {
         reveille info stopped
         """
 
-    private static let lines: [(String, AuditFinding)] = [
+    static let lines: [(String, AuditFinding)] = [
         ("Started reveille.service - anonymous wake-ups.", .foreignLine),
         ("GET /v1/registration 204", .foreignLine),
         ("reveille notice started port=8080", .foreignLine),

@@ -39,7 +39,29 @@ struct PageTests {
         return (number - 1) * 4096
     }
 
-    private static let leftovers = [
+    private static func append(_ page: [UInt8], to bytes: inout [UInt8]) {
+        bytes += page
+        bytes.replaceSubrange(28..<32, with: bigEndian(bytes.count / 4096))
+    }
+
+    private static func bigEndian(_ number: Int) -> [UInt8] {
+        stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }
+    }
+
+    /// Puts pages with one child each between a tree's root and its last leaf.
+    private static func lower(_ bytes: inout [UInt8], by levels: Int) throws {
+        let root = try require(AuditSite.pages(of: bytes, where: isInterior).first).start
+        for _ in 0..<levels {
+            var page = [UInt8](repeating: 0, count: 4096)
+            // An interior page of an index without cells, whose content begins at its end.
+            page.replaceSubrange(0..<8, with: [2, 0, 0, 0, 0, 0x10, 0, 0])
+            page.replaceSubrange(8..<12, with: bytes[root + 8..<root + 12])
+            append(page, to: &bytes)
+            bytes.replaceSubrange(root + 8..<root + 12, with: bigEndian(bytes.count / 4096))
+        }
+    }
+
+    static let leftovers = [
         page("a whole row in a gap", .gapContent, where: hasGap) { bytes, start, page in
             let cell = try require(page.cells.first).bytes
             let row = Array(bytes[start + cell.lowerBound..<start + cell.upperBound])
@@ -104,7 +126,7 @@ struct PageTests {
         },
     ]
 
-    private static let structure = [
+    static let structure = [
         page("an unknown kind of page", .pageMalformed, where: isLeaf) { bytes, start, _ in
             bytes[start] = 7
         },
@@ -146,13 +168,13 @@ struct PageTests {
             bytes.replaceSubrange(start + 8..<start + 12, with: [0, 0, 0, own])
         },
         Plant("a page nobody points to", .pageUnreachable) { site in
-            try site.change { bytes in
-                bytes += Sodium.random(4096)
-                let count = UInt32(bytes.count / 4096)
-                bytes.replaceSubrange(
-                    28..<32, with: (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
-                )
-            }
+            try site.change { append(Sodium.random(4096), to: &$0) }
+        },
+        Plant("a leaf that is deeper than others", .treeUneven) { site in
+            try site.change { try lower(&$0, by: 1) }
+        },
+        Plant("a tree of more levels than SQLite goes down", .treeTooDeep) { site in
+            try site.change { try lower(&$0, by: 20) }
         },
         Plant("a page dropped from the freelist", .pageUnreachable) { site in
             try site.change { bytes in bytes[try trunk(bytes) + 7] -= 1 }

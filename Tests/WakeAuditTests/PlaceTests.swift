@@ -6,7 +6,7 @@ import WakeSystem
 
 @Suite("What lies around the database", .timeLimit(.minutes(5)))
 struct PlaceTests {
-    private static let plants = [
+    static let plants = [
         Plant("readable by the group", .fileMode) { unsafe chmod($0.database, 0o640) },
         Plant("of another user", .fileOwner, needsRoot: true) {
             unsafe chown($0.database, 12_345, 0)

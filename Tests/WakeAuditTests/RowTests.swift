@@ -21,15 +21,15 @@ struct RowTests {
         Plant(description, finding) { try $0.insert((0..<count).map(make)) }
     }
 
-    /// A byte in the nonces of 500 rows, the fewest that tell, in a table without others.
+    /// A byte in the nonces of so few rows, in a table without others: 500 tell everything.
     private static func few(
-        _ description: String, _ finding: AuditFinding,
+        _ description: String, _ finding: AuditFinding, rows: Int = AuditFacts.tellingRows,
         _ byte: @escaping @Sendable (Int) -> UInt8
     ) -> Plant {
-        Plant(description + " in 500 rows", finding) { site in
+        Plant(description + " in \(rows) rows", finding) { site in
             try site.execute("DELETE FROM registration_a")
             try site.insert(
-                (0..<AuditFacts.tellingRows).map { number in
+                (0..<rows).map { number in
                     var sealed = Sodium.random(552)
                     sealed[11] = byte(number)
                     return (Sodium.random(32), sealed)
@@ -42,7 +42,7 @@ struct RowTests {
     /// A push token in clear, as text, and nothing behind it.
     private static let text = (0..<64).map { _ in hex[Int(Sodium.random(1)[0] & 15)] }
 
-    private static let forms = [
+    static let forms = [
         row("a short id", .valueLength, Sodium.random(16), Sodium.random(552)),
         row("an unpadded value", .valueLength, Sodium.random(32), Sodium.random(104)),
         row("a value that is too long", .valueLength, Sodium.random(32), Sodium.random(553)),
@@ -66,7 +66,7 @@ struct RowTests {
         },
     ]
 
-    private static let looks = [
+    static let looks = [
         row(
             "a push token in clear, padded", .sameBytes, Sodium.random(32),
             text + [UInt8](repeating: 0, count: 552 - 64)),
@@ -134,6 +134,10 @@ struct RowTests {
             number % 10 == 0 ? Sodium.random(1)[0] & 0x7F : Sodium.random(1)[0] | 0x80
         },
         few("a byte of 40 values", .unevenPosition) { _ in 100 + Sodium.random(1)[0] % 40 },
+        few("what is the same in all times of a month", .unevenPosition, rows: 6) { _ in 0x6B },
+        few("a bit that is always set", .unevenPosition, rows: 53) { _ in
+            Sodium.random(1)[0] | 0x20
+        },
         few("a counter", .unevenPosition) { number in UInt8(truncatingIfNeeded: number) },
         Plant("one id in both tables", .repeatedID) { site in
             let id = Sodium.random(32)

@@ -98,7 +98,7 @@ struct StateFileTests {
         return Plant(description, finding) { try $0.write(bytes, to: name) }
     }
 
-    private static let contents = [
+    static let contents = [
         file("a push token among zeros", "reserve", among(Array(pushToken.utf8)), .stateToken),
         file("a word among zeros", "reserve", among(Array("anna".utf8))),
         file("text among zeros", "reserve", among(Array("bought a red bicycle".utf8)), .stateText),

@@ -100,6 +100,22 @@ struct RegistrationBudgetTests {
         #expect(asked.admits(fill: 0.74, at: tomorrow))
     }
 
+    @Test("a start gives no other quarter: what is stored counts as taken without work")
+    func start() {
+        for (fill, free) in [(0, 250), (0.1, 150), (0.24, 10), (0.25, 0), (0.7, 0), (1, 0)] {
+            let room = RegistrationBudget.Room(rows: 1000, lifeSeconds: 14 * 86_400)
+            var budget = Self.budget(room)
+            budget.assume(fill: fill, now: Self.second)
+            let asked = Asked(budget)
+            let taken = (0..<1000).filter { asked.admits($0, fill: fill, at: Self.second) }.count
+            #expect(taken == free, "\(fill)")
+            #expect(asked.admits(bits: 23, fill: fill, at: Self.second))
+            // Another quarter leaks in the life of a row: the next one within 85 minutes.
+            let later = Self.second + 5100 * Self.second
+            #expect(asked.admits(1, fill: fill, at: later) == (fill < 0.75))
+        }
+    }
+
     @Test("work grows by a bit with each 256th of the store, to 23, and shrinks as rows expire")
     func work() {
         let asked = Asked()

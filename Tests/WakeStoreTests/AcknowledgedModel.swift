@@ -21,6 +21,10 @@ struct AcknowledgedModel {
     /// Whether the worker could close its store.
     private(set) var hasEnded = false
 
+    /// Tokens that nothing is stored under, and those that something is, as far as was acknowledged.
+    var deleted: [Int] { known.filter { $0.value == 0 && open[$0.key] == nil }.map(\.key) }
+    var stored: [Int] { known.filter { $0.value != 0 && open[$0.key] == nil }.map(\.key) }
+
     mutating func note(_ line: String) {
         let words = line.split(separator: " ")
         let number = words.count > 1 ? Int(words[1]) ?? -1 : -1

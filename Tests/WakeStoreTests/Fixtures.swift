@@ -66,6 +66,20 @@ extension StorePlace {
         await store.close()
     }
 
+    /// Those of the tokens whose id, under the keys of either generation, lies in a file.
+    func left(of tokens: [Int]) -> [Int] {
+        let master = StorePlace.bytes(of: keys)
+        let keys = [24..<56, 56..<88].map { GenerationKeys(master: KeyMemory(master[$0].span)) }
+        let files = StorePlace.names(in: data).filter { $0 != "reserve" }
+            .map { StorePlace.bytes(of: data + "/" + $0) }
+        return tokens.filter { number in
+            keys.contains { keys in
+                let id = keys.id(of: Known.token(number))
+                return files.contains { StorePlace.contains($0, id) }
+            }
+        }
+    }
+
     /// The file as SQLite sees it, with SQLite's own defaults; never while a store is open in this
     /// process, whose locks closing it would drop.
     func database() throws -> Database {

@@ -25,6 +25,8 @@ final class NewRegistrations: Sendable {
         _ budget: RegistrationBudget, fill: @escaping @Sendable () -> Double,
         now: @escaping @Sendable () -> UInt64 = { SystemClock.bootNanoseconds }
     ) {
+        var budget = budget
+        budget.assume(fill: fill(), now: now())
         state = Mutex(State(budget: budget))
         self.fill = fill
         self.now = now

@@ -40,6 +40,7 @@ struct RegistrationBudget: Sendable {
     private var workEnd: UInt64 = 0
     /// By the hash of the prefix; those of one place share a count.
     private var prefixEnds = [UInt64](repeating: 0, count: places)
+    private let rows: Int
     /// Rows with a proof that make the next one harder by a bit.
     private let step: Int
 
@@ -66,10 +67,17 @@ struct RegistrationBudget: Sendable {
 
     /// - Parameter free: registrations without work, see `free(_:)`.
     init(_ room: Room, perPrefix: Int, free: Free) {
+        rows = room.rows
         step = max(1, room.rows / 256)
         prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
         work = Leak(Self.free(room).perDay, inSeconds: 86_400, most: 8 * step)
+    }
+
+    /// What was stored before this process counts as taken without work: which of it was is not
+    /// known, and a start must not give another quarter of the room to a flood.
+    mutating func assume(fill: Double, now: UInt64) {
+        everybodyEnd = everybody.end(of: Int(min(max(0, fill), 1) * Double(rows)), now)
     }
 
     /// Other limits from now on. What has been counted stays counted.

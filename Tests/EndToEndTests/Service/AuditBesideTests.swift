@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "Audits beside a service at work", .timeLimit(.minutes(10)),
+    "Audits beside a service at work", .timeLimit(.minutes(30)),
     .enabled(if: OpenSSLCommand.isInstalled, "needs the openssl command"))
 struct AuditBesideTests {
     /// More with `REVEILLE_LONG=1`.
@@ -78,5 +78,40 @@ struct AuditBesideTests {
             input: Array(pushing.service.program.output.utf8))
         #expect(logs.status == 0, "\(logs.output)")
         #expect(await pushing.service.stop() == 0)
+    }
+
+    @Test("nor beside one that is killed at any moment, also of a rotation, and starts again")
+    func kills() async throws {
+        let service = try await ServiceUnderTest()
+        let devices = (0..<300).map { _ in TestDevice() }
+        try Self.load(devices, service.port)
+        let keys = service.directory.path + "/service/keys/registration.key"
+        let words = ["audit", service.data + "/registrations.db", "--keys", keys]
+        // Each takes until the third look, and several kills.
+        let audits = Self.audits / 4
+        var kills = 0
+        for number in 0..<audits {
+            let audit = try RunningProgram(
+                "reveille", words + ["--config", service.configuration])
+            while audit.end == nil {
+                let port = service.port
+                let load = Task.onThread { try? Self.load(devices, port) }
+                let rotation = try RunningProgram(
+                    "reveille", ["rotate", "--now", "--yes", "--config", service.configuration])
+                for _ in 0..<Int.random(in: 0...100) { _ = try? service.send("GET", "/health") }
+                await service.kill()
+                await load.value
+                _ = await rotation.exit()
+                try await service.restart()
+                kills += 1
+            }
+            // 4: the file was being changed, or had a log that a kill left.
+            let status = await audit.exit()
+            #expect([0, 4].contains(status), "audit \(number): \(audit.output)")
+        }
+        #expect(kills >= audits)
+        #expect(await service.stop() == 0)
+        let last = try await service.command(words[0], words[1], words[2], words[3])
+        #expect(last.status == 0, "\(last.output)")
     }
 }

@@ -11,16 +11,19 @@ struct CrashTests {
     private struct Acknowledged {
         var devices: [TestDevice] = []
         var deleted: Set<Int> = []
+        /// Ids and sealed bytes of what was deleted, as subject access showed them before.
+        var traces: [[UInt8]] = []
 
         /// Whoever was looked at again and again need not be for ever.
         mutating func keep(_ count: Int) {
             let first = max(0, devices.count - count)
             devices.removeFirst(first)
             deleted = Set(deleted.filter { $0 >= first }.map { $0 - first })
+            traces = traces.suffix(count)
         }
     }
 
-    @Test("nothing acknowledged is lost, nothing deleted comes back")
+    @Test("nothing acknowledged is lost, nothing deleted comes back, or is in a file")
     func kills() async throws {
         let service = try await ServiceUnderTest()
         var acknowledged = Acknowledged()
@@ -35,6 +38,7 @@ struct CrashTests {
             try await Self.answered(service, atLeast: Int.random(in: 1...150))
             await service.kill()
             acknowledged = await load.value
+            #expect(StorePlace.hits(acknowledged.traces, in: service.data) == 0, "round \(round)")
             try await service.restart()
             try check(acknowledged, service, round)
             total += acknowledged.devices.count - before.devices.count
@@ -58,11 +62,13 @@ struct CrashTests {
             told.devices.append(device)
             guard told.devices.count % 3 == 0 else { continue }
             let victim = Int.random(in: told.devices.indices)
+            guard let stored = try? stored(told.devices[victim], client) else { return told }
             // Deleted or not once the request is out: only an answer decides.
             let delete = try? client.exchange(
                 "DELETE", "/v1/registration", token: told.devices[victim].token)
             if delete?.status == 204 {
                 told.deleted.insert(victim)
+                told.traces += stored
             } else {
                 told.devices.remove(at: victim)
                 told.deleted = Set(
@@ -72,6 +78,15 @@ struct CrashTests {
                 return told
             }
         }
+    }
+
+    /// Both columns of what is stored; nothing when nothing is.
+    private static func stored(
+        _ device: TestDevice, _ client: LoopbackClient
+    ) throws -> [[UInt8]] {
+        let answer = try client.exchange("GET", "/v1/registration", token: device.token)
+        let stored = try RegistrationResponse.decode(answer.body).stored
+        return stored.map { [$0.id, $0.sealed] } ?? []
     }
 
     /// Waits until the service has answered so many requests, by asking it again and again.
