@@ -1,12 +1,13 @@
 import Foundation
 import TestSupport
 
-/// The file for apps on Android, compiled as an app has it, in a JVM of its own.
+/// A file for apps on Android, compiled as an app has it, in a JVM of its own.
 final class JavaProgram {
     static let isInstalled =
         InstalledPrograms.path("javac") != nil && InstalledPrograms.path("java") != nil
 
     private let directory: TemporaryDirectory
+    private let driver: String
     private let process = Process()
     private let input = Pipe()
     private let output = Pipe()
@@ -15,28 +16,33 @@ final class JavaProgram {
     fileprivate var current = 0
     fileprivate var count = 0
 
-    init() async throws {
+    /// - Parameters:
+    ///   - example: the file for apps, below Tests/Examples/Android.
+    ///   - driver: the file that drives it, below Tests/LibraryUse.
+    init(
+        _ example: String = "Registration", drivenBy driver: String = "RegistrationLives"
+    ) async throws {
         directory = try TemporaryDirectory()
+        self.driver = driver
         let made = try await RunningProgram.run(
             path: InstalledPrograms.path("javac") ?? "javac",
             ["-Xlint:all,-options", "-Werror", "--release", "8", "-d", directory.path]
                 + [
-                    "Tests/Examples/Android/Registration.java",
-                    "Tests/LibraryUse/RegistrationLives.java",
+                    "Tests/Examples/Android/\(example).java", "Tests/LibraryUse/\(driver).java",
                 ].map(Repository.absolute))
         guard made.status == 0 else { throw TestFailure(made.output) }
     }
 
     private var words: [String] {
         // A small JVM: it starts sooner.
-        ["-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx64m", "-cp", directory.path]
+        ["-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", directory.path, driver]
     }
 
-    /// Starts an app that is killed at any moment.
+    /// Starts it with other words than `machine`.
     func start(_ arguments: [String]) throws -> RunningProgram {
         try RunningProgram(
             path: InstalledPrograms.path("java") ?? "java",
-            words + ["RegistrationLives", "client"] + arguments)
+            words + arguments)
     }
 
     /// A phone that was never started before.
@@ -45,7 +51,7 @@ final class JavaProgram {
     fileprivate func say(_ line: String) throws -> String {
         if !process.isRunning {
             process.executableURL = URL(filePath: InstalledPrograms.path("java") ?? "java")
-            process.arguments = words + ["RegistrationLives", "machine"]
+            process.arguments = words + ["machine"]
             process.standardInput = input
             process.standardOutput = output
             try process.run()

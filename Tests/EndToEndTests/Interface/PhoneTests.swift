@@ -159,7 +159,9 @@ struct PhoneTests {
                     ? ["erase"] : ["register", "https://push.example.org/" + wish])
             for _ in 0..<4 {
                 let app = try program.start(words)
-                _ = try await app.line(containing: "began")
+                do {
+                    _ = try await app.line(containing: "began")
+                } catch { throw TestFailure("\(error) \(await app.exit())") }
                 app.signal(SIGKILL, after: .milliseconds(Int.random(in: 0...60, using: &random)))
                 _ = await app.exit()
             }
