@@ -4,24 +4,31 @@ import TestSupport
 import Testing
 import WakeSystem
 
-@Suite("The registration for phones, against the real service", .timeLimit(.minutes(20)))
+@Suite("The registration for phones, against the real service", .timeLimit(.minutes(30)))
 struct PhoneTests {
     private static let count =
         ProcessInfo.processInfo.environment["REVEILLE_LONG"] == nil ? 60 : 1000
+    private static let isJavaMissing: Comment = "no javac (Debian: default-jdk-headless)"
 
     @Test("whatever is lost on the way, there is one row with the last push token, or none")
     func lives() async throws {
-        let service = try await ServiceUnderTest(
-            sections: """
+        try await livesAll { SwiftMachine() }
+    }
 
-                [registration]
-                new-per-prefix = 1000000
-                new-per-day = 1000000000
-                """)
+    @Test(
+        "in Java, the same",
+        .enabled(if: JavaProgram.isInstalled, isJavaMissing))
+    func livesInJava() async throws {
+        let program = try await JavaProgram()
+        try await livesAll { try program.phone() }
+    }
+
+    private func livesAll<Machine: PhoneMachine>(_ make: () throws -> Machine) async throws {
+        let service = try await Self.service(newPerPrefix: 1_000_000)
         var random = SplitMix64(seed: 4711)
-        var phones: [Phone] = []
+        var phones: [Phone<Machine>] = []
         for _ in 0..<Self.count {
-            var phone = Phone()
+            var phone = Phone(try make())
             for _ in 0..<Int.random(in: 3...25, using: &random) {
                 try phone.live(service, &random)
             }
@@ -33,9 +40,9 @@ struct PhoneTests {
         #expect(try service.rows() == registered.count)
         for phone in phones { try phone.check(service) }
         for var phone in phones {
-            phone.erase()
+            try phone.erase()
             try phone.settle(service)
-            #expect(phone.state.isRegistered == false)
+            #expect(try phone.machine.isRegistered() == false)
             try phone.check(service)
         }
         #expect(try service.rows() == 0)
@@ -44,182 +51,149 @@ struct PhoneTests {
 
     @Test("a service that asks for work gets it, and an answer that is too late is asked again")
     func work() async throws {
-        let service = try await ServiceUnderTest(
-            sections: """
+        try await works { SwiftMachine() }
+    }
 
-                [registration]
-                new-per-prefix = 1
-                new-per-day = 1
-                """)
+    @Test(
+        "work in Java, the same",
+        .enabled(if: JavaProgram.isInstalled, isJavaMissing))
+    func workInJava() async throws {
+        let program = try await JavaProgram()
+        try await works { try program.phone() }
+    }
+
+    private func works<Machine: PhoneMachine>(_ make: () throws -> Machine) async throws {
+        let service = try await Self.service(newPerPrefix: 1)
         var solved = 0
         for _ in 0..<3 {
-            var phone = Phone()
-            phone.register(TestDevice().push)
+            var phone = Phone(try make())
+            try phone.register(TestDevice().push)
             try phone.settle(service)
-            #expect(phone.state.isRegistered)
+            #expect(try phone.machine.isRegistered())
             try phone.check(service)
             solved += phone.solved
         }
         #expect(solved >= 2)
         #expect(try service.rows() == 3)
         // Given up in the middle: the next attempt gets another challenge.
-        var phone = Phone()
-        phone.register(TestDevice().push)
-        try phone.settle(service) { false }
-        #expect(phone.givenUp > 0 && phone.state.isRegistered)
+        var phone = Phone(try make())
+        try phone.register(TestDevice().push)
+        try phone.settle(service, givesUpFirst: true)
+        #expect(try phone.givenUp > 0 && phone.machine.isRegistered())
         #expect(await service.stop() == 0)
+        // No proof is ever enough, or an hour is given for it: that is no reason to hurry.
+        for seconds in [600, 3600] {
+            var phone = Phone(try make())
+            try phone.register(TestDevice().push)
+            let requests = try phone.insist(
+                on: Array(
+                    """
+                    {"title":"Work","status":429,"code":"proof_needed",
+                    "challenge":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX","bits":1,"seconds":\(seconds)}
+                    """.utf8))
+            #expect(phone.solved > 5)
+            #expect((10..<60).contains(requests), "\(requests)")
+        }
+    }
+
+    /// Challenges, instance tokens, bits and proofs of Policy/PROTOCOL.md.
+    private static func vectors() throws -> [(
+        text: String, token: String, bits: Int, proof: String
+    )] {
+        let lines = try Repository.text("Policy/PROTOCOL.md").split(separator: "\n")
+        let rows = lines.filter { $0.hasPrefix("| `") && $0.hasSuffix("` |") }.map { line in
+            line.split(separator: "|").map { $0.trimmingCharacters(in: [" ", "`"]) }
+        }
+        return rows.filter { $0.count == 6 && $0[0].count == 32 && $0[1].count == 43 }
+            .map { (text: $0[0], token: $0[1], bits: Int($0[2]) ?? 0, proof: $0[4]) }
     }
 
     @Test("a proof is what Policy/PROTOCOL.md says")
-    func vectors() throws {
-        let rows = try Repository.text("Policy/PROTOCOL.md").split(separator: "\n")
-            .filter { $0.hasPrefix("| `") && $0.hasSuffix("` |") }
-            .map { $0.split(separator: "|").map { $0.trimmingCharacters(in: [" ", "`"]) } }
-            .filter { $0.count == 6 && $0[0].count == 32 && $0[1].count == 43 }
+    func proofs() throws {
+        let rows = try Self.vectors()
         #expect(rows.count == 3)
         for row in rows {
-            let token = row[1].replacing("-", with: "+").replacing("_", with: "/") + "="
+            let token = row.token.replacing("-", with: "+").replacing("_", with: "/") + "="
             let json = """
-                {"text":"\(row[0])","bits":\(row[2]),"token":"\(token)","expires":0}
+                {"text":"\(row.text)","bits":\(row.bits),"token":"\(token)","expires":0}
                 """
             let challenge = try JSONDecoder().decode(Challenge.self, from: Data(json.utf8))
-            #expect(challenge.solve() == row[4])
-        }
-    }
-}
-
-/// A phone whose app is killed now and then, with a line that loses what it carries.
-private struct Phone {
-    private(set) var state = Registration()
-    private(set) var wish: [UInt8]?
-    private(set) var solved = 0
-    private(set) var givenUp = 0
-    /// Fields `Authorization` in the order of their use.
-    private var authorizations: [String] = []
-    private var now = 1_800_000_000.0
-
-    mutating func register(_ token: [UInt8]) {
-        wish = token
-        state.register(.apns(Data(token)), now: now)
-        kill()
-    }
-
-    mutating func erase() {
-        wish = nil
-        state.erase(now: now)
-        kill()
-    }
-
-    /// The app is killed, and started again on what it had saved.
-    private mutating func kill() {
-        let saved = try? JSONEncoder().encode(state)
-        if let copy = saved.flatMap({ try? JSONDecoder().decode(Registration.self, from: $0) }) {
-            state = copy
+            #expect(challenge.solve() == row.proof)
         }
     }
 
-    /// Something happens.
-    mutating func live(_ service: ServiceUnderTest, _ random: inout SplitMix64) throws {
-        switch Int.random(in: 0..<20, using: &random) {
-        case 0..<5: register(TestDevice().push)
-        case 5..<7: erase()
-        case 7..<9: now += .random(in: 0...3 * 86_400, using: &random)
-        // A clock that is set.
-        case 9: now += .random(in: -86_400...0, using: &random)
-        default:
-            let step = state.next(now: now)
-            switch step {
-            case .send(let request): try send(request, service, &random)
-            case .solve(let challenge): solve(challenge) { true }
-            case .wait(let time): if Bool.random(using: &random) { now = time }
-            case .rest: break
+    @Test(
+        "a proof in Java is what Policy/PROTOCOL.md says",
+        .enabled(if: JavaProgram.isInstalled, isJavaMissing))
+    func proofsInJava() async throws {
+        let program = try await JavaProgram()
+        for row in try Self.vectors() {
+            // As Registration.saved() writes it.
+            func text(_ text: String) -> [UInt8] { [0, UInt8(text.utf8.count)] + Array(text.utf8) }
+            func number(_ value: Int, _ count: Int) -> [UInt8] {
+                (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
             }
+            let token = [4] + ["service", "fcm", "token", "x"].flatMap(text)
+            var phone = try program.phone()
+            try phone.restore(
+                [1] + text(row.token) + token + [0, 0, 0] + number(0, 4) + number(0, 8) + text("")
+                    + text(row.text) + number(row.bits, 4) + number(600, 8))
+            guard case .solve = try phone.next(now: 1) else { throw TestFailure("nothing to do") }
+            #expect(try phone.proof() == row.proof)
         }
     }
 
-    private mutating func send(
-        _ request: Registration.Request, _ service: ServiceUnderTest, _ random: inout SplitMix64
-    ) throws {
-        let fate = Int.random(in: 0..<20, using: &random)
-        let invented = [500, 502, 503, 507, 422, 429, 408].randomElement(using: &random) ?? 503
-        switch fate {
-        case 0..<3: state.failed(now: now)
-        case 3..<6:
-            _ = try exchange(request, service)
-            state.failed(now: now)
-        case 6..<9:
-            // Killed while it waited for the answer.
-            let before = state
-            _ = try exchange(request, service)
-            state = before
-            kill()
-        case 9..<12: state.received(invented, to: request, retryAfter: "120", now: now)
-        default: try deliver(request, service)
-        }
-        kill()
-    }
-
-    private mutating func exchange(
-        _ request: Registration.Request, _ service: ServiceUnderTest
-    ) throws -> WireResponse {
-        if authorizations.last != request.authorization {
-            // A token that was deleted does not come back.
-            #expect(!authorizations.contains(request.authorization))
-            authorizations.append(request.authorization)
-        }
-        #expect(request.body.map { $0.count == 1024 } ?? (request.method == "DELETE"))
-        return try service.send(
-            request.method, "/v1/registration",
-            token: String(request.authorization.dropFirst("Bearer ".count)),
-            body: request.body.map(Array.init) ?? [])
-    }
-
-    private mutating func deliver(
-        _ request: Registration.Request, _ service: ServiceUnderTest
-    ) throws {
-        let answer = try exchange(request, service)
-        state.received(
-            answer.status, to: request, retryAfter: answer["Retry-After"],
-            body: Data(answer.body), now: now)
-    }
-
-    private mutating func solve(_ challenge: Challenge, while goesOn: () -> Bool) {
-        let proof = challenge.solve(while: goesOn)
-        if proof == nil { givenUp += 1 } else { solved += 1 }
-        state.add(proof: proof)
-    }
-
-    /// Nothing is lost any more.
-    /// - Parameter first: whether the first search goes on.
-    mutating func settle(
-        _ service: ServiceUnderTest, first: () -> Bool = { true }
-    ) throws {
-        for _ in 0..<100 {
-            switch state.next(now: now) {
-            case .send(let request): try deliver(request, service)
-            case .solve(let challenge):
-                let goesOn = givenUp > 0 || first()
-                solve(challenge) { goesOn }
-            case .wait where state.isRegistered: return
-            case .wait(let time): now = time
-            case .rest: return
+    @Test(
+        "an app in Java that is killed at any moment registers, moves and erases all the same",
+        .enabled(if: JavaProgram.isInstalled, isJavaMissing))
+    func killsInJava() async throws {
+        let program = try await JavaProgram()
+        let service = try await Self.service(newPerPrefix: 1)
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/registration"
+        var random = SplitMix64(seed: 99)
+        for wish in ["first", "second", "", "third"] {
+            let words =
+                [service.url + "/", file]
+                + (wish.isEmpty
+                    ? ["erase"] : ["register", "https://push.example.org/" + wish])
+            for _ in 0..<4 {
+                let app = try program.start(words)
+                do {
+                    _ = try await app.line(containing: "began")
+                } catch { throw TestFailure("\(error) \(await app.exit())") }
+                app.signal(SIGKILL, after: .milliseconds(Int.random(in: 0...60, using: &random)))
+                _ = await app.exit()
             }
-            kill()
+            let app = try program.start(words)
+            #expect(await app.exit() == 0, "\(app.output)")
+            let isRegistered = !wish.isEmpty
+            #expect(app.output.contains("ended \(isRegistered) "), "\(app.output)")
+            #expect(try service.rows() == (isRegistered ? 1 : 0))
         }
-        throw TestFailure("it does not come to rest")
+        let left = try Data(contentsOf: URL(filePath: file))
+        #expect(left.range(of: Data("push.example.org".utf8)) == nil, "it is sealed")
+        #expect(await service.stop() == 0)
     }
 
-    /// The service has the last push token under the last instance token, and nothing else of it.
-    func check(_ service: ServiceUnderTest) throws {
-        for authorization in authorizations {
-            let answer = try service.send(
-                "GET", "/v1/registration", token: String(authorization.dropFirst("Bearer ".count)))
-            let held = authorization == authorizations.last ? wish : nil
-            #expect(answer.text.contains("\"stored\":true") == (held != nil))
-            if let held {
-                let hex = held.map { String(format: "%02x", $0) }.joined()
-                #expect(answer.text.contains(hex))
-            }
-        }
+    private static func service(newPerPrefix: Int) async throws -> ServiceUnderTest {
+        let account = try ServiceAccountFile(tokenURI: "http://127.0.0.1:9/token")
+        return try await ServiceUnderTest(
+            sections: """
+
+                [registration]
+                new-per-prefix = \(newPerPrefix)
+                new-per-day = \(newPerPrefix == 1 ? 1 : 1_000_000_000)
+
+                [webpush]
+                key = keys/vapid.key
+                hosts = any
+                subject = mailto:operator@example.org
+
+                [fcm]
+                key = \(account.file)
+                host = localhost
+                port = 9
+                """)
     }
 }

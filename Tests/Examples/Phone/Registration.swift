@@ -27,12 +27,13 @@ public struct Registration: Codable, Sendable, Equatable {
         /// JSON, `Content-Type: application/json`; nil with `DELETE`.
         public let body: Data?
         fileprivate let token: PushToken?
+        fileprivate var hasProof = false
     }
 
     /// What is to be done now.
     public enum Step: Sendable, Equatable {
         case send(Request)
-        /// Off the main thread: ``Challenge/solve(while:)``, then ``Registration/add(proof:)``.
+        /// Off the main thread: ``Challenge/solve(while:)``, then ``Registration/add(proof:for:)``.
         case solve(Challenge)
         /// Ask again then, or at the next start of the app. Seconds since 1970.
         case wait(until: Double)
@@ -89,7 +90,7 @@ public struct Registration: Codable, Sendable, Equatable {
         nextTime = min(nextTime, now + Self.renewalDays.upperBound * 86_400)
         guard now >= nextTime else { return .wait(until: nextTime) }
         if let challenge, proof == nil {
-            if now < challenge.expires, now + 3600 > challenge.expires { return .solve(challenge) }
+            if now < challenge.expires, now + 3600 >= challenge.expires { return .solve(challenge) }
             self.challenge = nil
         }
         let token = instanceToken ?? Self.randomToken()
@@ -101,13 +102,15 @@ public struct Registration: Codable, Sendable, Equatable {
         }
         return .send(
             Request(
-                method: "PUT", authorization: authorization, body: body(of: wish), token: wish))
+                method: "PUT", authorization: authorization, body: body(of: wish), token: wish,
+                hasProof: proof != nil))
     }
 
     /// Continues with a solved challenge; nil: none was found in time.
-    public mutating func add(proof: String?) {
+    public mutating func add(proof: String?, for challenge: Challenge) {
+        guard challenge == self.challenge else { return }
         self.proof = proof
-        if proof == nil { challenge = nil }
+        if proof == nil { self.challenge = nil }
     }
 
     /// - Parameters:
@@ -123,8 +126,13 @@ public struct Registration: Codable, Sendable, Equatable {
         let asked = retryAfter.flatMap(Double.init).map { min(max($0, 0), 86_400) } ?? 0
         switch (status, request.method) {
         case (429, "PUT"):
-            challenge = instanceToken.flatMap { Challenge(problem: body, token: $0, now: now) }
-            if challenge == nil { pause(now, atLeast: asked) }
+            if !isErasing, let instanceToken {
+                challenge = Challenge(problem: body, token: instanceToken, now: now)
+            }
+            // A proof that was not enough: many come, and not at once again.
+            if challenge == nil || request.hasProof {
+                pause(now, atLeast: challenge == nil ? asked : 0)
+            }
         // Only the operator can change that.
         case (422, "PUT"): pause(now, atLeast: 6 * 3600)
         // Not of the form that this service takes: a defect of this app, or of the token.

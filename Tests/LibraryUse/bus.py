@@ -1,0 +1,56 @@
+"""The example watch.py by `reveille-client run --dbus`, with Debian's python3-dbus and python3-gi.
+Takes the words of lines.py; DBUS_SESSION_BUS_ADDRESS names the bus.
+"""
+
+import signal
+import subprocess
+import sys
+
+import dbus
+import dbus.mainloop.glib
+from gi.repository import GLib
+
+import lines
+
+NAME, PATH = "org.reveille.Client1", "/org/reveille/Client1/profile_default"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+
+
+def watch(program, feed, key, service, directory, name, *words):
+    lines.prepare(program, feed, key, service, directory, name)
+    dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+    bus, loop = dbus.SessionBus(), GLib.MainLoop()
+
+    def client(interface=NAME):
+        return dbus.Interface(bus.get_object(NAME, PATH), interface)
+
+    def match(id, secret, note):
+        later = "later" in words
+        print(
+            "left for later:" if later else "this concerns you:", secret, id,
+            bytes(note).decode())
+        if not later:
+            client().Acknowledge(id)
+
+    def changed(interface, values, gone):
+        if "Status" in values:
+            lines.show(values["Status"])
+
+    def appeared(owner):
+        if owner:
+            # What waited before this program could hear of it.
+            client().Sync()
+            lines.show(client(PROPERTIES).Get(NAME, "Status"))
+
+    bus.add_signal_receiver(match, "Match", NAME, path=PATH)
+    bus.add_signal_receiver(changed, "PropertiesChanged", PROPERTIES, path=PATH)
+    bus.watch_name_owner(NAME, appeared)
+    run = subprocess.Popen(
+        [program, "run", "--dbus", "--state", directory], preexec_fn=lines.with_parent)
+    GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, signal.SIGTERM, run.terminate)
+    GLib.child_watch_add(GLib.PRIORITY_DEFAULT, run.pid, lambda *_: loop.quit())
+    loop.run()
+
+
+sys.stdout.reconfigure(line_buffering=True)
+watch(*sys.argv[1:])

@@ -1,0 +1,64 @@
+"""The example watch.py by `reveille-client run --json`, without any library. Takes the same words,
+with the program before them:
+
+  lines.py PROGRAM FEED KEY SERVICE DIRECTORY NAME [later] < SECRET
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+
+
+def with_parent():
+    """The program dies with this one, however that is killed (prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def prepare(program, feed, key, service, directory, name):
+    """Makes the profile, and adds standard input as a secret unless it is empty."""
+    if not os.path.exists(directory):
+        subprocess.run(
+            [program, "init", "--feed", feed, "--key", key, "--service", service, "--state",
+             directory], check=True, stdout=subprocess.DEVNULL)
+    secret = sys.stdin.buffer.read()
+    if secret:
+        subprocess.run(
+            [program, "secrets", "add", name, "--state", directory], input=secret, check=True,
+            stdout=subprocess.DEVNULL)
+
+
+def show(status):
+    print("status: %s, %d batches checked, %d matches waiting" % (
+        "connected" if status["stream"] == "connected" else "not connected", status["sequence"],
+        status["matchesToDeliver"]))
+
+
+def watch(program, feed, key, service, directory, name, *words):
+    prepare(program, feed, key, service, directory, name)
+    run = subprocess.Popen(
+        [program, "run", "--json", "--state", directory], text=True, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, preexec_fn=with_parent)
+    signal.signal(signal.SIGTERM, lambda *_: run.terminate())
+    for line in run.stdout:
+        event = json.loads(line)
+        if event["event"] == "status":
+            show(event)
+        elif event["event"] == "warning":
+            print("warning:", event["code"])
+        elif event["event"] == "match":
+            later = "later" in words
+            print(
+                "left for later:" if later else "this concerns you:", event["secret"],
+                event["id"], event["note"])
+            if not later:
+                run.stdin.write(json.dumps({"acknowledge": event["id"]}) + "\n")
+                run.stdin.flush()
+    return run.wait()
+
+
+if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)
+    sys.exit(watch(*sys.argv[1:]))
