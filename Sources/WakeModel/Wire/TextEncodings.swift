@@ -1,3 +1,5 @@
+private import WakeSystem
+
 /// Lower-case hexadecimal out, either case in (RFC 4648 §8).
 package enum Hex {
     package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
@@ -102,6 +104,39 @@ package enum Base64URL {
         case UInt8(ascii: "_"): 63
         default: nil
         }
+    }
+}
+
+/// Base64 with padding, canonical only (RFC 4648 §4 and §3.5).
+package enum Base64 {
+    package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
+        var text = Base64URL.encode(bytes)
+        for index in text.indices {
+            switch text[index] {
+            case UInt8(ascii: "-"): text[index] = UInt8(ascii: "+")
+            case UInt8(ascii: "_"): text[index] = UInt8(ascii: "/")
+            default: break
+            }
+        }
+        while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
+        return text
+    }
+
+    /// - Returns: nil for foreign characters, other padding than needed, and a last character with
+    ///   bits that carry nothing.
+    package static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        guard text.count % 4 == 0 else { return nil }
+        var plain = text.array
+        for _ in 0..<2 where plain.last == UInt8(ascii: "=") { plain.removeLast() }
+        for index in plain.indices {
+            switch plain[index] {
+            case UInt8(ascii: "+"): plain[index] = UInt8(ascii: "-")
+            case UInt8(ascii: "/"): plain[index] = UInt8(ascii: "_")
+            case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
+            default: break
+            }
+        }
+        return Base64URL.decode(plain.span)
     }
 }
 

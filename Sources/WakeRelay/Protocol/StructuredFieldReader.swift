@@ -109,30 +109,11 @@ struct StructuredFieldReader {
 
 /// The base64 between the colons of a byte sequence (RFC 8941 §3.3.5), with padding (RFC 4648 §4).
 enum StructuredBytes {
-    /// The characters that base64 and base64url do not share.
-    private static let characters = [UInt8](text: "+/")
-    private static let urlCharacters = [UInt8](text: "-_")
-
     /// With the colons.
     static func encode(_ bytes: [UInt8]) -> [UInt8] {
-        var text = Base64URL.encode(bytes.span).map { character in
-            let index = urlCharacters.firstIndex(of: character)
-            return index.map { characters[$0] } ?? character
-        }
-        while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
-        return [UInt8(ascii: ":")] + text + [UInt8(ascii: ":")]
+        [UInt8(ascii: ":")] + Base64.encode(bytes.span) + [UInt8(ascii: ":")]
     }
 
     /// Without the colons.
-    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        guard text.count % 4 == 0 else { return nil }
-        var text = text
-        for _ in 0..<2 where text.last == UInt8(ascii: "=") { text.removeLast() }
-        guard !text.contains(where: urlCharacters.contains) else { return nil }
-        let plain = text.map { character in
-            let index = characters.firstIndex(of: character)
-            return index.map { urlCharacters[$0] } ?? character
-        }
-        return Base64URL.decode(plain.span)
-    }
+    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? { Base64.decode(Array(text).span) }
 }
