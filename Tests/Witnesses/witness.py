@@ -27,6 +27,10 @@ class Refused(Exception):
         self.status, self.body, self.kind = status, body, kind
 
 
+def refuse(status):
+    raise Refused(status)
+
+
 class Witness:
     def __init__(self, signer, vkeys, behaviour, state):
         self.signer, self.behaviour, self.path = signer, behaviour, state
@@ -126,7 +130,11 @@ def serve(witness, port):
             self.wfile.write(body)
 
         def do_POST(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            length = int(self.headers.get("Content-Length", "0"))
+            if length > 65_536:
+                self.close_connection = True
+                return self.answer(lambda _: refuse(413))
+            body = self.rfile.read(length)
             if witness.behaviour == "silent":
                 threading.Event().wait()
 
@@ -134,12 +142,14 @@ def serve(witness, port):
                 if witness.behaviour.startswith("status:"):
                     raise Refused(int(witness.behaviour[7:]))
                 if self.path != "/add-checkpoint":
-                    raise Refused(404)
+                    refuse(405 if self.path.endswith("/checkpoint") else 404)
                 return witness.add_checkpoint(body, facts)
 
             self.answer(act)
 
         def do_GET(self):
+            if self.path == "/add-checkpoint":
+                return self.answer(lambda _: refuse(405))
             self.answer(lambda _: witness.checkpoint(self.path))
 
     class Server(http.server.ThreadingHTTPServer):
