@@ -1,5 +1,5 @@
-import Glibc
-import WakeHTTP
+package import Glibc
+package import WakeHTTP
 import WakeModel
 package import WakePush
 package import WakeRelay

@@ -1,7 +1,7 @@
 private import Glibc
 package import WakeModel
 private import WakeSodium
-private import WakeSystem
+package import WakeSystem
 
 /// The running program as it names itself: an honest operator's claim, which anybody can compare with
 /// what they build from the same commit. A dishonest one could have another program name it.
@@ -27,7 +27,8 @@ package struct ProgramIdentity: Sendable, Equatable {
     package static func hash(of path: String) throws(FileError) -> String {
         let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK, followsLink: true)
         guard try file.status().isRegular else { throw FileError(.read, EINVAL) }
-        var (hash, offset) = (SHA256(), 0)
+        var hash = SHA256()
+        var offset = 0
         while true {
             let bytes = try file.read(at: offset, count: 1 << 20)
             guard !bytes.isEmpty else { break }
