@@ -157,13 +157,16 @@ package enum WitnessDirectoryError: Error, Equatable, Sendable {
                 ? "\(error.message)\nhint: run as the user of the witness; others must not write it"
                 : "\(error.message)\nhint: a witness that has forgotten what it cosigned must not go on:"
                     + " make a new one with a new key (reveille witness init)"
-        case .file(let error): error.message
+        case .file(let error):
+            error.isNotPermitted
+                ? "\(error.message)\nhint: run this as the user of the witness" : error.message
         case .key(.keyFileNotPrivate):
             "the key file is not this user's alone\nhint: it has mode 0600 and belongs to the witness"
         case .key(.file(let error)): "the key file could not be used: \(error.reason)"
         case .key: "the key file is damaged\nhint: make a new witness with a new key"
         case .otherKey: "the key is not the one that the file identity names"
-        case .running: "this witness is running already\nhint: two with one key would cosign two histories"
+        case .running:
+            "this witness is running already\nhint: two with one key would cosign two histories"
         case .busy: "another command changes the list of logs\nhint: try again"
         case .log(.algorithm):
             "this is no Ed25519 key of a log\nhint: this program cannot verify other signatures"

@@ -34,7 +34,8 @@ package enum WitnessRules {
         guard let log = log(checkpoint.origin), let latest = latest(checkpoint.origin) else {
             return .unknownOrigin
         }
-        guard let verified = try? signed.note.verify(log.keys), verified.contains(where: { $0 != nil })
+        guard let verified = try? signed.note.verify(log.keys),
+            verified.contains(where: { $0 != nil })
         else { return .notSigned }
         guard request.oldSize <= checkpoint.size else { return .malformed }
         guard request.oldSize == latest.size else { return .conflict(size: latest.size) }

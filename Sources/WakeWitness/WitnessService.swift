@@ -38,7 +38,7 @@ package final class WitnessService: Sendable {
     private static var limits: HTTPLimits {
         var limits = HTTPLimits()
         limits.bodyBytes = AddCheckpointRequest.byteLimit
-        limits.connections = 1_000
+        limits.connections = 500
         limits.connectionsPerSource = 100
         limits.streams = 0
         return limits
@@ -71,24 +71,17 @@ package final class WitnessService: Sendable {
                 return responder.respond(.methodNotAllowed(allow: "POST"))
             }
             let body = Array(request.body)
-            perform(responder, work) { response(to: store.add(body)) }
+            // Not here: the store waits for the disk.
+            let isPosted = work.post { responder.respond(response(to: store.add(body))) }
+            if !isPosted { responder.respond(unavailable) }
         } else if let identifier = identifier(request.path) {
             guard request.method == .get || request.method == .head else {
                 return responder.respond(.methodNotAllowed(allow: "GET, HEAD"))
             }
-            // Not here: the store may be waiting for the disk.
-            perform(responder, work) {
-                store.checkpoint(identifier).map(checkpoint) ?? unknown
-            }
+            responder.respond(store.checkpoint(identifier).map(checkpoint) ?? unknown)
         } else {
             responder.respond(unknown)
         }
-    }
-
-    private static func perform(
-        _ responder: Responder, _ work: WitnessWork, _ respond: @escaping @Sendable () -> Response
-    ) {
-        if !work.post({ responder.respond(respond()) }) { responder.respond(unavailable) }
     }
 
     /// `/<64 lower-case hexadecimal digits>/checkpoint`
@@ -111,7 +104,8 @@ package final class WitnessService: Sendable {
         case .tooMany: tooMany
         case .refused(.malformed): badRequest
         case .refused(.unknownOrigin): unknown
-        case .refused(.notSigned): text(403, "no signature of a key that is known for this origin\n")
+        case .refused(.notSigned):
+            text(403, "no signature of a key that is known for this origin\n")
         case .refused(.conflict(let size)):
             Response(
                 409, fields: [("Content-Type", WitnessedSize.contentType)] + fields,

@@ -38,6 +38,8 @@ package final class WitnessStore: Sendable {
     private let lock: OpenFile
     private let report: @Sendable (WitnessEvent) -> Void
     private let state: Mutex<State>
+    /// What monitors read, by the identifiers of logs: reading it never waits for the disk.
+    private let published: Mutex<[String: [UInt8]]>
 
     package let key: NoteKey
 
@@ -58,6 +60,10 @@ package final class WitnessStore: Sendable {
         for log in first.logs.logs {
             first.records[log.origin] = try directory.checkpoint(of: log.origin, key: key)
         }
+        let notes = first.records.values.compactMap { record in
+            record.note.map { (WitnessedLog.identifier(of: record.origin), $0.bytes) }
+        }
+        published = Mutex(Dictionary(uniqueKeysWithValues: notes))
         state = Mutex(first)
     }
 
@@ -85,10 +91,7 @@ package final class WitnessStore: Sendable {
 
     /// The latest cosigned checkpoint, as monitors read it; nil for a log without one.
     package func checkpoint(_ identifier: String) -> [UInt8]? {
-        state.withLock { state in
-            let log = state.logs.logs.first { $0.identifier == identifier }
-            return log.flatMap { state.records[$0.origin]?.note?.bytes }
-        }
+        published.withLock { $0[identifier] }
     }
 
     private func cosign(
@@ -111,7 +114,8 @@ package final class WitnessStore: Sendable {
         var budget =
             state.budgets[origin]
             ?? TokenBucket(
-                tokens: Self.writesPerSecond, per: .seconds(1), burst: Self.writesAtOnce, isFull: true)
+                tokens: Self.writesPerSecond, per: .seconds(1), burst: Self.writesAtOnce,
+                isFull: true)
         let wait = budget.take(1, now: uptime)
         state.budgets[origin] = budget
         guard wait == nil else { return .tooMany }
@@ -131,6 +135,7 @@ package final class WitnessStore: Sendable {
         if state.isFailing { report(.storeRecovered) }
         state.isFailing = false
         state.records[origin] = record
+        published.withLock { $0[WitnessedLog.identifier(of: origin)] = signed.bytes }
         report(.cosigned(log: number(of: origin, state), size: record.size))
         return .cosigned(cosignature.line)
     }
@@ -148,7 +153,11 @@ package final class WitnessStore: Sendable {
         do throws(WitnessDirectoryError) {
             let logs = try directory.logs()
             for log in logs.logs where state.records[log.origin] == nil {
-                state.records[log.origin] = try directory.checkpoint(of: log.origin, key: key)
+                let record = try directory.checkpoint(of: log.origin, key: key)
+                state.records[log.origin] = record
+                if let note = record.note {
+                    published.withLock { $0[log.identifier] = note.bytes }
+                }
             }
             state.logs = logs
             report(.logsChanged(count: logs.logs.count))

@@ -2,6 +2,7 @@ import WakeFeed
 import WakeModel
 import WakeSodium
 import WakeSystem
+
 @testable import WakeWitness
 
 /// A log whose leaves are numbers, and which signs whatever a test wants.

@@ -3,6 +3,7 @@ import WakeFeed
 import WakeModel
 import WakeSodium
 import WakeSystem
+
 @testable import WakeWitness
 
 /// The statuses of C2SP tlog-witness, `add-checkpoint`, each with the sentence that asks for it.
@@ -20,7 +21,8 @@ struct WitnessRulesTests {
             ? CosignedCheckpoint(origin: log.origin)
             : CosignedCheckpoint(
                 (history ?? log).checkpoint(size), time: 1,
-                note: SignedCheckpoint((history ?? log).checkpoint(size), signedBy: log.signer).note)
+                note: SignedCheckpoint((history ?? log).checkpoint(size), signedBy: log.signer).note
+            )
         return WitnessRules.judge(
             body, log: { $0 == known.origin ? known : nil },
             latest: { $0 == known.origin ? latest : nil })

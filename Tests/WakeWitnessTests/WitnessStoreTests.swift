@@ -5,6 +5,7 @@ import Testing
 import WakeFeed
 import WakeModel
 import WakeSystem
+
 @testable import WakeWitness
 
 @Suite("The memory of a witness")
@@ -44,10 +45,13 @@ struct WitnessStoreTests {
         #expect(again.checkpoint(WitnessedLog.identifier(of: [1])) == nil)
     }
 
-    @Test("a request that is repeated at once gets the same line, later a new one; no time goes back")
+    @Test(
+        "a request that is repeated at once gets the same line, later a new one; no time goes back")
     func repeated() throws {
         let events = Mutex<[WitnessEvent]>([])
-        let store = try WitnessStore(witness.directory) { event in events.withLock { $0.append(event) } }
+        let store = try WitnessStore(witness.directory) { event in
+            events.withLock { $0.append(event) }
+        }
         let first = store.add(log.request(from: 0, to: 7), now: 1_000)
         #expect(store.add(log.request(from: 7, to: 7), now: 1_005) == first)
         guard case .cosigned(let later) = store.add(log.request(from: 7, to: 7), now: 1_006) else {
@@ -62,7 +66,8 @@ struct WitnessStoreTests {
             Issue.record("refused")
             return
         }
-        #expect(witness.time(line, of: log.checkpoint(7, extensions: [Array("more".utf8)])) == 1_006)
+        #expect(
+            witness.time(line, of: log.checkpoint(7, extensions: [Array("more".utf8)])) == 1_006)
         #expect(store.add(log.request(from: 7, to: 9), now: 1_005) == .unavailable)
         #expect(events.withLock { $0.last } == .clockBehind(seconds: 1))
         guard case .cosigned = store.add(log.request(from: 7, to: 9), now: 1_006) else {
@@ -79,8 +84,9 @@ struct WitnessStoreTests {
         let long = log.grown(to: 300)
         var last = 0
         while last < 299 {
-            guard case .cosigned = store.add(
-                long.request(from: last, to: last + 1), now: 1_000, uptime: 1)
+            guard
+                case .cosigned = store.add(
+                    long.request(from: last, to: last + 1), now: 1_000, uptime: 1)
             else { break }
             last += 1
         }
@@ -230,7 +236,9 @@ struct WitnessStoreTests {
     @Test("what cannot be written is not cosigned: a full disk")
     func full() throws {
         let events = Mutex<[WitnessEvent]>([])
-        let store = try WitnessStore(witness.directory) { event in events.withLock { $0.append(event) } }
+        let store = try WitnessStore(witness.directory) { event in
+            events.withLock { $0.append(event) }
+        }
         guard case .cosigned = store.add(log.request(from: 0, to: 7), now: 1_000) else {
             Issue.record("refused")
             return

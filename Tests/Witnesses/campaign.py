@@ -139,7 +139,7 @@ class Campaign:
         for worker in workers:
             worker.start()
         for _ in range(kills):
-            time.sleep(self.random.uniform(0, 0.06))
+            time.sleep(self.random.uniform(0, 0.12))
             process.send_signal(signal.SIGKILL)
             process.wait()
             process = self.start()

@@ -13,7 +13,8 @@ package struct PageText: Sendable {
         case registrations, broadcasts
         case filesTitle, filesLead
         case checkTitle, checkPolicy, checkProgram, programRuns, programCommit
-        case programChanged, programUnknown, programClaim, licence, auditNone, auditClean, auditFound
+        case programChanged, programUnknown, programClaim, licence, auditNone, auditClean,
+            auditFound
         case limitsTitle, limitsText, operatorTitle, operatorContact
     }
 

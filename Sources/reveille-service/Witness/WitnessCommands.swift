@@ -75,7 +75,7 @@ enum WitnessCommands {
             let place = try place(invocation)
             let log = try mapError(failure, try place.addLog(key, origin: origin))
             Console().out(
-                "cosigning \(log.label), whose keys are \(log.keys.count)\n"
+                "cosigning \(log.label), keys: \(log.keys.count)\n"
                     + "monitors read GET /\(log.identifier)/checkpoint")
             return .success
         })
@@ -117,7 +117,8 @@ enum WitnessCommands {
             for (number, (log, latest)) in entries.enumerated() {
                 let state =
                     latest.note == nil ? "nothing cosigned yet" : "size \(latest.size) cosigned"
-                Console().out("\(number + 1)  \(log.label)  \(state)  /\(log.identifier)/checkpoint")
+                Console().out(
+                    "\(number + 1)  \(log.label)  \(state)  /\(log.identifier)/checkpoint")
             }
             return .success
         })

@@ -18,7 +18,8 @@ enum WitnessServeCommand {
             WitnessCommands.directory,
         ],
         examples: [
-            "reveille witness serve", "reveille witness serve --listen unix:/run/reveille-witness/http.sock",
+            "reveille witness serve",
+            "reveille witness serve --listen unix:/run/reveille-witness/http.sock",
         ],
         notes: """
             It speaks C2SP tlog-witness: POST /add-checkpoint for logs, GET /HASH/checkpoint for monitors.

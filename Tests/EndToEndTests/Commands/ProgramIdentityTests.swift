@@ -22,7 +22,9 @@ struct ProgramIdentityTests {
         }
     }
 
-    @Test("the running program's version, commit and SHA-256 are told, and a file is compared with them")
+    @Test(
+        "the running program's version, commit and SHA-256 are told, and a file is compared with them"
+    )
     func told() async throws {
         let service = try await ServiceUnderTest()
         let (hash, field) = (try await sum(reveille), try await field(service))
@@ -54,7 +56,8 @@ struct ProgramIdentityTests {
 
     @Test(
         "differing sections are named, and whether they hold instructions",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/objcopy"), "needs binutils"))
+        .enabled(
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/objcopy"), "needs binutils"))
     func compared() async throws {
         let directory = try TemporaryDirectory()
         func file(_ name: String) -> String { directory.path + "/" + name }

@@ -61,7 +61,9 @@ struct WitnessTests {
         #expect(try await witness.grow(name, from: 4, to: 6) == "200 cosigned")
     }
 
-    @Test("mistakes are named: a key that is none, a name with a space, a second witness, a lost file")
+    @Test(
+        "mistakes are named: a key that is none, a name with a space, a second witness, a lost file"
+    )
     func mistakes() async throws {
         let log = try await WitnessUnderTest.log(name)
         let witness = try await WitnessUnderTest(logs: [log])
@@ -80,7 +82,8 @@ struct WitnessTests {
         #expect(try await fails("serve", "--listen", "here").status == 2)
         #expect(await witness.stop() == 0)
         let records = witness.place + "/checkpoints"
-        let record = try #require(try FileManager.default.contentsOfDirectory(atPath: records).first)
+        let record = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: records).first)
         try FileManager.default.removeItem(atPath: records + "/" + record)
         let lost = try await fails("serve", "--listen", "127.0.0.1:0")
         #expect(lost.status == 65, "\(lost.output)")
