@@ -28,7 +28,7 @@ enum AuditCommand {
             "reveille audit /var/lib/reveille/data/registrations.db",
             "reveille audit copy/registrations.db --json",
             "reveille audit /var/lib/reveille/data/registrations.db --tell",
-            "reveille audit --program ./reveille",
+            "reveille audit --program /usr/bin/reveille",
             "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit FILE --logs -",
         ],
         notes: """
