@@ -47,10 +47,13 @@ let fuzzing: Target =
         name: "fuzz", dependencies: properties, path: "Tests/Fuzzing",
         exclude: ["FuzzTests.swift", "Mutator.swift", "Corpora"], swiftSettings: strict)
 
-/// What `--version` says beside the version: twelve hexadecimal digits, set by `Deploy/package`.
-let commit = Context.environment["REVEILLE_COMMIT"].map {
-    [CSetting.define("REVEILLE_COMMIT", to: "0x\($0)")]
-}
+/// What `--version` says beside the version, set by `Deploy/build`: the hexadecimal digits of the
+/// commit, and whether the sources had changes beside it.
+let commit: [CSetting] =
+    Context.environment["REVEILLE_COMMIT"].map { digits in
+        [.define("REVEILLE_COMMIT", to: digits)]
+            + (Context.environment["REVEILLE_CHANGED"] == nil ? [] : [.define("REVEILLE_CHANGED")])
+    } ?? []
 
 /// libreveille: Swift is inside and invisible, for programs that have none of it, and it stays
 /// loaded, because its threads do. Options of the linker's own are "unsafe" to the package manager,
@@ -80,14 +83,14 @@ let package = Package(
             name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-        .target(name: "CLinux", cSettings: commit ?? []),
+        .target(name: "CLinux", cSettings: commit),
         .target(name: "CRuntime", linkerSettings: [.linkedLibrary("dl")]),
         // Overwrites freed memory: for a whole process, so never part of a library.
         .target(name: "CMemory"),
 
         // Ground: words, and thin Swift faces of the C libraries.
         library("WakeSystem", ["CLinux"]),
-        library("WakeModel", ["WakeSystem"]),
+        library("WakeModel", ["WakeSystem", "CLinux"]),
         library("WakeSodium", ["CSodium", "WakeSystem", "WakeModel"]),
         library("WakeSQLite", ["CSQLite", "WakeSystem"]),
         library("WakeCommand", ["WakeSystem", "WakeModel", "CLinux"]),
@@ -106,6 +109,8 @@ let package = Package(
         library(
             "WakeRelay",
             ["WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
+
+        library("WakeWitness", ["WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium", "WakeSystem"]),
 
         // Wholes.
         .target(
@@ -143,8 +148,8 @@ let package = Package(
             name: "reveille-service",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
-                "CMemory",
+                "WakeAudit", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+                "CLinux", "CMemory",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -184,6 +189,8 @@ let package = Package(
         tests(
             "WakeUnifiedPushTests",
             ["WakeUnifiedPush", "Reveille", "WakeModel", "WakeFeed", "CLinux"]),
+        tests(
+            "WakeWitnessTests", ["WakeWitness", "WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium"]),
         tests("WakeFetchTests", ["WakeFetch", "WakeModel", "CRuntime"]),
         tests(
             "WakePushTests",

@@ -11,11 +11,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-uint64_t linux_build_commit(void) {
+// As text: hexadecimal digits are one preprocessing token, whatever they begin with (C17 6.4).
+#define TEXT(token) #token
+#define TEXT_OF(macro) TEXT(macro)
 #ifdef REVEILLE_COMMIT
-    return REVEILLE_COMMIT;
+static const char commit[] = TEXT_OF(REVEILLE_COMMIT);
 #else
-    return 0;
+static const char commit[] = "";
+#endif
+
+uint8_t linux_build_commit_digit(int index) {
+    return index >= 0 && (size_t)index < sizeof commit ? (uint8_t)commit[index] : 0;
+}
+
+bool linux_build_is_changed(void) {
+#ifdef REVEILLE_CHANGED
+    return true;
+#else
+    return false;
 #endif
 }
 

@@ -1,20 +1,4 @@
-private import CLinux
 private import WakeModel
-
-/// The version of both programs. `Deploy/package` and Deploy/CHANGELOG.md have it from here.
-package enum Release {
-    package static let version = "0.1.0"
-
-    /// The version, and in packages the commit that they were built from.
-    package static let full = describe(commit: linux_build_commit())
-
-    /// - Parameter commit: its first twelve hexadecimal digits as a number; 0 when it is not known.
-    package static func describe(commit: UInt64) -> String {
-        guard commit != 0 else { return version }
-        let digits = String(commit, radix: 16)
-        return "\(version) (\(String(repeating: "0", count: max(0, 12 - digits.count)))\(digits))"
-    }
-}
 
 /// A program: its name, its commands, and the one place where it ends.
 package struct CommandTable: Sendable {
@@ -66,7 +50,7 @@ package struct CommandTable: Sendable {
             return try await match.run(Invocation(rest, for: match, of: program))
         }
         if [["--version"], ["-V"], ["version"]].contains(words) {
-            return show("\(program) \(Release.full)\n")
+            return show("\(program) \(Release.current.text)\n")
         }
         guard let first = words.first, !isHelp(first) else {
             // `help NAME` and plain `--help` succeed; no words at all is a usage error.

@@ -17,6 +17,7 @@ package struct Service: Sendable {
     private let health: HealthMonitor
     private let relay: RelayRoute?
     private let reloader: Reloader
+    private let transparency: TransparencyRoute
     private let reloadRequest = AsyncEvent()
 
     /// Opens the store and binds the listeners: clients can connect, and are answered by `run`.
@@ -55,7 +56,7 @@ package struct Service: Sendable {
             log(.keysInMemory(forgotten: store.counters.strayRows.load(ordering: .relaxed)))
         }
         do throws(HTTPServerError) {
-            (server, broadcaster, health, reloader) = try Self.bind(
+            (server, broadcaster, health, reloader, transparency) = try Self.bind(
                 settings, budget, access, store: store, relay: relay, log: log, remote: remote,
                 source: source)
         } catch {
@@ -93,6 +94,7 @@ package struct Service: Sendable {
     /// Serves until the task is cancelled, then drains, empties the store's log and returns.
     package func run() async {
         log(.started(port: port))
+        identifyProgram()
         await withTaskGroup(of: Void.self) { [broadcaster, health, relay, self] group in
             group.addTask { await broadcaster.run() }
             group.addTask { await health.run() }
@@ -104,6 +106,14 @@ package struct Service: Sendable {
         log(.stopping)
         await store.close()
         log(.stopped)
+    }
+
+    /// On a thread of its own: reading the program may take a while, and the start does not wait.
+    private func identifyProgram() {
+        try? SystemThread.start { [transparency] in
+            guard let hash = try? ProgramIdentity.hash(of: ProgramIdentity.ownFile) else { return }
+            transparency.setProgramHash(hash)
+        }
     }
 
     private static func relay(
@@ -120,7 +130,9 @@ package struct Service: Sendable {
     private static func bind(
         _ settings: Settings, _ budget: DescriptorBudget, _ access: AdminAccess, store: Store,
         relay: RelayRoute?, log: Log, remote: RemoteFeedHead?, source: @escaping Reloader.Source
-    ) throws(HTTPServerError) -> (HTTPServer, Broadcaster, HealthMonitor, Reloader) {
+    ) throws(HTTPServerError) -> (
+        HTTPServer, Broadcaster, HealthMonitor, Reloader, TransparencyRoute
+    ) {
         let configuration = settings.now.configuration
         let loop = try EventLoop()
         let wakes = StreamHub(loop: loop)
@@ -194,7 +206,7 @@ package struct Service: Sendable {
         let server = try HTTPServer(
             listeners: listeners, limits: configuration.httpLimits(budget), loop: loop)
         counters.set(server.counters)
-        return (server, broadcaster, operation, reloader)
+        return (server, broadcaster, operation, reloader, transparency)
     }
 }
 

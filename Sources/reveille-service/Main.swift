@@ -11,7 +11,7 @@ enum ServiceProgram {
             CheckCommand.command,
             StatusCommand.command, BroadcastCommand.command, RotateCommand.command,
             AuditCommand.command, PolicyCommand.command, KeygenCommand.command,
-        ] + FeedCommands.all + RelayCommand.all,
+        ] + FeedCommands.all + RelayCommand.all + WitnessCommands.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",
             "reveille feed publish digests.txt --then-broadcast --config ./reveille/reveille.conf",

@@ -39,6 +39,11 @@ enum ServiceManual {
         .entry("keys/", "The keys of store and feed, of mode 0600."),
         .entry("data/registrations.db", "The store; `audit` reads it."),
         .entry("feed/", "The signed feed: `head`, `keys`, and batches below `b`."),
+        .entry(
+            "/var/lib/reveille-witness",
+            "Of `witness`, which needs nothing of the above: `key`, `identity`, `logs`, and what it "
+                + "cosigned last of each log in `checkpoints`. It must not be lost, and no copy of it "
+                + "be used."),
     ]
 
     private static let json: [Manual.Part] = [
@@ -73,6 +78,13 @@ enum ServiceManual {
         .entry("feed directives", "`pause_seconds` (0: none), `registration`, `retired`."),
         .entry("feed fingerprint", "`fingerprint`."),
         .entry("relay list", "`installations`, each with `name` and `key`."),
+        .entry(
+            "audit --program",
+            "`same`, `sha256` of the file, and `running`, that of the running service."),
+        .entry(
+            "witness list",
+            "`key`, and `logs`, each with `origin`, its `hash` in paths, `keys`, and of what was "
+                + "cosigned last `size`, `root` and `cosigned` (since 1970; 0: nothing yet)."),
     ]
 
     private static let security: [Manual.Part] = [

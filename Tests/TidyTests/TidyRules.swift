@@ -2,7 +2,7 @@
 enum TidyRules {
     /// Which of our modules each module may import. Arrows go one way; see README.md.
     static let imports: [String: Set<String>] = [
-        "WakeModel": ["WakeSystem"],
+        "WakeModel": ["WakeSystem", "CLinux"],
         "WakeSodium": ["CSodium", "WakeSystem", "WakeModel"],
         "WakeSQLite": ["CSQLite", "WakeSystem"],
         "WakeSystem": ["CLinux"],
@@ -18,6 +18,7 @@ enum TidyRules {
         "WakeRelay": [
             "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem",
         ],
+        "WakeWitness": ["WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium", "WakeSystem"],
         "WakeServer": [
             "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch", "WakeFeed",
             "WakeSodium", "WakeSystem", "CLinux",
@@ -35,7 +36,8 @@ enum TidyRules {
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+            "WakeAudit", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+            "CLinux",
         ],
         "reveille-client": [
             "Reveille", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",

@@ -85,13 +85,6 @@ struct CommandTableTests {
         #expect(await table.run(words) == 0)
     }
 
-    @Test("the version names the commit of a package, with its zeros, and nothing without one")
-    func version() {
-        #expect(Release.describe(commit: 0) == Release.version)
-        #expect(Release.describe(commit: 0xABC) == Release.version + " (000000000abc)")
-        #expect(Release.describe(commit: 0x8f8b_04b1_2345) == Release.version + " (8f8b04b12345)")
-    }
-
     @Test("a mistyped word is met with the one that was meant")
     func spelling() {
         #expect(Spelling.nearest(to: "publich", in: ["publish", "prune"]) == "publish")

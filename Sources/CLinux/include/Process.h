@@ -1,11 +1,15 @@
 // Hardening of a process, and signals that end it.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/// The commit that a package was built from: its first twelve hexadecimal digits as a number; 0 in
-/// other builds (REVEILLE_COMMIT in Package.swift).
-uint64_t linux_build_commit(void);
+/// A digit of the commit that the program was built from, as ASCII: digit 0 is the first one. 0 behind
+/// the last, and for each in a build that was not given the commit (REVEILLE_COMMIT, Package.swift).
+uint8_t linux_build_commit_digit(int index);
+
+/// Whether the sources had changes beside that commit.
+bool linux_build_is_changed(void);
 
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's

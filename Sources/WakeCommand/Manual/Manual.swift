@@ -1,3 +1,5 @@
+private import WakeModel
+
 /// The parts of a manual page that are not made from the table of commands.
 package struct Manual: Sendable {
     /// Words between backticks are set in bold.

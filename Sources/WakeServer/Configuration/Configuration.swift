@@ -1,5 +1,5 @@
-import Glibc
-import WakeHTTP
+package import Glibc
+package import WakeHTTP
 import WakeModel
 package import WakePush
 package import WakeRelay
@@ -277,7 +277,7 @@ extension Configuration {
 }
 
 extension Configuration.Address {
-    func listening(mode: mode_t) -> ListenerConfiguration.Address {
+    package func listening(mode: mode_t) -> ListenerConfiguration.Address {
         switch self {
         case .tcp(let host, let port): .tcp(host: host, port: port)
         case .unix(let path): .unix(path: path, mode: mode)

@@ -36,6 +36,8 @@ struct AdminRoutes: Sendable {
             }
         case "/v1/broadcast": broadcast(request, responder)
         case "/v1/reload": reload(request, responder)
+        case "/v1/program":
+            responder.respond(.read(request) { .json(transparency.program.encode()) })
         case "/v1/audit": responder.respond(putAudit(request))
         case "/v1/rotation": rotation.handle(request, responder)
         default: responder.respond(.problem(.notFound))

@@ -15,14 +15,6 @@ struct PublicRoutes: Sendable {
     let transparency: TransparencyRoute
     let crossOrigin: CrossOriginResponses
 
-    private static let policy = Response(
-        200,
-        fields: [
-            ("Content-Type", "application/json"), ("Cache-Control", "public, max-age=300"),
-            ("X-Content-Type-Options", "nosniff"),
-        ],
-        body: .bytes(PrivacyPolicy.document))
-
     private static let streamHead = Response(
         200,
         fields: [
@@ -44,7 +36,7 @@ struct PublicRoutes: Sendable {
         } else if request.isPath("/v1/wakes") {
             subscribe(request, responder)
         } else if request.isPath("/v1/policy") {
-            responder.respond(.read(request) { Self.policy })
+            responder.respond(.read(request) { transparency.policy() })
         } else if request.isPath("/") {
             let language = PageText.preferred(request.values(of: "accept-language"))
             responder.respond(.read(request) { transparency.page(language) })

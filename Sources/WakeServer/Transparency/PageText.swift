@@ -12,7 +12,9 @@ package struct PageText: Sendable {
         case countsTitle, countsLead, countsCaption, countsWhat, countsNumber, countsNone
         case registrations, broadcasts
         case filesTitle, filesLead
-        case checkTitle, checkPolicy, checkProgram, licence, auditNone, auditClean, auditFound
+        case checkTitle, checkPolicy, checkProgram, programRuns, programCommit
+        case programChanged, programUnknown, programClaim, licence, auditNone, auditClean,
+            auditFound
         case limitsTitle, limitsText, operatorTitle, operatorContact
     }
 

@@ -48,8 +48,11 @@ package struct PrivacyPage: Sendable {
         PrivacyPage().html(PublicCounters(), audit: nil, in: PageText.all[0])
     }
 
-    func response(_ counters: PublicCounters, audit: AuditVerdict?, in text: PageText) -> Response {
-        let html = html(counters, audit: audit, in: text)
+    func response(
+        _ counters: PublicCounters, audit: AuditVerdict?, program: ProgramIdentity,
+        in text: PageText
+    ) -> Response {
+        let html = html(counters, audit: audit, program: program, in: text)
         return Response(200, fields: Self.fields, body: .bytes(Array(html.utf8)))
     }
 
@@ -64,7 +67,10 @@ package struct PrivacyPage: Sendable {
         ("Cache-Control", "no-store"), ("Vary", "Accept-Language"),
     ]
 
-    func html(_ counters: PublicCounters, audit: AuditVerdict?, in text: PageText) -> String {
+    func html(
+        _ counters: PublicCounters, audit: AuditVerdict?,
+        program: ProgramIdentity = ProgramIdentity(), in text: PageText
+    ) -> String {
         """
         <!DOCTYPE html>
         <html lang="\(text.language)">
@@ -93,7 +99,7 @@ package struct PrivacyPage: Sendable {
         <p>\(text[.filesLead])</p>
         \(files(text))
         <h2>\(text[.checkTitle])</h2>
-        \(checks(audit, text))
+        \(checks(audit, program, text))
         <h2>\(text[.limitsTitle])</h2>
         <p>\(text[.limitsText])</p>
         \(owner(text))</main>
@@ -166,24 +172,43 @@ package struct PrivacyPage: Sendable {
         return "<dl>\n" + items.joined(separator: "\n") + "\n</dl>"
     }
 
-    private func checks(_ audit: AuditVerdict?, _ text: PageText) -> String {
-        func code(_ hash: String) -> String { "<code class=\"hash\">\(hash)</code>" }
+    private func checks(
+        _ audit: AuditVerdict?, _ program: ProgramIdentity, _ text: PageText
+    ) -> String {
         let verdict =
             audit.map { audit in
                 text(
                     audit.violations == 0 ? .auditClean : .auditFound,
-                    [("count", "\(audit.violations)"), ("hash", code(audit.fileHash))])
+                    [("count", "\(audit.violations)"), ("hash", Self.code(audit.fileHash))])
             } ?? text[.auditNone]
         let link = "<a href=\"/v1/policy\">/v1/policy</a>"
         return """
             <ul>
-            <li>\(text(.checkPolicy, [("link", link), ("hash", code(hash))]))</li>
+            <li>\(text(.checkPolicy, [("link", link), ("hash", Self.code(hash))]))</li>
+            \(Self.claim(program, text))\
             <li>\(text(.checkProgram, [("audit", "<code>reveille audit</code>")]))</li>
             <li>\(text[.licence])</li>
             <li>\(verdict)</li>
             </ul>
             """
     }
+
+    /// What the program says of itself; nothing until its hash is known.
+    private static func claim(_ program: ProgramIdentity, _ text: PageText) -> String {
+        guard let hash = program.hash else { return "" }
+        let version = ("version", "<code>\(Release.version)</code>")
+        let claim = text(.programRuns, [version, ("hash", code(hash))])
+        let commit = program.release.commit.map { ("commit", code($0)) }
+        let source =
+            if let commit {
+                text(program.canBeRebuilt ? .programCommit : .programChanged, [commit])
+            } else {
+                text[.programUnknown]
+            }
+        return "<li>\(claim) \(source) \(text[.programClaim])</li>\n"
+    }
+
+    private static func code(_ hash: String) -> String { "<code class=\"hash\">\(hash)</code>" }
 
     private func owner(_ text: PageText) -> String {
         guard let owner = self.operator else { return "" }

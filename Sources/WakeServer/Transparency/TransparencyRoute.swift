@@ -8,6 +8,9 @@ final class TransparencyRoute: Sendable {
     private struct State {
         var counters = PublicCounters()
         var audit: AuditVerdict?
+        var program = ProgramIdentity()
+        /// `privacy.json` with the program's field; rendered again when that changes.
+        var policy: Response?
         /// One for each language, rendered when it is asked for, and again after a change only.
         var pages = [Response?](repeating: nil, count: PageText.all.count)
         var privacyPage: PrivacyPage
@@ -34,7 +37,8 @@ final class TransparencyRoute: Sendable {
             let page =
                 state.pages[language]
                 ?? state.privacyPage.response(
-                    state.counters, audit: state.audit, in: PageText.all[language])
+                    state.counters, audit: state.audit, program: state.program,
+                    in: PageText.all[language])
             state.pages[language] = page
             return page
         }
@@ -42,6 +46,35 @@ final class TransparencyRoute: Sendable {
 
     /// Found by the last audit.
     var violations: Int { state.withLock { $0.audit?.violations ?? 0 } }
+
+    /// The policy as it is in the sources, to the byte, and beside it the program that runs.
+    func policy() -> Response {
+        state.withLock { state in
+            let policy =
+                state.policy
+                ?? Response(
+                    200,
+                    fields: [
+                        ("Content-Type", "application/json"),
+                        ("Cache-Control", "public, max-age=300"),
+                        ("X-Content-Type-Options", "nosniff"),
+                        ("Reveille-Program", state.program.field),
+                    ], body: .bytes(PrivacyPolicy.document))
+            state.policy = policy
+            return policy
+        }
+    }
+
+    var program: ProgramIdentity { state.withLock { $0.program } }
+
+    /// The hash is computed after the start, which does not wait for it.
+    func setProgramHash(_ hash: String) {
+        state.withLock { state in
+            state.program = ProgramIdentity(release: state.program.release, hash: hash)
+            state.policy = nil
+            state.forgetPages()
+        }
+    }
 
     func counters() -> Response { .json(state.withLock { $0.counters }.encode()) }
 

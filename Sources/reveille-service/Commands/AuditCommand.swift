@@ -1,5 +1,6 @@
 import WakeAudit
 import WakeCommand
+import WakeModel
 import WakeServer
 import WakeSystem
 
@@ -7,11 +8,18 @@ import WakeSystem
 enum AuditCommand {
     static let command = Command(
         "audit", "check that a database holds what the policy says and nothing else",
-        operands: [.init("FILE", "the database, e.g. data/registrations.db; it is only read")],
+        operands: [
+            .init(
+                "FILE", "the database, e.g. data/registrations.db; it is only read", .optional)
+        ],
         options: [
             .init("--policy", value: "FILE", "privacy.json to check against (default: built in)"),
             .init("--keys", value: "FILE", "the key file: opens every row and checks its contents"),
             .init("--logs", value: "FILE|-", "lines of the log: nothing but declared events"),
+            .init(
+                "--program", value: "FILE",
+                "instead: compare this program, such as one you have built yourself, with the one "
+                    + "that the running service says it is"),
             .init("--json", "one JSON object instead of lines"),
             .init("--tell", "report the verdict to the running service: its page shows it"),
             ConfigurationFile.option,
@@ -20,6 +28,7 @@ enum AuditCommand {
             "reveille audit /var/lib/reveille/data/registrations.db",
             "reveille audit copy/registrations.db --json",
             "reveille audit /var/lib/reveille/data/registrations.db --tell",
+            "reveille audit --program /usr/bin/reveille",
             "journalctl _SYSTEMD_UNIT=reveille.service -o cat | reveille audit FILE --logs -",
         ],
         notes: """
@@ -31,7 +40,11 @@ enum AuditCommand {
             here (its admin socket is found by --config); GET / shows them until it is restarted.
             When the service cannot be reached, a clean audit ends with 75.
 
-            exit status: 0 clean, 3 violations, 4 not audited
+            --program asks the service that runs here for the SHA-256 of its program, and compares it
+            with the file's; GET /v1/policy tells the public the same. Deploy/reproduce builds the
+            program of a commit. That the answer is true only the machine's owner can know.
+
+            exit status: 0 clean or the same, 3 violations or another program, 4 not audited
             """,
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
@@ -39,12 +52,18 @@ enum AuditCommand {
     private static let logBytes = 1 << 28
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
+        if let program = invocation.value("--program") {
+            return try compare(program, invocation)
+        }
+        guard let database = invocation.operands.first else {
+            throw .usage("which database? FILE is missing", hint: "or --program FILE")
+        }
         let console = Console()
         let service = try service(invocation)
         let policy = try policy(invocation)
         let log = try log(invocation)
         let audit = Audit(
-            path: invocation.operands[0], policy: policy, keyFile: invocation.value("--keys"),
+            path: database, policy: policy, keyFile: invocation.value("--keys"),
             log: log)
         let report = try mapError(failure) { () throws(AuditFailure) in
             defer { console.endProgress() }
@@ -98,6 +117,52 @@ enum AuditCommand {
                 hint: "is it of this version?")
         }
         Console().error("reported to the service; GET / shows it")
+    }
+
+    /// Compares a program's file with the hash that the running service names.
+    private static func compare(
+        _ path: String, _ invocation: Invocation
+    ) throws(CommandFailure) -> ExitStatus {
+        let others = ["--policy", "--keys", "--logs"].filter { invocation.value($0) != nil }
+        guard invocation.operands.isEmpty, others.isEmpty, !invocation.flag("--tell") else {
+            throw .usage("--program goes with --config and --json alone")
+        }
+        let hash = try mapError({ CommandFailure(path, $0, .notAudited) }) {
+            () throws(FileError) in try ProgramIdentity.hash(of: path)
+        }
+        let answer = try AdminClient(try ConfigurationFile.load(invocation)).get("/v1/program")
+        guard let running = try? JSONValue(parsing: answer), !running["version"].text.isEmpty else {
+            throw AdminClient.otherVersion
+        }
+        let claimed = running["sha256"].text
+        guard !claimed.isEmpty else {
+            throw CommandFailure(
+                "the service has not read its program yet, or cannot", hint: "try again",
+                status: .transient)
+        }
+        let isSame = claimed == hash
+        let console = Console()
+        if invocation.flag("--json") {
+            console.json { text in
+                text.member("same", bool: isSame)
+                text.member("sha256", string: hash)
+                text.member("running", string: claimed)
+            }
+        } else {
+            let commit = running["commit"].text
+            let changes = running["changed"] == .bool(true) ? ", with changes" : ""
+            console.out(
+                """
+                \(path)
+                  sha256   \(hash)
+                the running service
+                  sha256   \(claimed)
+                  version  \(running["version"].text)
+                  commit   \(commit.isEmpty ? "unknown" : commit + changes)
+                \(isSame ? "the same program" : "another program")
+                """)
+        }
+        return isSame ? .success : .violations
     }
 
     private static func policy(_ invocation: Invocation) throws(CommandFailure) -> AuditPolicy {

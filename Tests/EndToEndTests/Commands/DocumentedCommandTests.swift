@@ -15,7 +15,7 @@ struct DocumentedCommandTests {
 
     /// What a line begins with that is typed elsewhere, and where.
     private static let elsewhere = [
-        "swift build",  // built already
+        "Deploy/build", "Deploy/reproduce",  // built already
         "Deploy/try", "Tests/check",  // runs of their own
         "sudo cp Deploy/nginx.conf", "sudo systemctl restart nginx",  // FrontTests
         "Deploy/install --user", "systemctl --user", "reveille-client", "curl",  // a device's
@@ -30,25 +30,25 @@ struct DocumentedCommandTests {
     private static let script = #"""
         set -u
         repository=$1 programs=$2 commands=$3
+        log=example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k
         for directory in /var/lib /usr/local /run; do mount -t tmpfs none $directory; done
         export PATH=/usr/local/bin:$PATH FROM=$programs HOME=/run/home
         mkdir -p $HOME /run/work && cd /run/work
         unit() { sed -n "s/^$2=//p" "/usr/local/lib/systemd/system/$1.service"; }
         sudo() { if [ "$1" = -u ]; then shift 2; fi; "$@"; }
         useradd() { :; }
-        install() { mkdir -m 700 -p /var/lib/reveille; }
+        install() { mkdir -m 700 -p "${@: -1}"; }
+        appears() { for _ in $(seq 600); do if [ -S $1 ]; then break; fi; sleep 0.1; done; }
         systemctl() {
             case $1 in
             daemon-reload) ;;
             enable)
-                mkdir -p /run/reveille
-                $(unit reveille ExecStart) 2>>/run/log &
-                echo $! >/run/pid
-                for _ in $(seq 600); do
-                    if [ -S /run/reveille/http.sock ]; then break; fi
-                    sleep 0.1
-                done
-                $(unit reveille-feed ExecStart)
+                case $3 in reveille-witness) name=reveille-witness ;; *) name=reveille ;; esac
+                mkdir -p /run/$name
+                $(unit $name ExecStart) 2>>/run/log &
+                echo $! >>/run/pid
+                appears /run/$name/http.sock
+                if [ $name = reveille ]; then $(unit reveille-feed ExecStart); fi
                 ;;
             reload) $(unit reveille ExecReload) ;;
             *) return 99 ;;
@@ -61,6 +61,7 @@ struct DocumentedCommandTests {
             fi
             case $line in
             *PUBLIC_KEY*) line=${line/PUBLIC_KEY/$key} ;;
+            *VKEY*) line=${line/VKEY/$log} ;;
             esac
             case $line in
             "sudo Deploy/"*) said=$(cd "$repository" && eval "$line" 2>&1 </dev/null) ;;
