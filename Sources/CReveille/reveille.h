@@ -359,8 +359,10 @@ int reveille_reconcile(reveille_client *client);
 /* After REVEILLE_ERROR_FORK: begins the feed again from its oldest batch. */
 int reveille_start_over(reveille_client *client);
 
-/* Erases state, cache and evidence, but no secrets. Refused with REVEILLE_ERROR_STILL_REGISTERED
- * while the service may hold a registration, unless `force` is not 0. */
+/* Erases state, cache and evidence, but no secrets. Refused with REVEILLE_ERROR_LOCKED once the
+ * client was started, which would begin everything again: close it, open another, and erase there.
+ * Refused with REVEILLE_ERROR_STILL_REGISTERED while the service may hold a registration, unless
+ * `force` is not 0. */
 int reveille_erase(reveille_client *client, int force);
 
 #ifdef __cplusplus

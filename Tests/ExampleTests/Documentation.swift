@@ -1,9 +1,13 @@
 import Foundation
 import TestSupport
 
-/// The documentation as DocC makes it of the module that the tests were built with.
+/// The documentation as DocC makes it of a module that the tests were built with.
 struct Documentation {
-    static let article = "Sources/Reveille/Reveille.docc"
+    /// Those that apps depend on.
+    static let modules = ["Reveille", "ReveilleTesting", "WakeUnifiedPush", "WakeFeed"]
+    static let article = catalog(of: "Reveille")
+
+    static func catalog(of module: String) -> String { "Sources/\(module)/\(module).docc" }
 
     /// The parts of Swift's own tool chain that it takes; nil where they are not installed.
     static let tools: (extract: String, convert: String)? = {
@@ -23,12 +27,16 @@ struct Documentation {
         FileManager.default.isExecutableFile(atPath: path)
     }
 
+    private let module: String
     private let directory: TemporaryDirectory
     private let convert: String
+    /// Public symbols without a comment, such as `ClientError.tls`.
+    let undocumented: [String]
     /// Public symbols: their paths, such as `["ClientError", "tls"]`, and kinds.
     let symbols: [(path: [String], kind: String)]
 
-    init() async throws {
+    init(of module: String = "Reveille") async throws {
+        self.module = module
         guard let tools = Self.tools else { throw TestFailure("no tool chain") }
         directory = try TemporaryDirectory()
         convert = tools.convert
@@ -47,16 +55,18 @@ struct Documentation {
         let extracted = try await RunningProgram.run(
             path: tools.extract,
             [
-                "-module-name", "Reveille", "-I", modules, "-minimum-access-level", "public",
+                "-module-name", module, "-I", modules, "-minimum-access-level", "public",
                 "-skip-synthesized-members", "-target", target, "-output-dir", graphs,
             ]
                 + maps.flatMap { path in
                     ["-Xcc", "-fmodule-map-file=\(Repository.absolute(path))"]
                 })
         guard extracted.status == 0 else { throw TestFailure(extracted.output) }
-        let data = try Data(contentsOf: URL(filePath: graphs + "/Reveille.symbols.json"))
-        symbols = try JSONDecoder().decode(Graph.self, from: data).symbols.map {
-            ($0.pathComponents, $0.kind.identifier)
+        let data = try Data(contentsOf: URL(filePath: graphs + "/\(module).symbols.json"))
+        let found = try JSONDecoder().decode(Graph.self, from: data).symbols
+        symbols = found.map { ($0.pathComponents, $0.kind.identifier) }
+        undocumented = found.filter { $0.docComment == nil }.map {
+            $0.pathComponents.joined(separator: ".")
         }
     }
 
@@ -66,11 +76,11 @@ struct Documentation {
     func converted(
         changing change: (String) -> String = { $0 }
     ) async throws -> (isSound: Bool, output: String) {
-        let catalog = directory.path + "/Reveille.docc"
+        let catalog = directory.path + "/\(module).docc"
         try? FileManager.default.removeItem(atPath: catalog)
         try FileManager.default.createDirectory(
             atPath: catalog, withIntermediateDirectories: false)
-        for path in try Repository.paths(in: Documentation.article, ending: ".md") {
+        for path in try Repository.paths(in: Self.catalog(of: module), ending: ".md") {
             let name = URL(filePath: path).lastPathComponent
             try change(try Repository.text(path)).write(
                 toFile: catalog + "/" + name, atomically: true, encoding: .utf8)
@@ -80,8 +90,8 @@ struct Documentation {
             [
                 "convert", catalog, "--additional-symbol-graph-dir", directory.path + "/graphs",
                 "--output-path", directory.path + "/archive", "--warnings-as-errors",
-                "--fallback-display-name", "Reveille", "--fallback-bundle-identifier",
-                "reveille.Reveille",
+                "--fallback-display-name", module, "--fallback-bundle-identifier",
+                "reveille.\(module)",
             ])
         return (made.status == 0, made.output)
     }
@@ -94,8 +104,11 @@ private struct Graph: Decodable {
             let identifier: String
         }
 
+        struct Comment: Decodable {}
+
         let pathComponents: [String]
         let kind: Kind
+        let docComment: Comment?
     }
 
     let symbols: [Symbol]

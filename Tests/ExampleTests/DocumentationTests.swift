@@ -5,10 +5,19 @@ import Testing
     "The documentation speaks of what there is", .timeLimit(.minutes(5)),
     .enabled(if: Documentation.tools != nil, "docc and swift-symbolgraph-extract are not here"))
 struct DocumentationTests {
-    @Test("every symbol that an article links to is there, and every parameter is explained")
-    func sound() async throws {
-        let made = try await Documentation().converted()
+    @Test(
+        "every symbol that an article links to is there, and every parameter is explained",
+        arguments: Documentation.modules)
+    func sound(_ module: String) async throws {
+        let made = try await Documentation(of: module).converted()
         #expect(made.isSound, "\(made.output)")
+    }
+
+    @Test("every public name has a comment", arguments: Documentation.modules)
+    func complete(_ module: String) async throws {
+        let documentation = try await Documentation(of: module)
+        #expect(documentation.undocumented.isEmpty)
+        #expect(documentation.symbols.count > 10)
     }
 
     @Test(

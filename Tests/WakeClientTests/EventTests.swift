@@ -111,14 +111,17 @@ struct EventTests {
             let client = try client(world)
             try await client.synchronize()
             for _ in 0..<2 {
-                let loop = Task(executorPreference: world.time.tasks) { () -> Warning? in
+                let seen = Mutex<Warning?>(nil)
+                let loop = Task(executorPreference: world.time.tasks) {
                     for await case .warning(let warning) in client.events {
-                        withUnsafeCurrentTask { unsafe $0?.cancel() }
-                        return warning
+                        seen.withLock { $0 = warning }
+                        await world.time.sleep(.seconds(3600))
                     }
-                    return nil
                 }
-                #expect(await loop.value == .retired)
+                await world.time.sleep(.seconds(60))
+                loop.cancel()
+                await loop.value
+                #expect(seen.withLock { $0 } == .retired)
             }
             var seen: [Warning] = []
             var iterator = client.events.makeAsyncIterator()
