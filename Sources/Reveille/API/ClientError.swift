@@ -125,10 +125,12 @@ extension ClientError {
         switch self {
         case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
             .unwitnessed(.missing), .unwitnessed(.otherHead), .unwitnessed(.otherLog),
-            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .diskFull, .cancelled, .metered, .source(.failed), .source(.slow), .source(.endless):
+            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .diskFull, .cancelled, .metered,
+            .source(.failed), .source(.slow), .source(.endless):
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
-        case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
+        case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration,
+            .protocolViolation, .notRegistered,
             .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
             false
         }

@@ -202,7 +202,8 @@ extension Warning {
                 (14, [Int64(first), Int64(last), since.wholeSeconds])
             case .lostBatches(let first, let last): (15, [Int64(first), Int64(last)])
             case .unusableSecrets(let count): (17, [Int64(count)])
-            case .noQuorum, .otherHistory, .staleCosignature, .stale, .badFeed, .rollback, .stateReset, .diskFull, .retired, .cacheFull,
+            case .noQuorum, .otherHistory, .staleCosignature, .stale, .badFeed, .rollback,
+                .stateReset, .diskFull, .retired, .cacheFull,
                 .secretsUnreadable:
                 (Self.plain.first { $0.value == self }?.key ?? 0, [])
             }
