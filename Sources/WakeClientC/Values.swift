@@ -27,6 +27,8 @@ struct WarningValues {
         case .gap(let first, let last):
             (code, self.first, self.last) = (REVEILLE_WARNING_GAP, first, last)
         case .stale: code = REVEILLE_WARNING_STALE
+        // Only clients with a policy of witnesses warn so, which programs in C cannot name.
+        case .noQuorum, .otherHistory, .staleCosignature: return nil
         case .clockSkew(let time):
             (code, number) = (REVEILLE_WARNING_CLOCK_SKEW, time.wholeSeconds)
         case .badFeed: code = REVEILLE_WARNING_BAD_FEED

@@ -128,7 +128,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
     case success = 0
     case failure = 1
     case usage = 2
-    /// `audit` found violations.
+    /// `audit` found violations, or `feed monitor` something odd.
     case violations = 3
     /// `audit` could not examine the file.
     case notAudited = 4
@@ -146,7 +146,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
         case .success: "Success; there was nothing to report."
         case .failure: "The command failed; the message gives the reason."
         case .usage: "The command line was not understood."
-        case .violations: "`audit` found violations."
+        case .violations: "`audit` found violations, or `feed monitor` something odd."
         case .notAudited: "`audit` could not examine the file."
         case .match: "`sync` found a match."
         case .badData: "The data is invalid; trying again does not help."

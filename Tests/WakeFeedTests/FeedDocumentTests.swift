@@ -194,6 +194,7 @@ struct FeedDocumentTests {
                 "clockToleranceSeconds \(FeedLimits.clockToleranceSeconds)",
                 "staleEdgeAttempts \(FeedLimits.staleEdgeAttempts)",
                 "keysBytes \(FeedLimits.keysBytes)", "keys \(FeedLimits.keys)",
+                "proofBytes \(FeedLimits.proofBytes)",
             ])
     }
 

@@ -45,12 +45,15 @@ public struct ClientConfiguration: Sendable, Redacted {
     public var dailyByteBudget: Int?
     /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
     public var cacheCapacity: Int
+    /// The text of a policy (C2SP tlog-policy): a head is believed only when so many of its witnesses
+    /// have cosigned the feed's log of heads. nil: the feed's signature is enough.
+    public var witnesses: String?
 
     /// A configuration; nothing is checked before `WakeClient.init`.
     public init(
         feed: String, feedKey: String, service: String? = nil, channel: Channel = .poll,
         stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
-        dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20
+        dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20, witnesses: String? = nil
     ) {
         self.feed = feed
         self.feedKey = feedKey
@@ -61,6 +64,7 @@ public struct ClientConfiguration: Sendable, Redacted {
         self.proxy = proxy
         self.dailyByteBudget = dailyByteBudget
         self.cacheCapacity = cacheCapacity
+        self.witnesses = witnesses
     }
 
     /// Checks it as a client does, without making anything; throws `configuration`.

@@ -21,6 +21,7 @@ extension ClientError: LocalizedError {
         case .wrongFeed: "what came belongs to another feed"
         case .rollback: "the feed is older than one seen before"
         case .fork: "this feed shows different people different things"
+        case .unwitnessed(let fault): fault.phrase
         case .corruptBatch: "a batch is damaged, also when fetched afresh"
         case .state(.newerVersion): "the state was written by a newer version of this program"
         case .state(.exposed): "the state directory or a file in it is open to others"
@@ -46,6 +47,10 @@ extension ClientError: LocalizedError {
         case .fork:
             "compare the fingerprint of the status with other people's, keep the evidence in the "
                 + "state directory, and then start over"
+        case .unwitnessed(.noQuorum), .unwitnessed(.missing):
+            "ask the publisher which witnesses cosign this feed"
+        case .unwitnessed(.otherHistory):
+            "keep the evidence in the state directory, and show it to others who follow this feed"
         case .state(.newerVersion): "install that version"
         case .state(.exposed):
             "make the directory and its files the user's alone, without symbolic links"
@@ -59,6 +64,19 @@ extension ClientError: LocalizedError {
     }
 }
 
+extension ClientError.ProofFault {
+    fileprivate var phrase: String {
+        switch self {
+        case .missing: "the feed has no proof that everybody is shown the same"
+        case .otherHead: "the feed's proof is of another head; a cache may be behind"
+        case .otherLog: "the proof is of another log than this feed's"
+        case .noQuorum: "too few witnesses have cosigned the feed's newest head"
+        case .rollback: "the feed's log is smaller than it was"
+        case .otherHistory: "this feed's log does not contain what it contained before"
+        }
+    }
+}
+
 extension ClientError.ConfigurationFault {
     fileprivate var phrase: String {
         switch self {
@@ -68,6 +86,9 @@ extension ClientError.ConfigurationFault {
         case .serviceMissing: "this needs a service"
         case .otherFeed: "this profile belongs to another feed"
         case .dailyByteBudget: "a day's budget is 262144 bytes at least"
+        case .witnesses(0):
+            "no quorum of the witnesses' policy can be verified: this needs Ed25519 keys"
+        case .witnesses(let line): "line \(line) of the witnesses' policy is not understood"
         case .cacheCapacity: "the cache's size is a number of megabytes"
         case .proxy: "the proxy cannot be used, or an onion service needs one"
         case .libraryMissing(let package): "a library of the package \(package) cannot be loaded"

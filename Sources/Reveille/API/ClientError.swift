@@ -23,6 +23,9 @@ public enum ClientError: Error, Sendable, Equatable {
     /// Two different histories under one sequence number. Both halves of the proof are in the state
     /// directory; `startOver()` is the way out.
     case fork
+    /// The head has no proof that everybody is shown it, which the policy of witnesses asks for. The
+    /// head before stays in force.
+    case unwitnessed(ProofFault)
     /// A batch whose bytes do not match its signed header, even when fetched afresh.
     case corruptBatch
     /// The state database cannot be used.
@@ -49,6 +52,23 @@ public enum ClientError: Error, Sendable, Equatable {
     case source(SourceFault)
     /// The task was cancelled.
     case cancelled
+
+    /// A fault of a head's proof.
+    public enum ProofFault: Sendable, Equatable {
+        /// There is none, or it is something else.
+        case missing
+        /// It is another head's: one of the two comes from a stale cache.
+        case otherHead
+        /// Of a log that is not the feed's, or not signed with its key.
+        case otherLog
+        /// Too few witnesses of the policy have cosigned.
+        case noQuorum
+        /// The log is smaller than the one that was accepted before.
+        case rollback
+        /// The log does not contain the one that was accepted before: the publisher keeps two. The
+        /// proof is kept in the state directory.
+        case otherHistory
+    }
 
     /// A fault of the state.
     public enum StateFault: Sendable, Equatable {
@@ -92,6 +112,8 @@ public enum ClientError: Error, Sendable, Equatable {
         case dailyByteBudget
         /// Fewer than no bytes of cache.
         case cacheCapacity
+        /// The policy of witnesses, in this line; 0: no quorum of it can be verified.
+        case witnesses(line: Int)
         /// A shared library that is loaded at run time is missing; the package that brings it.
         case libraryMissing(package: String)
     }
@@ -102,10 +124,13 @@ extension ClientError {
     public var isTransient: Bool {
         switch self {
         case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
-            .diskFull, .cancelled, .metered, .source(.failed), .source(.slow), .source(.endless):
+            .unwitnessed(.missing), .unwitnessed(.otherHead), .unwitnessed(.otherLog),
+            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .diskFull, .cancelled, .metered,
+            .source(.failed), .source(.slow), .source(.endless):
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
-        case .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
+        case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration,
+            .protocolViolation, .notRegistered,
             .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
             false
         }
@@ -123,6 +148,7 @@ extension ClientError {
         case .wrongFeed: "wrong-feed"
         case .rollback: "rollback"
         case .fork: "fork"
+        case .unwitnessed: "unwitnessed"
         case .corruptBatch: "corrupt-batch"
         case .state: "state"
         case .locked: "locked"

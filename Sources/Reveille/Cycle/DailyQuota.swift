@@ -132,6 +132,13 @@ struct TrafficMeter {
         return quota
     }
 
+    /// A proof is fetched with every head, as small, and always.
+    func countProof(_ count: Int) throws(ClientError) {
+        var quota = try today()
+        quota.countHead(count)
+        try profile.database.save(quota)
+    }
+
     func countHead() throws(ClientError) {
         var quota = try today()
         quota.countHead(FeedLimits.headBytes)

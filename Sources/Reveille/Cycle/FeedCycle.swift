@@ -75,6 +75,7 @@ struct FeedCycle: CycleSource {
         let verifier = HeadVerifier(cursor: profile.record.cursor, key: addresses.key)
         let keys =
             verifier.needsKeys(for: bytes.span) ? try await fetchedKeys(through: transport) : nil
+        let proof = try await fetchedProof(through: transport)
         let now = environment.wallSeconds()
         let verified: VerifiedHead
         do throws(FeedError) {
@@ -89,8 +90,27 @@ struct FeedCycle: CycleSource {
             try refuse(bytes, error)
             throw ClientError(error)
         }
-        try accept(verified, bytes, now: now)
+        let proven = try addresses.policy.map { policy throws(ClientError) in
+            try HeadProofCheck(policy: policy, profile: profile)
+                .verify(proof, of: bytes, verified, now: now)
+        }
+        try accept(verified, bytes, proven ?? nil, now: now)
         return verified
+    }
+
+    /// The file `proof`: with every head, whether anybody checks it or not.
+    private func fetchedProof(
+        through transport: PacedTransport
+    ) async throws(ClientError) -> Result<[UInt8], ClientError> {
+        let request = FetchRequest(addresses.proof, limit: FeedLimits.proofBytes, purpose: .feed)
+        do throws(ClientError) {
+            let bytes = try await transport.body(of: request).bytes
+            try meter?.countProof(bytes.count)
+            return .success(bytes)
+        } catch {
+            guard error != .cancelled else { throw .cancelled }
+            return .failure(error)
+        }
     }
 
     /// The file `keys`. Its failure matters only when the head does not verify without.
@@ -127,8 +147,10 @@ struct FeedCycle: CycleSource {
         }
     }
 
+    /// - Parameter proven: nil without a policy.
     private func accept(
-        _ verified: VerifiedHead, _ bytes: [UInt8], now: Int64
+        _ verified: VerifiedHead, _ bytes: [UInt8], _ proven: HeadProofVerifier.Verified?,
+        now: Int64
     ) throws(ClientError) {
         let record = profile.record
         // Two histories were seen: nothing that this one says is believed any more.
@@ -147,7 +169,12 @@ struct FeedCycle: CycleSource {
         gaps += next.advance(to: verified, now: now).runs.map {
             .gap(first: $0.lowerBound, last: $0.upperBound)
         }
-        let warnings = next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
+        if let proven { next.log = proven.cursor }
+        _ = next.mark(.noQuorum, nil) + next.mark(.otherHistory, nil)
+        let cosignature: Warning? = proven?.isStale == true ? .staleCosignature : nil
+        let warnings =
+            next.mark(.stale, stale) + next.mark(.clockSkew, skew) + gaps
+            + next.mark(.staleCosignature, cosignature)
         try profile.save(next, head: bytes, warnings: warnings, as: .head)
     }
 

@@ -41,6 +41,9 @@ struct FeedAddresses: Sendable {
     let base: FetchURL
     let head: FetchURL
     let keys: FetchURL
+    let proof: FetchURL
+    /// nil when heads are believed for their signature alone.
+    let policy: WitnessPolicy?
 
     init(_ configuration: ClientConfiguration) throws(ClientError) {
         guard let key = FeedKey(text: configuration.feedKey) else { throw .configuration(.feedKey) }
@@ -49,10 +52,17 @@ struct FeedAddresses: Sendable {
             throw .configuration(.dailyByteBudget)
         }
         guard configuration.cacheCapacity >= 0 else { throw .configuration(.cacheCapacity) }
+        policy = try configuration.witnesses.map { text throws(ClientError) in
+            try mapError({ ClientError.configuration(.witnesses(line: $0.line)) }) {
+                () throws(WitnessPolicyError) in try WitnessPolicy(Array(text.utf8))
+            }
+        }
+        if let policy, !policy.isSatisfiable { throw .configuration(.witnesses(line: 0)) }
         do {
             base = try FetchURL(configuration.feed)
             head = try base.appending("head")
             keys = try base.appending("keys")
+            proof = try base.appending("proof")
         } catch {
             throw .configuration(.feedURL)
         }

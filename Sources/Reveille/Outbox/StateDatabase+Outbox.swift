@@ -185,7 +185,8 @@ extension Warning {
     /// Warnings without a value.
     private static let plain: [Int64: Warning] = [
         4: .stale, 6: .badFeed, 7: .rollback, 8: .stateReset, 9: .diskFull, 10: .retired,
-        12: .cacheFull, 16: .secretsUnreadable,
+        12: .cacheFull, 16: .secretsUnreadable, 18: .noQuorum, 19: .otherHistory,
+        20: .staleCosignature,
     ]
 
     fileprivate var row: (code: Int64, values: [Int64]) {
@@ -201,7 +202,8 @@ extension Warning {
                 (14, [Int64(first), Int64(last), since.wholeSeconds])
             case .lostBatches(let first, let last): (15, [Int64(first), Int64(last)])
             case .unusableSecrets(let count): (17, [Int64(count)])
-            case .stale, .badFeed, .rollback, .stateReset, .diskFull, .retired, .cacheFull,
+            case .noQuorum, .otherHistory, .staleCosignature, .stale, .badFeed, .rollback,
+                .stateReset, .diskFull, .retired, .cacheFull,
                 .secretsUnreadable:
                 (Self.plain.first { $0.value == self }?.key ?? 0, [])
             }

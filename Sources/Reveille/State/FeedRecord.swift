@@ -45,6 +45,9 @@ struct FeedRecord: Sendable, Equatable {
         static let distributor = Warned(rawValue: 64)
         static let secrets = Warned(rawValue: 128)
         static let unusableSecrets = Warned(rawValue: 256)
+        static let noQuorum = Warned(rawValue: 512)
+        static let otherHistory = Warned(rawValue: 1024)
+        static let staleCosignature = Warned(rawValue: 2048)
     }
 
     /// A batch that did not come, or not as it was signed, though a later one was checked.
@@ -67,6 +70,8 @@ struct FeedRecord: Sendable, Equatable {
     private(set) var missing: [MissingBatch] = []
     /// The newest batch that a verified head named.
     var newestNamed: UInt64 = 0
+    /// The tree of the feed's log that was accepted last; nil without a policy of witnesses.
+    var log: LogCursor?
 
     /// The cursor of a client of the feed; no other has one.
     var cursor: FeedCursor {

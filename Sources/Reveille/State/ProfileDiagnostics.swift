@@ -47,8 +47,29 @@ package struct ProfileDiagnostics {
         package let isFromFuture: Bool
         /// The file `keys` was asked for and did not come, or does not verify.
         package let lacksKeys: Bool
+        /// The end of the check of the head's proof; nil without a policy of witnesses.
+        package let witnesses: Witnesses?
         /// Seconds by which the server's clock, which is not signed, is ahead of this one.
         package let serverAhead: Int64?
+    }
+
+    package enum Witnesses: Sendable, Equatable {
+        /// A quorum has cosigned; the heads in the log.
+        case quorum(heads: UInt64)
+        case failed(ClientError)
+    }
+
+    private func witnesses(
+        _ proof: [UInt8]?, of head: [UInt8], _ verified: VerifiedHead, now: Int64
+    ) -> Witnesses? {
+        guard let policy = addresses.policy else { return nil }
+        guard let proof else { return .failed(.unwitnessed(.missing)) }
+        do throws(HeadProofFault) {
+            let cursor = try? database?.feed()?.log
+            let proven = try HeadProofVerifier(policy: policy, cursor: cursor)
+                .verify(proof, of: head, verified, now: now)
+            return .quorum(heads: proven.cursor.size)
+        } catch { return .failed(.unwitnessed(ClientError.ProofFault(error))) }
     }
 
     /// Fetches the head as every cycle does, and keeps nothing of it.
@@ -62,6 +83,9 @@ package struct ProfileDiagnostics {
             let request = FetchRequest(addresses.keys, limit: FeedLimits.keysBytes, purpose: .feed)
             keys = try? await transport.body(of: request).bytes
         }
+        let proofRequest = FetchRequest(
+            addresses.proof, limit: FeedLimits.proofBytes, purpose: .feed)
+        let proof = try? await transport.body(of: proofRequest).bytes
         let now = environment.wallSeconds()
         let verified = try mapError(ClientError.init) { () throws(FeedError) in
             try verifier.verify(bytes.span, keys: keys, now: now)
@@ -73,6 +97,7 @@ package struct ProfileDiagnostics {
             isExpired: verified.head.expires < now - tolerance,
             isFromFuture: verified.head.issued > now + tolerance,
             lacksKeys: needsKeys && keys.flatMap { try? KeyChain($0.span) } == nil,
+            witnesses: witnesses(proof, of: bytes, verified, now: now),
             serverAhead: response.date.map { $0 - now })
     }
 

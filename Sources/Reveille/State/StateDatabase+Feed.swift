@@ -9,7 +9,7 @@ extension StateDatabase {
             """
             SELECT cursor, directives_seen, verified, has_verified, warned_days, trouble,
               trouble_since, trouble_warned, forked, warned, generation, checked, has_checked,
-              named, missing FROM feed
+              named, missing, log FROM feed
             """
         ) { row throws(ClientError) in
             let health = FeedHealth(
@@ -25,6 +25,10 @@ extension StateDatabase {
                 generation: row.isNull(10) ? nil : UInt64(bitPattern: row.integer(10)),
                 newestNamed: UInt64(clamping: row.integer(13)))
             guard record.decodeMissing(row.blob(14)) else { throw .corruptRow }
+            if !row.isNull(15) {
+                guard let log = LogCursor(decoding: row.blob(15)) else { throw .corruptRow }
+                record.log = log
+            }
             return record
         }
     }
@@ -40,7 +44,7 @@ extension StateDatabase {
         let health = record.health
         try execute(
             """
-            INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO feed VALUES(1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             .blob(position), .integer(record.directivesSeen), .integer(health.verified),
             .flag(health.hasVerified), .integer(Int64(health.warnedDays)),
@@ -49,7 +53,8 @@ extension StateDatabase {
             .integer(record.warned.rawValue),
             record.generation.map { .integer(Int64(bitPattern: $0)) } ?? .null,
             .integer(health.checked), .flag(health.hasChecked),
-            .integer(Int64(record.newestNamed)), .blob(record.encodedMissing))
+            .integer(Int64(record.newestNamed)), .blob(record.encodedMissing),
+            record.log.map { .blob($0.encode()) } ?? .null)
     }
 
     /// The newest head that was accepted: one half of the proof, should another one turn up.

@@ -10,7 +10,7 @@ import WakeSystem
 /// (sqlite.org/pragma.html#pragma_secure_delete).
 final class StateDatabase {
     static let applicationID: Int64 = 0x5265_766C
-    static let version: Int64 = 4
+    static let version: Int64 = 5
 
     /// Called at every point where a process may die between two writes; tests throw here.
     typealias FaultPoint = @Sendable (StatePoint) throws(InjectedFault) -> Void
@@ -109,7 +109,7 @@ final class StateDatabase {
                   trouble_warned INTEGER NOT NULL, forked INTEGER NOT NULL,
                   warned INTEGER NOT NULL, generation INTEGER, checked INTEGER NOT NULL,
                   has_checked INTEGER NOT NULL, named INTEGER NOT NULL,
-                  missing BLOB NOT NULL) STRICT;
+                  missing BLOB NOT NULL, log BLOB) STRICT;
                 CREATE TABLE head(
                   one INTEGER PRIMARY KEY CHECK(one=1), bytes BLOB NOT NULL) STRICT;
                 CREATE TABLE registration(

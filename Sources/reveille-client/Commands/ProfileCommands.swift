@@ -13,6 +13,9 @@ let initCommand = Command(
         .init("--daily-bytes", value: "N", "how many bytes of the feed a day may bring"),
         .init("--cache-megabytes", value: "N", "how much to keep of the past, 64 by default"),
         .init("--vapid", value: "KEY", "the service's public key for Web Push, 87 characters"),
+        .init(
+            "--witnesses", value: "FILE",
+            "the policy of witnesses: believe no head without their cosignatures"),
     ] + Profile.options,
     examples: [
         "reveille-client init --feed https://feed.example/feed/ --key KEY",
@@ -25,6 +28,7 @@ let initCommand = Command(
         "feed": try invocation.required("--feed"), "key": try invocation.required("--key"),
     ]
     for key in ProfileFile.keys.dropFirst(2) { values[key] = invocation.value("--" + key) }
+    values["witnesses"] = try invocation.path("--witnesses")
     _ = try ProfilePushes.vapidKey(invocation)
     let configuration = try ProfileFile.configuration(values, of: profile)
     try ProfileFile(profile: profile).create(values)

@@ -63,11 +63,22 @@ enum NetworkChecks {
         } else if feed.isFromFuture {
             difference = "\(-feed.age) s behind the feed's head"
         } else {
-            return [head, .ok("clock", "the head was signed \(max(0, feed.age)) s ago")]
+            return [head] + Self.witnesses(feed)
+                + [.ok("clock", "the head was signed \(max(0, feed.age)) s ago")]
         }
-        return [
-            head, .warning("clock", difference, hint: "set the clock: timedatectl set-ntp true"),
+        return [head] + Self.witnesses(feed) + [
+            .warning("clock", difference, hint: "set the clock: timedatectl set-ntp true")
         ]
+    }
+
+    /// Empty without a policy of witnesses.
+    private static func witnesses(_ feed: ProfileDiagnostics.Feed) -> [Finding] {
+        switch feed.witnesses {
+        case nil: []
+        case .quorum(let heads):
+            [.ok("witnesses", "a quorum has cosigned the newest head, of \(heads) in the log")]
+        case .failed(let error): [.failed("witnesses", error)]
+        }
     }
 
     private static func finding(

@@ -7,6 +7,7 @@ struct ProfileFile {
     /// The lines that `init` writes, in this order; `feed` and `key` are always there.
     static let keys = [
         "feed", "key", "service", "channel", "proxy", "daily-bytes", "cache-megabytes", "vapid",
+        "witnesses",
     ]
 
     private static let known = keys + ["distributor"]
@@ -86,6 +87,12 @@ struct ProfileFile {
         if let megabytes = try number(values["cache-megabytes"], of: "the cache's size") {
             // 2^40 bytes: more than all batches that a head can name.
             configuration.cacheCapacity = min(megabytes, 1 << 20) << 20
+        }
+        if let path = values["witnesses"] {
+            let bytes = try mapError({
+                CommandFailure("the witnesses' policy cannot be read", $0, .configuration)
+            }) { () throws(FileError) in try Files.readLinked(path, limit: 256 << 10) }
+            configuration.witnesses = String(decoding: bytes, as: UTF8.self)
         }
         try mapError(CommandFailure.init) { () throws(ClientError) in try configuration.check() }
         return configuration

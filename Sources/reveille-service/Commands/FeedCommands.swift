@@ -12,7 +12,7 @@ enum FeedCommands {
     static let all = [
         initialize, FeedPublishCommand.command, FeedVerifyCommand.command, prune, refresh,
         fingerprint, FeedDirectivesCommand.command, FeedKeyCommands.show,
-        FeedKeyCommands.succeed,
+        FeedKeyCommands.succeed, FeedMonitorCommand.command,
     ]
 
     /// Which feed: that of the configuration, or one named by hand.

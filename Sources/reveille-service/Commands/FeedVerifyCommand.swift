@@ -89,7 +89,7 @@ enum FeedVerifyCommand {
         CommandFailure("\(file) does not verify: \(error)", status: .badData)
     }
 
-    private static func failure(_ error: FetchError) -> CommandFailure {
+    static func failure(_ error: FetchError) -> CommandFailure {
         switch error {
         case .libraryMissing(let library): CommandFailure("\(library)")
         case .invalidURL, .onionWithoutProxy:

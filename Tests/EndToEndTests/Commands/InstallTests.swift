@@ -49,6 +49,7 @@ struct InstallTests {
         for name in [
             "reveille.service", "reveille@.service", "reveille-feed.service", "reveille-feed.timer",
             "reveille-audit.service", "reveille-audit.timer", "reveille-witness.service",
+            "reveille-feed-monitor.service", "reveille-feed-monitor.timer",
         ] {
             expected["usr/local/lib/systemd/system/" + name] = 0o644
         }

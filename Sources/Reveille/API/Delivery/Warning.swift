@@ -23,6 +23,15 @@ public enum Warning: Sendable, Equatable {
     case gap(first: UInt64, last: UInt64)
     /// The head has expired: the publisher is silent, or newer heads are held back.
     case stale
+    /// The newest head has fewer cosignatures than the policy of witnesses asks for: it is not
+    /// believed, and the one before stays in force.
+    case noQuorum
+    /// The feed's log does not contain the one that was accepted before: somebody is shown another
+    /// one. Nothing newer is believed while it is so.
+    case otherHistory
+    /// The cosignatures are older than a head's life, though the head may not be: the witnesses, or
+    /// this device's clock.
+    case staleCosignature
     /// The head is so far ahead of the device's clock. Checking goes on.
     case clockSkew(Duration)
     /// For a day nothing but heads without a valid signature.
@@ -54,6 +63,9 @@ public enum Warning: Sendable, Equatable {
         case .fork: "fork"
         case .gap: "gap"
         case .stale: "stale"
+        case .noQuorum: "no-quorum"
+        case .otherHistory: "other-history"
+        case .staleCosignature: "stale-cosignature"
         case .clockSkew: "clock-skew"
         case .badFeed: "bad-feed"
         case .rollback: "rollback"
@@ -108,6 +120,11 @@ extension Warning: CustomStringConvertible {
             "\(Self.batches(first, last)) can never be checked: it was missed, or did not come in "
                 + "time"
         case .stale: "the feed's head has expired"
+        case .noQuorum:
+            "too few witnesses have cosigned the feed's newest head: the one before stays in force"
+        case .otherHistory:
+            "the feed's log does not contain what it contained before: somebody is shown another one"
+        case .staleCosignature: "the witnesses' cosignatures are older than a head's life"
         case .clockSkew(let time): "the clock differs from the feed's by \(time.wholeSeconds) s"
         case .badFeed: "nothing but heads without a valid signature for a day"
         case .rollback: "nothing but heads older than one seen before for a day"
