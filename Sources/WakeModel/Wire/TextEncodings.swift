@@ -10,9 +10,12 @@ package enum Hex {
     }
 
     package static func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
-        for index in bytes.indices {
-            text.append(digit(bytes[index] >> 4))
-            text.append(digit(bytes[index] & 15))
+        // Without a check of the capacity for each digit: a broadcast writes millions of tokens.
+        text.append(addingCapacity: bytes.count * 2) { digits in
+            for index in bytes.indices {
+                digits.append(digit(bytes[index] >> 4))
+                digits.append(digit(bytes[index] & 15))
+            }
         }
     }
 

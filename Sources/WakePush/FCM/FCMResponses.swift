@@ -158,7 +158,7 @@ private struct Details {
 package enum FCMFault: Sendable, Hashable {
     case grantRefused, exchangeUntrusted, cannotSign, tokenRefused, forbidden, projectUnknown
     case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused, topicRefused
-    case subjectToken
+    case subjectToken, metadataServer
     case exchangeRefused(status: Int)
     case impersonationRefused(status: Int)
     case requestRefused(status: Int)
@@ -169,6 +169,7 @@ package enum FCMFault: Sendable, Hashable {
         case .exchangeRefused: "exchange-refused"
         case .exchangeUntrusted: "exchange-untrusted"
         case .subjectToken: "subject-token"
+        case .metadataServer: "metadata-server"
         case .impersonationRefused: "impersonation-refused"
         case .cannotSign: "cannot-sign"
         case .tokenRefused: "access-token-refused"
@@ -198,6 +199,10 @@ package enum FCMFault: Sendable, Hashable {
             "the other provider's token is not there, or Google refuses it\nhint: check "
                 + "credential_source and audience in the file of [fcm] key, that this service may "
                 + "read it, and this machine's clock"
+        case .metadataServer:
+            "what answers at the address of Google's metadata server is another server; its token "
+                + "was not taken\nhint: credentials = metadata is for machines of Google's; elsewhere "
+                + "set key. Check GCE_METADATA_HOST and this machine's name service"
         case .impersonationRefused(let status):
             "a token of the service account was refused with status \(status)\nhint: give the "
                 + "federated identity the role Workload Identity User on that service account"

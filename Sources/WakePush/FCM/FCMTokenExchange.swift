@@ -79,7 +79,11 @@ package struct FCMTokenExchange: Sendable {
         do throws(FetchError) {
             let (response, body) = try await fetcher.collect(request)
             return (response.status, response.retryAfter, body)
-        } catch { throw Self.outcome(of: error) }
+        } catch {
+            // Waiting makes no other server of it.
+            if expected != nil, case .protocolViolation = error { throw .refused(.metadataServer) }
+            throw Self.outcome(of: error)
+        }
     }
 
     static let formType = FetchField("Content-Type", "application/x-www-form-urlencoded")

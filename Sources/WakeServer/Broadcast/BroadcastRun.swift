@@ -28,9 +28,9 @@ final class BroadcastRun {
     private let mustGiveWay: (RunCounters, _ isIdle: Bool) async -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
-    private var nextWayCheck = ContinuousClock.now
+    private var nextWayCheck = UptimeInstant.now
     /// Once all rows have been read: since when, and the pushes completed before.
-    private var tail: (start: ContinuousClock.Instant, sent: UInt64)?
+    private var tail: (start: UptimeInstant, sent: UInt64)?
     private var isSuperseded = false
 
     private static let idleInterval = Duration.seconds(1)
@@ -171,8 +171,7 @@ final class BroadcastRun {
         let service = ServiceSet(sessions.service(gateway))
         while rows.maySend(isBegun: isBegun) {
             let isDue = rows.isDue
-            let isFull = sessions.isFull(gateway)
-            if isDue, !isFull { return .free }
+            if isDue, sessions.readiness(gateway) != .full { return .free }
             if isDue, rows.pass.lagging.contains(service) { return .later }
             let isHeldUp =
                 isDue && sessions.isAnotherIdle(than: gateway, of: rows.pass.servicesInTime)
@@ -241,11 +240,13 @@ final class BroadcastRun {
         (inbox.isIdle, report.isWaiting) = (isIdle, isIdle)
         if isIdle { publishProgress() }
         await inbox.wait()
-        if !isIdle { await handleReports() }
+        guard !isIdle else { return }
+        await handleReports()
+        checkpoint.save(savedCounters)
     }
 
     private func givesWay(isIdle: Bool) async -> Bool {
-        let now = ContinuousClock.now
+        let now = UptimeInstant.now
         guard now >= nextWayCheck else { return false }
         nextWayCheck = now + Self.idleInterval
         return await mustGiveWay(report.counters, isIdle)
@@ -254,7 +255,7 @@ final class BroadcastRun {
     /// Whether a few slow hosts have kept the run for minutes: another broadcast need not wait.
     private var isSlowTail: Bool {
         guard let tail else { return false }
-        let time = ContinuousClock.now - tail.start
+        let time = UptimeInstant.now - tail.start
         // A pace may be slower still.
         let few = min(Self.fewPerSecond, rows.perSecond / 2) * (time / .seconds(1))
         return time > tailPatience && Double(report.counters.sent - tail.sent) < few
@@ -265,7 +266,9 @@ final class BroadcastRun {
         countUncertain()
         sessions.cancel()
         await handleReports()
-        for entry in sessions.abandon() { complete(entry, .retry(.superseded)) }
+        Self.complete(
+            sessions.abandon().map { ($0, .retry(.superseded)) }, checkpoint, &report,
+            &goneRegistrations)
         end()
     }
 
@@ -286,8 +289,8 @@ final class BroadcastRun {
 
     /// Waits for what has left, so that nothing of it is repeated, but not for long.
     private func quiesce() async {
-        let deadline = ContinuousClock.now + RowStage.stopTimeout
-        while sessions.quiesce(), ContinuousClock.now < deadline { await waitForReports() }
+        let deadline = UptimeInstant.now + RowStage.stopTimeout
+        while sessions.quiesce(), UptimeInstant.now < deadline { await waitForReports() }
         await handleReports()
     }
 
@@ -301,25 +304,26 @@ final class BroadcastRun {
         for (gateway, report) in inbox.reports.take() { handle(report, of: gateway) }
         reportTripped()
         await deleteGone(isLast: false)
-        checkpoint.save(savedCounters)
+        checkpoint.saveIfDue(savedCounters)
         publishProgress()
     }
 
     private func handle(_ gatewayReport: GatewayReport, of gateway: Int) {
         switch gatewayReport {
         case .completed(let results):
-            for result in results {
-                let entry = sessions.complete(result.reference)
-                if result.isRepeated { _ = repeated.insert(entry.row.token) }
-                complete(entry, result.delivery)
+            for result in results where result.isRepeated {
+                _ = repeated.insert(sessions.entry(result.reference).row.token)
             }
+            Self.complete(
+                results.lazy.map { [sessions] in (sessions.complete($0.reference), $0.delivery) },
+                checkpoint, &report, &goneRegistrations)
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
         case .deferred(let references):
             for reference in references { putOff(sessions.complete(reference)) }
         case .failed(let failure):
             let service = sessions.service(gateway)
-            let reopening = failure.mayPass ? ContinuousClock.now + reopenInterval : nil
+            let reopening = failure.mayPass ? UptimeInstant.now + reopenInterval : nil
             for entry in sessions.close(gateway, reopening: reopening) {
                 if reopening != nil {
                     putOff(entry)
@@ -340,10 +344,16 @@ final class BroadcastRun {
         checkpoint.complete(entry.segment, deferring: ServiceSet(entry.row.token.service))
     }
 
-    private func complete(_ entry: InFlightTable.Entry, _ delivery: Delivery) {
-        checkpoint.complete(entry.segment)
-        report.add(delivery, to: entry.row.token)
-        goneRegistrations.add(delivery, of: entry)
+    /// Counts results. All with one look at each property, not one for every row.
+    private static func complete(
+        _ results: some Sequence<(InFlightTable.Entry, Delivery)>, _ checkpoint: CheckpointWriter,
+        _ report: inout BroadcastReport, _ gone: inout GoneRegistrations
+    ) {
+        for (entry, delivery) in results {
+            checkpoint.complete(entry.segment)
+            report.add(delivery, to: entry.row.token)
+            gone.add(delivery, of: entry)
+        }
     }
 
     private func reportTripped() {

@@ -39,9 +39,9 @@ struct RowStage {
     private let recent: RecentPushes
     private var deduplicator = TokenDeduplicator()
     private var pace: RunPace
-    private let start = ContinuousClock.now
+    private let start = UptimeInstant.now
     /// Set once told to stop: until then a bucket that has begun is sent to its end.
-    private var stopDeadline: ContinuousClock.Instant?
+    private var stopDeadline: UptimeInstant?
 
     /// For what is in flight, and for buckets that have begun, when the program stops.
     static let stopTimeout = Duration.seconds(3)
@@ -68,12 +68,12 @@ struct RowStage {
         pass.holdUp(service, for: time, elapsed: elapsed)
     }
 
-    var elapsed: Duration { ContinuousClock.now - start }
+    var elapsed: Duration { UptimeInstant.now - start }
 
     /// Handles rows of a page until something has to be waited for.
     mutating func advance(_ page: inout Page, _ report: inout BroadcastReport) -> Step {
         if page.hashes.isEmpty {
-            page.hashes = deduplicator.hashes(of: page.rows.lazy.map(\.token))
+            page.hashes = deduplicator.hashes(of: page.rows)
         }
         while page.next < page.rows.count {
             let step = take(page.rows[page.next], page.hashes[page.next], page.generation, &report)
@@ -89,12 +89,10 @@ struct RowStage {
     ) -> Step? {
         let service = ServiceSet(row.token.service)
         let bucket = BucketRange.bucket(ofPrefix: row.idPrefix)
-        let isBegun = checkpoint.isBegun(bucket)
-        let segment = checkpoint.didRead(bucket)
-        guard maySend(isBegun: isBegun) else { return .stop }
-        guard pass.services.contains(service),
-            !checkpoint.isDone(bucket, of: generation, for: service)
-        else {
+        let place = checkpoint.read(bucket, of: generation, for: service)
+        let segment = place.segment
+        guard maySend(isBegun: place.isBegun) else { return .stop }
+        guard pass.services.contains(service), !place.isDone else {
             checkpoint.complete(segment)
             return nil
         }
@@ -110,7 +108,8 @@ struct RowStage {
             report.causes[.hourlyLimit, default: 0] += 1
             return skip(segment, \.abandoned, &report)
         }
-        if sessions.isUnavailable(gateway) { return leave(segment, service, &report) }
+        let readiness = sessions.readiness(gateway)
+        if readiness == .unavailable { return leave(segment, service, &report) }
         guard deduplicator.insert(hash: hash) else {
             guard !pass.isFirst else { return skip(segment, \.duplicates, &report) }
             // Woken in a pass before this one, as a rule.
@@ -120,16 +119,23 @@ struct RowStage {
         let entry = InFlightTable.Entry(
             row: row, generation: generation, gateway: gateway, segment: segment)
         // What cannot leave need not wait.
-        guard !sessions.isOpen(gateway) || isDue && !sessions.isFull(gateway) else {
-            return .full(entry, isBegun: isBegun)
-        }
-        return send(entry, &report)
+        if readiness == .stopped { return skip(segment, \.unsent, &report) }
+        guard isDue, readiness == .free else { return .full(entry, isBegun: place.isBegun) }
+        return handOver(entry, &report)
     }
 
     /// Hands a wake-up to its gateway, which may have failed while it waited for room.
     mutating func send(_ entry: InFlightTable.Entry, _ report: inout BroadcastReport) -> Step? {
-        if sessions.isUnavailable(entry.gateway) { return postpone(entry, &report) }
-        guard sessions.isOpen(entry.gateway) else { return skip(entry.segment, \.unsent, &report) }
+        switch sessions.readiness(entry.gateway) {
+        case .unavailable: postpone(entry, &report)
+        case .stopped: skip(entry.segment, \.unsent, &report)
+        case .free, .full: handOver(entry, &report)
+        }
+    }
+
+    private mutating func handOver(
+        _ entry: InFlightTable.Entry, _ report: inout BroadcastReport
+    ) -> Step? {
         pace.spend()
         report.counters.read(isAgain: !pass.isFirst)
         let mayRepeat = recent.allowsRepetition(to: entry.row.token)
@@ -171,14 +177,14 @@ struct RowStage {
         mutating get {
             if inbox.isStopping { pace.allowOne() }
             let start = start
-            return pace.allows(now: (ContinuousClock.now - start).wholeNanoseconds)
+            return pace.allows(now: (UptimeInstant.now - start).wholeNanoseconds)
         }
     }
 
     /// Whether rows may be sent: during a stop only those of a begun bucket.
     mutating func maySend(isBegun: Bool) -> Bool {
         guard inbox.isStopping else { return true }
-        let now = ContinuousClock.now
+        let now = UptimeInstant.now
         let deadline = stopDeadline ?? now + Self.stopTimeout
         stopDeadline = deadline
         return isBegun && now < deadline && !inbox.isEnding

@@ -6,12 +6,39 @@ import WakeSystem
 
 /// The session stage of a run, and the table of wake-ups in flight. Used by one task.
 final class RunSessions {
-    private enum State {
-        case open
-        /// The gateway may be of use again at this time.
-        case unavailable(ContinuousClock.Instant)
-        /// Until the operator changes something.
-        case stopped
+    /// One gateway of the run. In one value: each look at a property of an object has its price, and
+    /// every row takes some.
+    private struct Lane {
+        enum State {
+            case open
+            /// The gateway may be of use again at this time.
+            case unavailable(UptimeInstant)
+            /// Until the operator changes something.
+            case stopped
+        }
+
+        var state = State.stopped
+        /// Set while open.
+        var session: (any GatewaySession)?
+        var batch: [WakeUp] = []
+        var meter = ThroughputMeter()
+        /// Wake-ups that were completed since the meter was updated.
+        var completed = 0
+        var sent = 0
+
+        var isOpen: Bool { if case .open = state { true } else { false } }
+        var isUnavailable: Bool { if case .unavailable = state { true } else { false } }
+
+        mutating func flush() {
+            guard !batch.isEmpty else { return }
+            session?.send(batch)
+            batch.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Whether a wake-up may be sent.
+    enum Readiness {
+        case free, full, unavailable, stopped
     }
 
     private let gateways: [any Gateway]
@@ -19,16 +46,10 @@ final class RunSessions {
     private var indices = [Int?](repeating: nil, count: 256)
     private let lifetime: Int
     private let inbox: RunInbox
-    private var states: [State]
-    /// Of the open ones. Apart from the states, which every row looks up.
-    private var open: [(any GatewaySession)?]
-    private var batches: [[WakeUp]]
+    /// By index of the gateway.
+    private var lanes: [Lane]
     private var inFlight: InFlightTable
-    private var meters: [ThroughputMeter]
-    /// Wake-ups of each gateway that were completed since its meter was updated.
-    private var completed: [Int]
-    private var sent: [Int]
-    private var nextTick = ContinuousClock.now
+    private var nextTick = UptimeInstant.now
 
     private static let tickInterval = Duration.milliseconds(100)
     /// Wake-ups handed to a gateway at once; reports are read after each batch.
@@ -38,16 +59,11 @@ final class RunSessions {
         self.gateways = gateways
         self.lifetime = lifetime
         self.inbox = inbox
-        batches = gateways.map { _ in [] }
-        meters = gateways.map { _ in ThroughputMeter() }
-        completed = gateways.map { _ in 0 }
-        sent = completed
+        lanes = gateways.map { _ in Lane() }
         // Enough that a gateway does not wait for rows while it holds refusals.
         let shared = Limits.wakeUpsInFlight / max(1, gateways.count)
         inFlight = InFlightTable(
             capacities: gateways.map { shared + $0.window + ProvisionalAnswers<Int>.limit })
-        states = gateways.map { _ in .stopped }
-        open = gateways.map { _ in nil }
         for index in gateways.indices.reversed() where gateways[index].wakesTokens {
             indices[Int(gateways[index].service.rawValue)] = index
         }
@@ -55,69 +71,69 @@ final class RunSessions {
     }
 
     private func openSession(_ index: Int) {
-        states[index] = .open
-        open[index] = gateways[index].open(lifetime: lifetime) { [mailbox = inbox.reports] in
-            mailbox.post((gateway: index, $0))
+        lanes[index].state = .open
+        lanes[index].session = gateways[index].open(lifetime: lifetime) {
+            [mailbox = inbox.reports] in mailbox.post((gateway: index, $0))
         }
     }
 
-    private var sessions: [any GatewaySession] { open.compactMap(\.self) }
+    private var sessions: [any GatewaySession] { lanes.compactMap(\.session) }
     func index(of service: PushService) -> Int? { indices[Int(service.rawValue)] }
 
     func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
         gateways[gateway].takesHeartbeats(token)
     }
-    func isOpen(_ gateway: Int) -> Bool {
-        if case .open = states[gateway] { true } else { false }
-    }
 
-    func isUnavailable(_ gateway: Int) -> Bool {
-        if case .unavailable = states[gateway] { true } else { false }
+    func readiness(_ gateway: Int) -> Readiness {
+        switch lanes[gateway].state {
+        case .open: inFlight.isFull(gateway) ? .full : .free
+        case .unavailable: .unavailable
+        case .stopped: .stopped
+        }
     }
 
     /// Whether a gateway of one of these push services is open.
     func canSend(to services: ServiceSet) -> Bool {
         gateways.indices.contains {
-            isOpen($0) && services.contains(ServiceSet(gateways[$0].service))
+            lanes[$0].isOpen && services.contains(ServiceSet(gateways[$0].service))
         }
     }
 
-    func isFull(_ gateway: Int) -> Bool { inFlight.isFull(gateway) }
     var inFlightCount: Int { inFlight.count }
 
     /// Whether another gateway of these, with rows in the run, has too little to do.
     func isAnotherIdle(than gateway: Int, of services: ServiceSet) -> Bool {
         gateways.indices.contains { other in
             other != gateway && services.contains(ServiceSet(gateways[other].service))
-                && isOpen(other) && sent[other] > 0
+                && lanes[other].isOpen && lanes[other].sent > 0
                 && inFlight.count(of: other) < gateways[other].window
         }
     }
 
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
     func send(_ entry: InFlightTable.Entry, mayRepeat: Bool) -> Bool {
-        let reference = inFlight.insert(entry)
-        sent[entry.gateway] += 1
-        batches[entry.gateway].append(
-            WakeUp(reference: reference, token: entry.row.token, mayRepeat: mayRepeat))
-        guard batches[entry.gateway].count >= Self.batch else { return false }
-        flush(entry.gateway)
+        let wakeUp = WakeUp(
+            reference: inFlight.insert(entry), token: entry.row.token, mayRepeat: mayRepeat)
+        return Self.send(wakeUp, &lanes[entry.gateway])
+    }
+
+    private static func send(_ wakeUp: WakeUp, _ lane: inout Lane) -> Bool {
+        lane.sent += 1
+        lane.batch.append(wakeUp)
+        guard lane.batch.count >= batch else { return false }
+        lane.flush()
         return true
     }
 
     func flush() {
-        for index in batches.indices { flush(index) }
+        for index in lanes.indices { lanes[index].flush() }
     }
 
-    private func flush(_ index: Int) {
-        guard !batches[index].isEmpty else { return }
-        open[index]?.send(batches[index])
-        batches[index].removeAll(keepingCapacity: true)
-    }
+    func entry(_ reference: Int) -> InFlightTable.Entry { inFlight[reference] }
 
     func complete(_ reference: Int) -> InFlightTable.Entry {
         let entry = inFlight.remove(reference)
-        completed[entry.gateway] += 1
+        lanes[entry.gateway].completed += 1
         return entry
     }
 
@@ -125,34 +141,34 @@ final class RunSessions {
     var rates: [PushService: Double] {
         gateways.indices.reduce(into: [:]) { all, index in
             guard gateways[index].wakesTokens else { return }
-            all[gateways[index].service] = meters[index].rate
+            all[gateways[index].service] = lanes[index].meter.rate
         }
     }
 
     /// Closes the session of a failed gateway and returns what was in flight with it.
     /// - Parameter reopening: the time to try it again, if that may help.
     func close(
-        _ index: Int, reopening: ContinuousClock.Instant?
+        _ index: Int, reopening: UptimeInstant?
     ) -> [InFlightTable.Entry] {
-        states[index] = reopening.map { .unavailable($0) } ?? .stopped
-        open[index] = nil
-        batches[index] = []
+        lanes[index].state = reopening.map { .unavailable($0) } ?? .stopped
+        lanes[index].session = nil
+        lanes[index].batch = []
         return inFlight.removeAll(of: index)
     }
 
     /// Push services whose gateway waits to be tried again.
     var unavailableServices: ServiceSet {
-        states.indices.reduce(into: []) { services, index in
-            if isUnavailable(index) { services.insert(ServiceSet(gateways[index].service)) }
+        lanes.indices.reduce(into: []) { services, index in
+            if lanes[index].isUnavailable { services.insert(ServiceSet(gateways[index].service)) }
         }
     }
 
     /// Opens new sessions with the gateways that are due.
     /// - Returns: their push services.
-    func reopen(now: ContinuousClock.Instant) -> ServiceSet {
+    func reopen(now: UptimeInstant) -> ServiceSet {
         var services: ServiceSet = []
-        for index in states.indices {
-            guard case .unavailable(let due) = states[index], due <= now else { continue }
+        for index in lanes.indices {
+            guard case .unavailable(let due) = lanes[index].state, due <= now else { continue }
             openSession(index)
             services.insert(ServiceSet(gateways[index].service))
         }
@@ -162,29 +178,31 @@ final class RunSessions {
     func service(_ index: Int) -> PushService { gateways[index].service }
 
     func tick() {
-        let now = ContinuousClock.now
+        let now = UptimeInstant.now
         guard now >= nextTick else { return }
         nextTick = now + Self.tickInterval
         for session in sessions { session.tick() }
-        for index in meters.indices {
+        for index in lanes.indices {
             // An eighth of the window is more than most services take at once.
-            let isBusy = isOpen(index) && inFlight.count(of: index) >= gateways[index].window / 8
-            meters[index].update(completed: completed[index], isBusy: isBusy, now: now)
-            completed[index] = 0
+            let isBusy =
+                lanes[index].isOpen && inFlight.count(of: index) >= gateways[index].window / 8
+            let completed = lanes[index].completed
+            lanes[index].meter.update(completed: completed, isBusy: isBusy, now: now)
+            lanes[index].completed = 0
         }
     }
 
     /// Asks for the outcome of everything: nothing more will be sent, but to these.
     func finish(but services: ServiceSet) {
         for index in gateways.indices {
-            open[index]?.flush(
+            lanes[index].session?.flush(
                 isFinal: !services.contains(ServiceSet(gateways[index].service)))
         }
     }
 
     /// Takes everything out that was in flight when the sessions were cancelled.
     func abandon() -> [InFlightTable.Entry] {
-        states.indices.flatMap { close($0, reopening: nil) }
+        lanes.indices.flatMap { close($0, reopening: nil) }
     }
 
     /// Lets nothing more leave; true while wake-ups are still with a push service.
@@ -229,6 +247,13 @@ struct InFlightTable {
     mutating func insert(_ entry: Entry) -> Int {
         counts[entry.gateway] += 1
         return entries.insert { _ in entry }.slot
+    }
+
+    subscript(reference: Int) -> Entry {
+        guard let entry = entries.key(inSlot: reference).flatMap({ entries[$0] }) else {
+            preconditionFailure("a wake-up that is not in flight")
+        }
+        return entry
     }
 
     mutating func remove(_ reference: Int) -> Entry {

@@ -30,17 +30,10 @@ extension Span where Element == UInt8 {
     }
 
     package func isZero(_ range: Range<Int>) -> Bool {
-        var index = range.lowerBound
-        // Eight at once: rows are mostly padding.
-        while index + 8 <= range.upperBound {
-            guard littleEndian(at: index, as: UInt64.self) == 0 else { return false }
-            index += 8
-        }
-        while index < range.upperBound {
-            guard self[index] == 0 else { return false }
-            index += 1
-        }
-        return true
+        // Many at once: rows are mostly padding.
+        range.isEmpty
+            || self[range.lowerBound] == 0
+                && runLength(at: range.lowerBound, most: range.count) == range.count
     }
 
     package var isZero: Bool { isZero(0..<count) }

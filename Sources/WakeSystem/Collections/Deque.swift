@@ -37,8 +37,7 @@ package struct Deque<Element> {
 
     @inlinable package mutating func popFirst() -> Element? {
         guard start < elements.count else { return nil }
-        let first = elements[start]
-        elements[start] = nil
+        let first = elements[start].take()
         start += 1
         if start == elements.count {
             elements.removeAll(keepingCapacity: elements.capacity <= 256)

@@ -32,6 +32,26 @@ package enum SystemClock {
     }
 }
 
+/// A moment of CLOCK_BOOTTIME, as `ContinuousClock.Instant` is. The compiler knows its size: what
+/// holds one is not copied by way of metadata, which every row of a broadcast would pay for.
+package struct UptimeInstant: Sendable, Comparable {
+    private let nanoseconds: UInt64
+
+    package static var now: UptimeInstant { .init(nanoseconds: SystemClock.bootNanoseconds) }
+
+    package static func + (start: UptimeInstant, time: Duration) -> UptimeInstant {
+        .init(nanoseconds: start.nanoseconds + time.wholeNanoseconds)
+    }
+
+    package static func - (end: UptimeInstant, start: UptimeInstant) -> Duration {
+        .nanoseconds(Int64(end.nanoseconds) - Int64(start.nanoseconds))
+    }
+
+    package static func < (left: UptimeInstant, right: UptimeInstant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}
+
 /// Random bits of the kernel's generator (getrandom(2)).
 package enum SystemRandom {
     package static func word() -> UInt64 {

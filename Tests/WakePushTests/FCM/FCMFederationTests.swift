@@ -184,7 +184,7 @@ struct FCMFederationTests {
         // Another server at its address, which knows nothing of it.
         let foreign = try Provider([path: Self.federated])
         let stranger = try FCMMetadataServer(project: "p", host: foreign.host)
-        #expect(try await Self.run(stranger) == .failed(retryAfter: 0))
+        #expect(try await Self.run(stranger) == .refused(.metadataServer))
         #expect(throws: FCMCredentialError.projectMissing) {
             try FCMMetadataServer(project: nil, host: nil)
         }

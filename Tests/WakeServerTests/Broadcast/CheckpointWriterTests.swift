@@ -87,7 +87,9 @@ struct CheckpointWriterTests {
                         return false
                     }
                     left -= 1
-                    pending.append((id, writer.didRead(BucketRange.bucket(of: id))))
+                    let bucket = BucketRange.bucket(of: id)
+                    let place = writer.read(bucket, of: run.generation, for: .all)
+                    pending.append((id, place.segment))
                     if Int.random(in: 0..<40, using: &random) == 0 { completeSome(70, &table) }
                 }
                 writer.endRange()
@@ -133,21 +135,23 @@ struct CheckpointWriterTests {
         guard case .range(let run) = writer.next() else { throw TestFailure("nothing to read") }
         writer.begin(run)
         // Of bucket `first + 5` only one of two rows was read before the store failed.
-        writer.complete(writer.didRead(run.first + 5))
-        #expect(writer.isBegun(run.first + 5))
-        #expect(!writer.isBegun(run.first + 6))
+        let place = writer.read(run.first + 5, of: run.generation, for: .all)
+        #expect(!place.isBegun && !place.isDone)
+        writer.complete(place.segment)
         writer.abandonRange()
         writer.save(RunCounters())
         writer.rewind()
         guard case .range(let rest) = writer.next() else { throw TestFailure("all done") }
         writer.begin(rest)
         #expect(rest.first <= run.first + 5)
-        let segments = [run.first + 5, run.first + 5].map { writer.didRead($0) }
-        writer.complete(segments[0])
-        _ = writer.didRead(run.first + 9)
+        let places = [run.first + 5, run.first + 5, run.first + 9].map {
+            writer.read($0, of: run.generation, for: .all)
+        }
+        #expect(places.map(\.isBegun) == [false, true, false])
+        writer.complete(places[0].segment)
         writer.save(RunCounters())
         #expect(try !isDone(run.generation, run.first + 5))
-        writer.complete(segments[1])
+        writer.complete(places[1].segment)
         writer.save(RunCounters())
         #expect(try isDone(run.generation, run.first + 5))
     }
@@ -158,7 +162,9 @@ struct CheckpointWriterTests {
         var late: Int?
         while case .range(let range) = writer.next() {
             writer.begin(range)
-            if late == nil { late = writer.didRead(range.first) }
+            if late == nil {
+                late = writer.read(range.first, of: range.generation, for: .all).segment
+            }
             writer.endRange()
         }
         writer.save(RunCounters())

@@ -1,6 +1,7 @@
 import Testing
 import WakeModel
 import WakePush
+import WakeSystem
 
 @testable import WakeServer
 
@@ -9,7 +10,7 @@ struct LearntThroughputTests {
     @Test("the rate is that of the time in which there is enough to do")
     func meter() {
         var meter = ThroughputMeter()
-        let start = ContinuousClock.now
+        let start = UptimeInstant.now
         meter.update(completed: 900, isBusy: false, now: start)
         #expect(meter.rate == nil)
         meter.update(completed: 1000, isBusy: true, now: start + .seconds(10))

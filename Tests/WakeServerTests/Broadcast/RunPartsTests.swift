@@ -170,13 +170,13 @@ struct CompletionTrackerTests {
     func order() {
         var tracker = CompletionTracker()
         tracker.begin(BucketRange(.current, first: 0, last: 9))
-        let first = tracker.didRead(3)
-        let second = tracker.didRead(3)
+        let first = tracker.didRead(3).segment
+        let second = tracker.didRead(3).segment
         tracker.complete(first)
         tracker.complete(second)
         // More rows of bucket 3 may come.
         #expect(Self.takeDone(&tracker).isEmpty)
-        let third = tracker.didRead(4)
+        let third = tracker.didRead(4).segment
         #expect(Self.takeDone(&tracker) == [0, 1, 2, 3])
         tracker.endRange()
         #expect(Self.takeDone(&tracker) == [5, 6, 7, 8, 9])
@@ -188,7 +188,7 @@ struct CompletionTrackerTests {
     func deferred() {
         var tracker = CompletionTracker()
         tracker.begin(BucketRange(.current, first: 0, last: 9))
-        let rows = [3, 3, 5].map { tracker.didRead($0) }
+        let rows = [3, 3, 5].map { tracker.didRead($0).segment }
         tracker.endRange()
         #expect(tracker.pendingRanges.map(\.last) == [3, 5])
         tracker.complete(rows[0], deferring: ServiceSet(.fcm))
@@ -204,10 +204,10 @@ struct CompletionTrackerTests {
     func abandonedBucket() {
         var tracker = CompletionTracker()
         tracker.begin(BucketRange(.current, first: 0, last: 9))
-        let rows = [2, 6].map { tracker.didRead($0) }
+        let rows = [2, 6].map { tracker.didRead($0).segment }
         tracker.abandonRange()
         tracker.begin(BucketRange(.current, first: 20, last: 29))
-        let other = tracker.didRead(21)
+        let other = tracker.didRead(21).segment
         #expect(tracker.pendingRanges.map(\.last) == [2, 6, 21])
         for row in rows + [other] { tracker.complete(row) }
         tracker.endRange()
@@ -219,8 +219,8 @@ struct CompletionTrackerTests {
     func abandoned() {
         var tracker = CompletionTracker()
         tracker.begin(BucketRange(.current, first: 0, last: 9))
-        let one = tracker.didRead(2)
-        let other = tracker.didRead(6)
+        let one = tracker.didRead(2).segment
+        let other = tracker.didRead(6).segment
         tracker.abandonRange()
         tracker.complete(other)
         tracker.complete(one)
@@ -250,7 +250,7 @@ struct CompletionTrackerTests {
             tracker.begin(run)
             for bucket in run.first...run.last {
                 for _ in 0..<max(0, draw(6) - 3) {
-                    pending.append((tracker.didRead(bucket), bucket))
+                    pending.append((tracker.didRead(bucket).segment, bucket))
                 }
                 while !pending.isEmpty, draw(3) > 0 {
                     tracker.complete(pending.remove(at: draw(pending.count)).number)

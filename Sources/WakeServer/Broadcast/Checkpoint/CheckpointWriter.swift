@@ -13,11 +13,14 @@ final class CheckpointWriter {
     private var excluded: CompletedBuckets?
     private let log: Log
     private var isWritable = true
-    private var nextSave = ContinuousClock.now
-    private var nextFlush = ContinuousClock.now
+    private var nextBuckets = UptimeInstant.now
+    private var nextSave = UptimeInstant.now
+    private var nextFlush = UptimeInstant.now
     /// Flushing blocks: never on a thread that others share.
     private static let flushQueue = DispatchQueue(label: "checkpoint-flush")
 
+    /// How long buckets may lag behind what is complete, while more of them are.
+    private static let bucketInterval = Duration.milliseconds(2)
     /// How long the counters may lag behind the buckets they count.
     private static let saveInterval = Duration.milliseconds(20)
     /// How much of a run a power cut repeats at most.
@@ -64,15 +67,23 @@ final class CheckpointWriter {
         self.excluded = excluded
     }
 
-    /// Registers a row of a bucket of the range and returns its segment, for `complete`.
-    func didRead(_ bucket: UInt32) -> Int { completion.didRead(bucket) }
-
-    /// Whether the rows of a bucket need no push of this push service any more.
-    func isDone(_ bucket: UInt32, of generation: Generation, for service: ServiceSet) -> Bool {
-        checkpoint.done.contains(bucket, of: generation, for: service)
+    /// The place of a row in the run.
+    struct Place {
+        /// For `complete`.
+        let segment: Int
+        /// Whether another row of its bucket was read before.
+        let isBegun: Bool
+        /// Whether the bucket's rows need no push of this push service any more.
+        let isDone: Bool
     }
 
-    func isBegun(_ bucket: UInt32) -> Bool { completion.isBegun(bucket) }
+    /// Registers a row of a bucket of the range.
+    func read(_ bucket: UInt32, of generation: Generation, for service: ServiceSet) -> Place {
+        let (segment, isBegun) = completion.didRead(bucket)
+        return Place(
+            segment: segment, isBegun: isBegun,
+            isDone: checkpoint.done.contains(bucket, of: generation, for: service))
+    }
 
     /// - Parameter services: for which the segment is left to another pass.
     func complete(_ segment: Int, deferring services: ServiceSet = []) {
@@ -91,10 +102,19 @@ final class CheckpointWriter {
         excluded = nil
     }
 
+    /// Saves what is complete, unless that was done a moment ago: each write costs as much as many
+    /// rows. `save` follows.
+    func saveIfDue(_ counters: RunCounters) {
+        let now = UptimeInstant.now
+        guard now >= nextBuckets else { return }
+        nextBuckets = now + Self.bucketInterval
+        save(counters)
+    }
+
     /// Writes down what is complete. Outlives the process; about once a second also the machine.
     func save(_ counters: RunCounters) {
         saveBuckets()
-        let now = ContinuousClock.now
+        let now = UptimeInstant.now
         guard now >= nextSave else { return }
         nextSave = now + Self.saveInterval
         attempt { (checkpoint) throws(FileError) in try checkpoint.save(counters) }
@@ -163,9 +183,11 @@ struct CompletionTracker {
         next = range.first
     }
 
-    /// Registers a row of the range and returns the number of its segment, for `complete`.
-    mutating func didRead(_ bucket: UInt32) -> Int {
+    /// Registers a row of the range.
+    /// - Returns: the number of its segment, for `complete`, and whether that had a row before.
+    mutating func didRead(_ bucket: UInt32) -> (segment: Int, isBegun: Bool) {
         guard let range else { preconditionFailure("a row outside of a range") }
+        let isBegun = bucket < next && bucket >= range.first
         if bucket >= next {
             closeLastSegment()
             segments.append(
@@ -175,7 +197,7 @@ struct CompletionTracker {
             next = bucket + 1
         }
         segments[segments.count - 1]?.pending += 1
-        return first + segments.count - 1
+        return (first + segments.count - 1, isBegun)
     }
 
     mutating func complete(_ segment: Int, deferring services: ServiceSet = []) {
@@ -195,11 +217,6 @@ struct CompletionTracker {
                 (BucketRange(range.generation, first: next, last: range.last), services))
         }
         self.range = nil
-    }
-
-    func isBegun(_ bucket: UInt32) -> Bool {
-        guard let range else { return false }
-        return bucket < next && bucket >= range.first
     }
 
     /// Ends the range early: its last bucket that was read and those after it are not done.

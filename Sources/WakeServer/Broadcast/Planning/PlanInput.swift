@@ -1,5 +1,6 @@
 package import WakeModel
 import WakePush
+import WakeSystem
 
 /// What a plan is made from.
 package struct PlanInput: Equatable {
@@ -131,13 +132,13 @@ struct LearntThroughput: Equatable, Sendable {
 struct ThroughputMeter {
     private var pushes = 0
     private var time = Duration.zero
-    private var busySince: ContinuousClock.Instant?
+    private var busySince: UptimeInstant?
 
     /// With less a rate says nothing.
     private static let least = (pushes: 500, time: Duration.seconds(2))
 
     /// Counts completed pushes. `isBusy`: whether enough are left.
-    mutating func update(completed: Int, isBusy: Bool, now: ContinuousClock.Instant) {
+    mutating func update(completed: Int, isBusy: Bool, now: UptimeInstant) {
         if let since = busySince {
             pushes += completed
             time += now - since

@@ -1,5 +1,6 @@
 import WakeModel
 import WakeSodium
+import WakeStore
 import WakeSystem
 
 /// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run:
@@ -22,10 +23,10 @@ struct TokenDeduplicator {
 
     var byteCount: Int { slots.count * 8 }
 
-    /// The hashes of push tokens that will be inserted. Their slots are anywhere in a table that no
-    /// cache holds: reading them here, many at once, is several times faster than one by one.
-    mutating func hashes(of tokens: some Sequence<PushToken>) -> [UInt64] {
-        let hashes = tokens.map { value(of: $0) }
+    /// The hashes of rows' push tokens that will be inserted. Their slots are anywhere in a table
+    /// that no cache holds: reading them here, many at once, is several times faster than one by one.
+    mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
+        let hashes = rows.indices.map { value(of: rows[$0].token) }
         let mask = slots.count - 1
         for hash in hashes { readAhead ^= slots[Int(truncatingIfNeeded: hash) & mask] }
         return hashes
