@@ -1,16 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-/// One set of compiler rules for every target; see "Modules" in Policy/ARCHITECTURE.md.
-let strict: [SwiftSetting] = [
+/// The rules of a module whose protocols any actor fulfils; see `MatchHandling`.
+let unisolated: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+
+/// One set of compiler rules for every other target; see "Modules" in Policy/ARCHITECTURE.md.
+let strict = unisolated + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
@@ -66,6 +68,7 @@ let package = Package(
         .executable(name: "reveille", targets: ["reveille-service"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
         .library(name: "Reveille", targets: ["Reveille"]),
+        .library(name: "ReveilleTesting", targets: ["ReveilleTesting"]),
         .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
         // Built as liblibreveille.so; Deploy/install gives it its name.
@@ -116,9 +119,16 @@ let package = Package(
                 .embedInCode("Resources/privacy.json"), .embedInCode("Resources/page.json"),
             ],
             swiftSettings: strict),
+        .target(name: "ReveilleHandlers", swiftSettings: unisolated),
         library(
             "Reveille",
-            ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem"]),
+            [
+                "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium",
+                "WakeSQLite", "WakeSystem",
+            ]),
+        library(
+            "ReveilleTesting",
+            ["Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
@@ -199,8 +209,8 @@ let package = Package(
         tests(
             "WakeClientTests",
             [
-                "Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
-                "WakeServer", "WakePush",
+                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium",
+                "WakeSQLite", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
@@ -217,6 +227,7 @@ let package = Package(
         example("example-watch", "Watch"),
         example("example-recalls", "PlainFiles", pages: ["README.md"]),
         example("example-messenger", "Messenger", pages: ["README.md"]),
+        example("example-desktop", "Desktop"),
         // One file for apps on phones, with Foundation alone.
         .target(
             name: "PhoneRegistration", path: "Tests/Examples/Phone",
