@@ -27,9 +27,9 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
         resources: resources, swiftSettings: strict)
 }
 
-func example(_ name: String, _ folder: String) -> Target {
+func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
     .executableTarget(
-        name: name, dependencies: ["Reveille"], path: "Tests/Examples/\(folder)",
+        name: name, dependencies: ["Reveille"], path: "Tests/Examples/\(folder)", exclude: pages,
         swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)])
 }
 
@@ -140,7 +140,8 @@ let package = Package(
         .target(
             name: "WakeClientC",
             dependencies: [
-                "CReveille", "Reveille", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+                "CReveille", "Reveille", "WakeUnifiedPush", "WakeFeed", "WakeModel", "WakeSystem",
+                "CLinux",
             ],
             exclude: ["exports.map"], swiftSettings: strict,
             linkerSettings: [.unsafeFlags(shared)]),
@@ -230,7 +231,9 @@ let package = Package(
             ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
-        example("example-recalls", "PlainFiles"),
+        example("example-watch", "Watch"),
+        example("example-recalls", "PlainFiles", pages: ["README.md"]),
+        example("example-messenger", "Messenger", pages: ["README.md"]),
         example("example-desktop", "Desktop"),
         // One file for apps on phones, with Foundation alone.
         .target(

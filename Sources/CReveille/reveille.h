@@ -100,6 +100,9 @@ enum reveille_error {
     REVEILLE_ERROR_STILL_REGISTERED = 82, /* unregister before erasing */
     REVEILLE_ERROR_TOKEN_TOO_LONG = 83,   /* longer than the service stores */
     REVEILLE_ERROR_TOKEN_MALFORMED = 84,  /* not as the push service issues it */
+    REVEILLE_ERROR_BUS = 85,              /* no session bus, or it does not answer */
+    REVEILLE_ERROR_BUS_NAME = 86,         /* no name on a bus, or not a distributor's */
+    REVEILLE_ERROR_VAPID_KEY = 87,        /* not 87 characters of base64url, or no key */
 
     /* Secrets. */
     REVEILLE_ERROR_SECRETS = 100,        /* cannot be read or written, or others can */
@@ -147,7 +150,8 @@ enum reveille_warning_code {
     REVEILLE_WARNING_DISK_FULL = 13,           /* no room for the state */
     REVEILLE_WARNING_CACHE_FULL = 14,          /* no room for batches */
     REVEILLE_WARNING_RETIRED = 15,             /* nothing will ever be published again */
-    REVEILLE_WARNING_REGISTRATION_REFUSED = 16 /* number: the service's HTTP status */
+    REVEILLE_WARNING_REGISTRATION_REFUSED = 16, /* number: the service's HTTP status */
+    REVEILLE_WARNING_DISTRIBUTOR_FAILS = 17     /* number: why, as `text` says it */
 };
 
 /* An occasion that the user should know of, though the client goes on. Once for each occasion. */
@@ -158,6 +162,7 @@ typedef struct reveille_warning {
     int64_t number;      /* as the code says, otherwise 0 */
     uint64_t first, last; /* batches, as the code says, otherwise 0 */
     int64_t since;       /* seconds since 1970, as the code says, otherwise 0 */
+    const char *text;    /* an English sentence for the user */
 } reveille_warning;
 
 enum reveille_registration {
@@ -347,12 +352,24 @@ typedef struct reveille_push_token {
  * status how far it is; a program that never starts one calls reveille_reconcile. */
 int reveille_register(reveille_client *client, const reveille_push_token *token);
 
-/* The same for the wish that the service holds nothing about this device any more. */
+/* The same for the wish that the service holds nothing about this device any more. Gives up a
+ * distributor of UnifiedPush as well. */
 int reveille_unregister(reveille_client *client);
 
 /* Makes the one request that the registration has due, if any, and waits for its end. What the app
  * did not ask for just now, as a renewal, first waits for a random time of up to ten minutes. */
 int reveille_reconcile(reveille_client *client);
+
+/* The UnifiedPush distributors of this desktop: their names on the session bus, sorted, each
+ * followed by a newline; reveille_free. Waits for the bus. */
+int reveille_distributors(char **names);
+
+/* Has a distributor wake this client, over D-Bus, until it is closed: what it gives is registered
+ * as with reveille_register. `app` is the program's own name on the session bus, in reverse DNS
+ * style, one for each client; `vapid_key` the service's public key for Web Push, or NULL. At each
+ * start of the program, once for each client; again after reveille_unregister. */
+int reveille_use_distributor(
+    reveille_client *client, const char *app, const char *distributor, const char *vapid_key);
 
 /* ---- Ways out -------------------------------------------------------------------------------- */
 

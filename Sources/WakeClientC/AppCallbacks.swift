@@ -63,15 +63,16 @@ struct AppCallbacks: Sendable {
     }
 
     private func call(_ warning: Warning) {
-        guard let function = unsafe unsafeBitCast(self.warning, to: OnWarning?.self),
-            let numbers = WarningValues(warning)
-        else { return }
+        let function = unsafe unsafeBitCast(self.warning, to: OnWarning?.self)
+        let numbers = WarningValues(warning)
         unsafe warning.code.withCString { name in
-            var values = unsafe reveille_warning(
-                size: MemoryLayout<reveille_warning>.size, code: numbers.code, name: name,
-                number: numbers.number, first: numbers.first, last: numbers.last,
-                since: numbers.since)
-            unsafe function(pointer, &values)
+            unsafe warning.description.withCString { text in
+                var values = unsafe reveille_warning(
+                    size: MemoryLayout<reveille_warning>.size, code: numbers.code, name: name,
+                    number: numbers.number, first: numbers.first, last: numbers.last,
+                    since: numbers.since, text: text)
+                unsafe function?(pointer, &values)
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import CReveille
 import Reveille
+import WakeUnifiedPush
 
 /// A failure of a call by its number in reveille.h.
 struct CallFault: Error, Equatable {
@@ -14,6 +15,7 @@ struct CallFault: Error, Equatable {
     static let started = CallFault(REVEILLE_ERROR_STARTED)
     static let notPolled = CallFault(REVEILLE_ERROR_NOT_POLLED)
     static let system = CallFault(REVEILLE_ERROR_SYSTEM)
+    static let serviceMissing = CallFault(REVEILLE_ERROR_SERVICE_MISSING)
     static let unknownMatch = CallFault(REVEILLE_ERROR_UNKNOWN_MATCH)
 
     init(_ error: ClientError) { number = error.number }
@@ -26,6 +28,16 @@ struct CallFault: Error, Equatable {
         case .same: self.init(REVEILLE_ERROR_SECRET_SAME)
         case .missing: self.init(REVEILLE_ERROR_SECRET_MISSING)
         case .unusable: self.init(REVEILLE_ERROR_SECRETS)
+        }
+    }
+
+    init(_ error: UnifiedPushError) {
+        switch error {
+        case .name: self.init(REVEILLE_ERROR_BUS_NAME)
+        case .vapidKey: self.init(REVEILLE_ERROR_VAPID_KEY)
+        case .noBus: self.init(REVEILLE_ERROR_BUS)
+        // The library's own is short.
+        case .description: self.init(REVEILLE_ERROR_ARGUMENT)
         }
     }
 
@@ -129,6 +141,10 @@ enum ErrorTexts {
         case REVEILLE_ERROR_STILL_REGISTERED: "the service may still hold a registration"
         case REVEILLE_ERROR_TOKEN_TOO_LONG: "the push token is longer than the service stores"
         case REVEILLE_ERROR_TOKEN_MALFORMED: "the push token is not as its push service issues it"
+        case REVEILLE_ERROR_BUS: "there is no session bus, or it does not answer"
+        case REVEILLE_ERROR_BUS_NAME:
+            "this is no name on a session bus, or not one of a distributor of UnifiedPush"
+        case REVEILLE_ERROR_VAPID_KEY: "the VAPID key is not 87 characters of base64url, or no key"
         case REVEILLE_ERROR_SECRETS: "the secrets cannot be read or written, or others can"
         case REVEILLE_ERROR_SECRET_NAME: "the name of a secret is not 1 to 64 of a-z A-Z 0-9 . - _"
         case REVEILLE_ERROR_SECRET_SIZE: "a secret has 16 to 1024 bytes"

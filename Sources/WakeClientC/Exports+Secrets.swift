@@ -76,8 +76,7 @@ public func reveille_register(
 @c @implementation
 public func reveille_unregister(_ name: OpaquePointer?) -> Int32 {
     answer { () throws(CallFault) in
-        let client = try unsafe client(name)
-        try client.wait { client throws(ClientError) in try await client.setDesired(nil) }
+        try unsafe client(name).unregister()
     }
 }
 
@@ -85,6 +84,33 @@ public func reveille_unregister(_ name: OpaquePointer?) -> Int32 {
 @c @implementation
 public func reveille_reconcile(_ name: OpaquePointer?) -> Int32 {
     answer { () throws(CallFault) in try unsafe client(name).reconcile() }
+}
+
+/// The names of the distributors of this desktop, each followed by a newline.
+@c @implementation
+public func reveille_distributors(
+    _ names: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+    answer { () throws(CallFault) in
+        guard let names = unsafe names else { throw .argument }
+        let found = try LibraryClient.distributors()
+        try unsafe Reading.give(found.map { $0 + "\n" }.joined(), to: names)
+    }
+}
+
+/// Has a distributor wake the client.
+@c @implementation
+public func reveille_use_distributor(
+    _ name: OpaquePointer?, _ app: UnsafePointer<CChar>?, _ distributor: UnsafePointer<CChar>?,
+    _ vapidKey: UnsafePointer<CChar>?
+) -> Int32 {
+    answer { () throws(CallFault) in
+        let client = try unsafe client(name)
+        let app = try unsafe Reading.text(app)
+        let distributor = try unsafe Reading.text(distributor)
+        try client.use(
+            distributor, as: app, vapidKey: try unsafe Reading.optionalText(vapidKey))
+    }
 }
 
 // MARK: Ways out

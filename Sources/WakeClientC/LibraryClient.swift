@@ -2,6 +2,7 @@ import Reveille
 import Synchronization
 import WakeFeed
 import WakeSystem
+import WakeUnifiedPush
 
 /// One open client of the library: a `WakeClient`, its tasks, and the queue to the app's callbacks.
 final class LibraryClient: Sendable {
@@ -11,17 +12,19 @@ final class LibraryClient: Sendable {
         /// Work that `close` ends, by a number of its own.
         var tasks: [Int: Task<Void, Never>] = [:]
         var nextTask = 0
+        /// The task of a distributor's connector, by its number.
+        var pushes: Int?
     }
 
     /// The result of a task for the thread that waits for it.
     private final class Outcome<Value: Sendable>: Sendable {
-        private let value = Mutex<Result<Value, ClientError>?>(nil)
+        private let value = Mutex<Result<Value, CallFault>?>(nil)
         private let hasEnded = Mutex(false)
 
-        var result: Result<Value, ClientError>? { value.withLock { $0 } }
+        var result: Result<Value, CallFault>? { value.withLock { $0 } }
         var isOver: Bool { hasEnded.withLock { $0 } }
 
-        func set(_ result: Result<Value, ClientError>) { value.withLock { $0 = result } }
+        func set(_ result: Result<Value, CallFault>) { value.withLock { $0 = result } }
 
         func end() { hasEnded.withLock { $0 = true } }
     }
@@ -40,10 +43,12 @@ final class LibraryClient: Sendable {
     private let client: WakeClient
     private let queue: CallbackQueue
     private let state = Mutex(State())
+    private let hasService: Bool
     let secrets: SecretDirectory
 
     init(_ configuration: ClientConfiguration, _ callbacks: AppCallbacks) throws(ClientError) {
         queue = CallbackQueue(callbacks)
+        hasService = configuration.service != nil
         secrets = SecretDirectory(stateDirectory: configuration.stateDirectory)
         client = try WakeClient(configuration, secrets: secrets, handler: Handler(queue: queue))
     }
@@ -170,7 +175,7 @@ final class LibraryClient: Sendable {
         let started = start {
             do throws(ClientError) {
                 outcome.set(.success(try await work(client)))
-            } catch { outcome.set(.failure(error)) }
+            } catch { outcome.set(.failure(CallFault(error))) }
         }
         guard let (number, task) = started else { throw .closed }
         Task {
@@ -191,7 +196,7 @@ final class LibraryClient: Sendable {
         state.withLock { $0.tasks[number] = nil }
         switch outcome.result {
         case .success(let value): return value
-        case .failure(let error): throw CallFault(error)
+        case .failure(let error): throw error
         case nil: throw .closed
         }
     }
@@ -234,5 +239,66 @@ final class LibraryClient: Sendable {
         if queue.acknowledgeCurrent(id) { return }
         let isKnown = try wait { client throws(ClientError) in try await client.acknowledge(id) }
         guard isKnown else { throw .unknownMatch }
+    }
+
+    // MARK: UnifiedPush
+
+    /// The names of the distributors of this desktop, sorted. Waits for the bus.
+    static func distributors() throws(CallFault) -> [String] {
+        let outcome = Outcome<[Distributor]>()
+        let done = Semaphore()
+        Task {
+            do throws(UnifiedPushError) {
+                outcome.set(.success(try await UnifiedPushConnector.distributors()))
+            } catch { outcome.set(.failure(CallFault(error))) }
+            done.post()
+        }
+        done.wait()
+        return try outcome.result?.get().map(\.name) ?? []
+    }
+
+    /// Runs a connector beside the client until it is closed.
+    func use(
+        _ distributor: String, as app: String, vapidKey: String?
+    ) throws(CallFault) {
+        guard hasService else { throw .serviceMissing }
+        let connector: UnifiedPushConnector
+        do throws(UnifiedPushError) {
+            connector = try UnifiedPushConnector(
+                client, name: app, distributor: distributor, vapidKey: vapidKey)
+        } catch { throw CallFault(error) }
+        guard state.withLock({ $0.pushes == nil }) else { throw .started }
+        let started = start { await connector.run() }
+        guard let started else { throw .closed }
+        let isFirst = state.withLock { state in
+            defer { state.pushes = state.pushes ?? started.number }
+            return state.pushes == nil
+        }
+        guard isFirst else {
+            started.task.cancel()
+            throw .started
+        }
+    }
+
+    /// Stores as desired that the service holds nothing, and gives up the distributor.
+    func unregister() throws(CallFault) {
+        let pushes = state.withLock { state in
+            defer { state.pushes = nil }
+            return state.pushes.flatMap { state.tasks[$0] }
+        }
+        pushes?.cancel()
+        let record = try wait { client throws(ClientError) in
+            // No name is empty: the one that there is.
+            let record = try await client.distributor(before: "")
+            try await client.setDesired(nil)
+            return record
+        }
+        guard let record else { return }
+        // The distributor is informed if it can be; it may keep an endpoint that wakes nobody.
+        start {
+            guard let bus = try? await BusConnection.session() else { return }
+            try? await bus.unregister(record)
+            bus.close()
+        }
     }
 }

@@ -9,8 +9,7 @@ struct WarningValues {
     var last: UInt64 = 0
     var since: Int64 = 0
 
-    /// Nil for what only a UnifiedPush distributor causes: the library has none.
-    init?(_ warning: Warning) {
+    init(_ warning: Warning) {
         let code: reveille_warning_code
         switch warning {
         case .silence(let days): (code, number) = (REVEILLE_WARNING_SILENCE, Int64(days))
@@ -39,7 +38,8 @@ struct WarningValues {
         case .retired: code = REVEILLE_WARNING_RETIRED
         case .registrationRefused(let status):
             (code, number) = (REVEILLE_WARNING_REGISTRATION_REFUSED, Int64(status))
-        case .distributorFails: return nil
+        case .distributorFails(let trouble):
+            (code, number) = (REVEILLE_WARNING_DISTRIBUTOR_FAILS, trouble.rawValue)
         }
         self.code = Int32(code.rawValue)
     }

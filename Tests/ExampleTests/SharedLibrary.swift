@@ -21,6 +21,14 @@ struct SharedLibrary {
         return (try? PythonScript.run(check)) == 0 ? python : nil
     }()
 
+    /// Debian's python3-dbus and python3-gi serve the system's Python alone.
+    static let hasPythonWithDBus: Bool = {
+        let check =
+            "import subprocess as s; "
+            + "s.run(['/usr/bin/python3', '-c', 'import gi, dbus'], check=True)"
+        return (try? PythonScript.run(check)) == 0
+    }()
+
     private let directory: TemporaryDirectory
 
     /// - Parameter isStripped: of what is for debuggers.
@@ -40,12 +48,12 @@ struct SharedLibrary {
             atPath: path + ".0", withDestinationPath: "libreveille.so")
     }
 
-    /// Compiles the example in C.
+    /// Compiles an example in C.
     /// - Returns: the path of the program.
-    func compileExample() async throws -> String {
-        let program = directory.path + "/watch"
+    func compileExample(_ name: String = "watch") async throws -> String {
+        let program = directory.path + "/" + name
         let made = try await Self.compile(
-            "Tests/Examples/C/watch.c",
+            "Tests/Examples/C/\(name).c",
             ["-std=c99", "-o", program, "-L\(directory.path)", "-lreveille"])
         guard made.status == 0 else { throw TestFailure(made.output) }
         return program

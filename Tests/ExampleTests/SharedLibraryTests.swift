@@ -23,7 +23,7 @@ struct SharedLibraryTests {
             String($0.split(separator: " ").last ?? "")
         }
         #expect(try exported == Self.declared())
-        #expect(exported.count == 20)
+        #expect(exported.count == 22)
         let dynamic = try await RunningProgram.run(
             path: "/usr/bin/env", ["readelf", "--dynamic", "--wide", SharedLibrary.built])
         #expect(dynamic.output.contains("Library soname: [libreveille.so.0]"))
@@ -84,11 +84,76 @@ struct SharedLibraryTests {
         try await WatchedLife(library, checker).run()
     }
 
+    @Test(
+        "the shortest programs are those that Deploy/LIBRARY.md shows, and they tell",
+        arguments: ["C/hello.c", "Python/hello.py"])
+    func shortest(_ name: String) async throws {
+        let language = name.hasSuffix(".c") ? "c" : "python"
+        let code = try Repository.text("Tests/Examples/" + name)
+        #expect(try Repository.text("Deploy/LIBRARY.md").contains("```\(language)\n\(code)```\n"))
+        let (service, library) = (try await ServiceUnderTest(), try await SharedLibrary())
+        let directory = try TemporaryDirectory()
+        var words = ["python3", Repository.absolute("Tests/Examples/" + name)]
+        if language == "c" {
+            guard SharedLibrary.compiler != nil else { return }
+            words = [try await library.compileExample("hello")]
+        }
+        try await service.publish(Array("a secret of this device, the first".utf8), note: "hello")
+        let program = try library.start(
+            words + [service.url + "/feed/", service.feedKey, service.url]
+                + [directory.path + "/state"])
+        _ = try await program.line(containing: "this concerns you: visit hello")
+    }
+
+    @Test(
+        "a distributor of UnifiedPush wakes it, and is given up with the registration",
+        .enabled(if: MessageBus.isInstalled, MessageBus.missing),
+        .enabled(if: SharedLibrary.hasPythonWithDBus, "no python3-dbus or python3-gi"))
+    func distributor() async throws {
+        let service = try await ServiceUnderTest(
+            sections: """
+
+                [webpush]
+                key = keys/vapid.key
+                hosts = any
+                """)
+        let (bus, library) = (try await MessageBus(), try await SharedLibrary())
+        let directory = try TemporaryDirectory()
+        let secret = Array("a secret of this device, the first".utf8)
+        let start = { (words: [String], input: [UInt8]) in
+            try library.start(
+                ["DBUS_SESSION_BUS_ADDRESS=" + bus.address, "/usr/bin/python3"] + words,
+                input: input)
+        }
+        let scripts = Repository.absolute("Tests/LibraryUse")
+        let distributor = try start(
+            [scripts + "/distributor.py", "https://push.example.org/one"], [])
+        _ = try await distributor.line(containing: "ready")
+        let program = try start(
+            [
+                scripts + "/pushes.py", service.url + "/feed/", service.feedKey, service.url,
+                directory.path + "/state",
+            ], secret)
+        _ = try await program.line(containing: "status: registered, 0 batches")
+        // No stream, and no poll for hours.
+        let published = try await service.command(
+            "feed", "publish", "-", "--secrets",
+            input: secret.flatMap { Array(String(format: "%02x", $0).utf8) })
+        #expect(published.status == 0, "\(published.output)")
+        distributor.signal(SIGUSR1)
+        _ = try await program.line(containing: "this concerns you: visit")
+        program.signal(SIGUSR1)
+        _ = try await program.line(containing: "status: not registered, 1 batches")
+        _ = try await distributor.line(containing: "unregistered")
+        program.signal(SIGTERM)
+        #expect(await program.exit() == 0, "\(program.output)")
+    }
+
     @Test("whatever it is called with, from wherever and whenever, it answers with an error")
     func misuse() async throws {
         let service = try await ServiceUnderTest()
         let secret = Array("a secret of this device, the first".utf8)
-        try await WatchedLife.publish(secret, by: service)
+        try await service.publish(secret)
         let directory = try TemporaryDirectory()
         let script = Repository.absolute("Tests/LibraryUse/use.py")
         let library = try await SharedLibrary()
@@ -125,7 +190,7 @@ private struct WatchedLife {
         // Found, and not acknowledged when it is killed.
         let first = try start(["later"], secret)
         _ = try await first.line(containing: ": connected, 0 batches checked")
-        try await Self.publish(secret, by: service)
+        try await service.publish(secret)
         let left = try await first.line(containing: "left for later: visit ")
         first.signal(SIGKILL)
         _ = await first.exit()
@@ -134,7 +199,7 @@ private struct WatchedLife {
         let told = try await second.line(containing: "this concerns you: visit ")
         #expect(told.split(separator: " ").suffix(1) == left.split(separator: " ").suffix(1))
         _ = try await second.line(containing: ": connected, 1 batches checked, 0 matches waiting")
-        try await Self.publish(secret, note: "again", by: service)
+        try await service.publish(secret, note: "again")
         _ = try await second.line(containing: "2 batches checked, 0 matches waiting")
         second.signal(SIGKILL)
         _ = await second.exit()
@@ -154,21 +219,5 @@ private struct WatchedLife {
         _ = try await last.line(containing: "ended: no error")
         last.signal(SIGTERM)
         _ = await last.exit()
-    }
-
-    /// Publishes a secret, and wakes all who listen.
-    static func publish(
-        _ secret: [UInt8], note: String? = nil, by service: ServiceUnderTest
-    ) async throws {
-        let text = secret.map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.count == 1 ? "0" + digits : digits
-        }.joined()
-        let file = service.directory.path + "/note"
-        try ((note ?? "") + "\n").write(toFile: file, atomically: true, encoding: .utf8)
-        let published = try await service.command(
-            "feed", "publish", "-", "--secrets", "--note-file", file, "--again",
-            "--then-broadcast", input: Array((text + "\n").utf8))
-        guard published.status == 0 else { throw TestFailure(published.output) }
     }
 }

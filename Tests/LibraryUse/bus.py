@@ -2,6 +2,7 @@
 Takes the words of lines.py; DBUS_SESSION_BUS_ADDRESS names the bus.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -45,10 +46,21 @@ def watch(program, feed, key, service, directory, name, *words):
     bus.add_signal_receiver(match, "Match", NAME, path=PATH)
     bus.add_signal_receiver(changed, "PropertiesChanged", PROPERTIES, path=PATH)
     bus.watch_name_owner(NAME, appeared)
-    run = subprocess.Popen(
-        [program, "run", "--dbus", "--state", directory], preexec_fn=lines.with_parent)
-    GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, signal.SIGTERM, run.terminate)
-    GLib.child_watch_add(GLib.PRIORITY_DEFAULT, run.pid, lambda *_: loop.quit())
+
+    def start():
+        run = subprocess.Popen(
+            [program, "run", "--dbus", "--state", directory], preexec_fn=lines.with_parent)
+        stop = GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, signal.SIGTERM, run.terminate)
+        GLib.child_watch_add(GLib.PRIORITY_DEFAULT, run.pid, ended, stop)
+
+    def ended(process, status, stop):
+        GLib.source_remove(stop)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == lines.LOCKED:
+            start()
+        else:
+            loop.quit()
+
+    start()
     loop.run()
 
 

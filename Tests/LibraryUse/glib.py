@@ -1,6 +1,5 @@
 """The example watch.py with the loop of GLib, as programs with GTK have it. Takes the same words."""
 
-import ctypes
 import os
 import signal
 import sys
@@ -12,20 +11,18 @@ import watch
 
 
 def run(feed, key, service, directory, name, *words):
-    client = watch.Client(feed, key, service, directory, later="later" in words)
+    loop = GLib.MainLoop()
+    client = watch.Watch(feed, key, service, directory, "later" in words, loop.quit).client
     secret = sys.stdin.buffer.read()
     if secret:
-        client.call(
-            "add_secret", client.handle, name.encode(), secret, ctypes.c_size_t(len(secret)))
-    loop, descriptor = GLib.MainLoop(), ctypes.c_int()
-    client.call("start_polled", client.handle, ctypes.byref(descriptor))
+        client.add_secret(name, secret)
     source = GLib.unix_fd_add_full(
-        GLib.PRIORITY_DEFAULT, descriptor.value, GLib.IO_IN,
-        lambda *_: client.call("dispatch", client.handle) or GLib.SOURCE_CONTINUE)
+        GLib.PRIORITY_DEFAULT, client.descriptor(), GLib.IO_IN,
+        lambda *_: client.dispatch() or GLib.SOURCE_CONTINUE)
     GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, signal.SIGTERM, loop.quit)
     loop.run()
     GLib.source_remove(source)
-    client.call("close", client.handle)
+    client.close()
 
 
 sys.stdout.reconfigure(line_buffering=True)

@@ -36,8 +36,19 @@ def show(status):
         status["matchesToDeliver"]))
 
 
+# Another process still works with this state, as one that was killed a moment ago.
+LOCKED = 75
+
+
 def watch(program, feed, key, service, directory, name, *words):
     prepare(program, feed, key, service, directory, name)
+    status = LOCKED
+    while status == LOCKED:
+        status = run_once(program, directory, later="later" in words)
+    return status
+
+
+def run_once(program, directory, later):
     run = subprocess.Popen(
         [program, "run", "--json", "--state", directory], text=True, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, preexec_fn=with_parent)
@@ -49,7 +60,6 @@ def watch(program, feed, key, service, directory, name, *words):
         elif event["event"] == "warning":
             print("warning:", event["code"])
         elif event["event"] == "match":
-            later = "later" in words
             print(
                 "left for later:" if later else "this concerns you:", event["secret"],
                 event["id"], event["note"])

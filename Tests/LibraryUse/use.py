@@ -20,29 +20,18 @@ import threading
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p, sizeof
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "Examples", "Python"))
-import watch
+import reveille
+from reveille import Outcome, PushToken
 
 OK, ARGUMENT, SIZE, CLOSED, IN_CALLBACK, STARTED, NOT_POLLED = range(7)
 CANCELLED = 8
 UNKNOWN_MATCH, LOCKED, FEED_URL, SERVICE_URL, FEED_KEY, SERVICE_MISSING = 9, 40, 60, 61, 62, 63
 PROXY, BUDGET, STILL_REGISTERED, TOO_LONG, MALFORMED = 65, 66, 82, 83, 84
+BUS, BUS_NAME, VAPID_KEY = 85, 86, 87
 NAME, SECRET_SIZE, EXISTS, SAME, MISSING = range(101, 106)
 
 FEED, KEY, SERVICE, DIRECTORY, SEED = sys.argv[1:]
 SECRET = sys.stdin.buffer.read()
-
-
-class Outcome(ctypes.Structure):
-    _fields_ = [
-        ("size", c_size_t), ("result", c_int), ("http_status", c_int),
-        ("batches", ctypes.c_uint64), ("matches", ctypes.c_uint64),
-        ("waiting", ctypes.c_uint64), ("until", ctypes.c_int64)]
-
-
-class PushToken(ctypes.Structure):
-    _fields_ = [
-        ("size", c_size_t), ("service", c_int), ("text", c_char_p), ("p256dh", c_char_p),
-        ("auth", c_char_p)]
 
 
 def own_libraries():
@@ -59,6 +48,7 @@ def own_libraries():
 # A failure on any thread ends the process.
 threading.excepthook = lambda failure: (sys.__excepthook__(*failure[:3]), os._exit(1))
 own_libraries()
+os.environ["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/nowhere"
 library = ctypes.CDLL("libreveille.so.0")
 library.reveille_error_text.restype = c_char_p
 library.reveille_free.restype = None
@@ -74,19 +64,19 @@ def expect(error, name, *arguments):
 
 
 def no_match(context, match):
-    return watch.LATER
+    return reveille.LATER
 
 
 def callbacks(match=no_match, status=None):
-    made = watch.Callbacks(sizeof(watch.Callbacks), None, watch.ON_MATCH(match))
+    made = reveille.Callbacks(sizeof(reveille.Callbacks), None, reveille.ON_MATCH(match))
     if status:
-        made.status = watch.ON_STATUS(status)
+        made.status = reveille.ON_STATUS(status)
     return made
 
 
 def configuration(**members):
-    made = watch.Configuration(
-        sizeof(watch.Configuration), FEED.encode(), KEY.encode(), SERVICE.encode(), watch.STREAM,
+    made = reveille.Configuration(
+        sizeof(reveille.Configuration), FEED.encode(), KEY.encode(), SERVICE.encode(), reveille.STREAM,
         DIRECTORY.encode())
     for name, value in members.items():
         setattr(made, name, value)
@@ -102,14 +92,15 @@ def opened(functions):
 
 # Every function of one client, with arguments that are sound but for the client.
 def calls():
-    status, outcome = watch.Status(sizeof(watch.Status)), Outcome(sizeof(Outcome))
+    status, outcome = reveille.Status(sizeof(reveille.Status)), Outcome(sizeof(Outcome))
     token = PushToken(sizeof(PushToken), 1, b"ab" * 32)
     return [
-        ("start",), ("start_polled", byref(c_int())), ("dispatch",), ("wake", watch.PUSH),
-        ("synchronize", watch.MANUAL, byref(outcome)), ("acknowledge", b"00" * 16),
+        ("start",), ("start_polled", byref(c_int())), ("dispatch",), ("wake", reveille.PUSH),
+        ("synchronize", reveille.MANUAL, byref(outcome)), ("acknowledge", b"00" * 16),
         ("get_status", byref(status)), ("status_json", byref(c_void_p())),
         ("add_secret", b"a", b"x" * 16, c_size_t(16)), ("remove_secret", b"a"),
         ("secret_names", byref(c_void_p())), ("register", byref(token)), ("unregister",),
+        ("use_distributor", b"org.example.App", b"org.unifiedpush.Distributor.none", None),
         ("reconcile",), ("start_over",), ("erase", 0), ("close",)]
 
 
@@ -127,9 +118,9 @@ def opening():
     expect(ARGUMENT, "open", None, byref(functions), byref(handle))
     expect(ARGUMENT, "open", byref(sound), None, byref(handle))
     expect(ARGUMENT, "open", byref(sound), byref(functions), None)
-    expect(ARGUMENT, "open", byref(sound), byref(watch.Callbacks(sizeof(watch.Callbacks))),
+    expect(ARGUMENT, "open", byref(sound), byref(reveille.Callbacks(sizeof(reveille.Callbacks))),
            byref(handle))
-    for size in (0, 1, sizeof(watch.Configuration) - 8, sizeof(watch.Configuration) + 8, 2**63):
+    for size in (0, 1, sizeof(reveille.Configuration) - 8, sizeof(reveille.Configuration) + 8, 2**63):
         expect(SIZE, "open", byref(configuration(size=size)), byref(functions), byref(handle))
     functions.size -= 8
     expect(SIZE, "open", byref(sound), byref(functions), byref(handle))
@@ -157,8 +148,8 @@ def one_client():
     for reason in (-1, 2, 99):
         expect(ARGUMENT, "wake", handle, reason)
         expect(ARGUMENT, "synchronize", handle, reason, None)
-    expect(SIZE, "synchronize", handle, watch.MANUAL, byref(Outcome(3)))
-    expect(SIZE, "get_status", handle, byref(watch.Status(3)))
+    expect(SIZE, "synchronize", handle, reveille.MANUAL, byref(Outcome(3)))
+    expect(SIZE, "get_status", handle, byref(reveille.Status(3)))
     expect(ARGUMENT, "get_status", handle, None)
     expect(ARGUMENT, "status_json", handle, None)
     for text in (None, b"", b"x" * 32, b"00", b"\xff" * 32, b"00" * 17):
@@ -166,6 +157,7 @@ def one_client():
     expect(UNKNOWN_MATCH, "acknowledge", handle, b"00" * 16)
     secrets(handle)
     tokens(handle)
+    distributors(handle)
     text = c_void_p()
     expect(OK, "status_json", handle, byref(text))
     assert ctypes.string_at(text.value).startswith(b'{"registration":"none"')
@@ -216,6 +208,24 @@ def tokens(handle):
     expect(ARGUMENT, *token(1, b"ab" * 32, b"key", b"auth"))
 
 
+def distributors(handle):
+    names = c_void_p()
+    expect(ARGUMENT, "distributors", None)
+    expect(BUS, "distributors", byref(names))
+    assert not names.value
+    app, distributor = b"org.example.App", b"org.unifiedpush.Distributor.none"
+    for words in ((None, distributor), (app, None), (app, b"\xff")):
+        expect(ARGUMENT, "use_distributor", handle, *words, None)
+    for words in ((b"app", distributor), (app, b"org.example.None"), (b"", distributor)):
+        expect(BUS_NAME, "use_distributor", handle, *words, None)
+    expect(VAPID_KEY, "use_distributor", handle, app, distributor, b"key")
+    # There is no bus: it is tried again and again.
+    expect(OK, "use_distributor", handle, app, distributor, None)
+    expect(STARTED, "use_distributor", handle, app, distributor, None)
+    expect(OK, "unregister", handle)
+    expect(OK, "use_distributor", handle, app, distributor, None)
+
+
 def numbers(folder):
     """What this process has there: "fd", or "task" for its threads."""
     return {int(name) for name in os.listdir("/proc/self/" + folder)}
@@ -255,7 +265,7 @@ def beside_the_program():
     """Its threads take no signal of the program's, its descriptors go to no child."""
     threads, descriptors = numbers("task"), numbers("fd")
     handle = started(1)
-    expect(OK, "synchronize", handle, watch.MANUAL, None)
+    expect(OK, "synchronize", handle, reveille.MANUAL, None)
     expect(OK, "dispatch", handle)
     blocked = sum(1 << number - 1 for number in (
         signal.SIGTERM, signal.SIGINT, signal.SIGCHLD, signal.SIGALRM, signal.SIGUSR1,
@@ -288,7 +298,7 @@ def closed_while_it_checks():
         feed=b"http://127.0.0.1:%d/" % server.getsockname()[1])
     expect(OK, "open", byref(silent), byref(CALLBACKS), byref(handle))
     check = threading.Thread(
-        target=expect, args=(CANCELLED, "synchronize", handle, watch.MANUAL, None))
+        target=expect, args=(CANCELLED, "synchronize", handle, reveille.MANUAL, None))
     check.start()
     connection = server.accept()
     expect(OK, "close", handle)
@@ -300,19 +310,19 @@ def without_a_loop():
     told = []
 
     def on_match(context, match):
-        assert match.contents.size == sizeof(watch.Match)
+        assert match.contents.size == sizeof(reveille.Match)
         told.append((match.contents.secret, threading.get_ident()))
-        return watch.DELIVERED
+        return reveille.DELIVERED
 
     functions, handle = callbacks(on_match), c_void_p()
     other = configuration(state_directory=DIRECTORY.encode() + b"-once", channel=0)
     expect(OK, "open", byref(other), byref(functions), byref(handle))
     expect(OK, "add_secret", handle, b"visit", SECRET, c_size_t(len(SECRET)))
     outcome = Outcome(sizeof(Outcome))
-    expect(OK, "synchronize", handle, watch.MANUAL, byref(outcome))
+    expect(OK, "synchronize", handle, reveille.MANUAL, byref(outcome))
     assert (outcome.result, outcome.batches, outcome.matches) == (1, 1, 1)
     assert told == [(b"visit", threading.get_ident())]
-    expect(OK, "synchronize", handle, watch.MANUAL, byref(outcome))
+    expect(OK, "synchronize", handle, reveille.MANUAL, byref(outcome))
     assert outcome.result == 0 and len(told) == 1
     for function, arguments, state in [
         ("register", [byref(PushToken(sizeof(PushToken), 1, b"ab" * 32))], 1),
@@ -321,11 +331,11 @@ def without_a_loop():
         expect(OK, function, handle, *arguments)
         expect(STILL_REGISTERED, "erase", handle, 0)
         expect(OK, "reconcile", handle)
-        status = watch.Status(sizeof(watch.Status))
+        status = reveille.Status(sizeof(reveille.Status))
         expect(OK, "get_status", handle, byref(status))
         assert (status.registration, status.registration_failure) == (state, OK)
     expect(OK, "start_over", handle)
-    expect(OK, "synchronize", handle, watch.MANUAL, byref(outcome))
+    expect(OK, "synchronize", handle, reveille.MANUAL, byref(outcome))
     assert (outcome.result, outcome.matches, len(told)) == (1, 0, 1)
     expect(OK, "erase", handle, 0)
     expect(OK, "close", handle)
@@ -347,7 +357,7 @@ def inside_callbacks():
             found["acknowledge"] = (call("acknowledge", handle, match.contents.id), OK)
         told.set()
         # Acknowledged already.
-        return watch.LATER
+        return reveille.LATER
 
     functions = callbacks(on_match)
     handle = opened(functions)
@@ -377,7 +387,7 @@ def closed_in_a_callback():
     closed = threading.Thread(target=lambda: expect(OK, "close", handle))
     closed.start()
     # Others cannot find it any more, and the callback still runs.
-    while call("wake", handle, watch.PUSH) != CLOSED:
+    while call("wake", handle, reveille.PUSH) != CLOSED:
         pass
     assert closed.is_alive()
     before = count[0]
@@ -399,7 +409,7 @@ def many_threads(seed):
             chance = random.Random(seed)
             for _ in range(60):
                 name, *rest = chance.choice(calls()[:-1])
-                if name in ("reconcile", "erase", "start_over", "register"):
+                if name in ("reconcile", "erase", "start_over", "register", "use_distributor"):
                     continue
                 rest = [None if chance.random() < 0.1 and not isinstance(value, (int, c_size_t))
                         else value for value in rest]

@@ -32,7 +32,8 @@ enum TidyRules {
         ],
         "WakeUnifiedPush": ["Reveille", "WakeModel", "WakeSystem", "CLinux"],
         "WakeClientC": [
-            "CReveille", "Reveille", "WakeFeed", "WakeModel", "WakeSystem", "CLinux",
+            "CReveille", "Reveille", "WakeUnifiedPush", "WakeFeed", "WakeModel", "WakeSystem",
+            "CLinux",
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
