@@ -34,7 +34,7 @@ func example(_ name: String, _ folder: String) -> Target {
 /// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
 let properties: [Target.Dependency] = [
     "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakeAudit", "WakeStore", "WakeServer",
-    "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
+    "WakeOblivious", "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
 ]
 let fuzzing: Target =
     Context.environment["REVEILLE_LIBFUZZER"] == nil
@@ -94,6 +94,7 @@ let package = Package(
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library("WakeFetch", ["WakeSystem", "CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeSystem"]),
+        library("WakeOblivious", ["WakeModel", "WakeSodium", "WakeSystem", "CRuntime"]),
         library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
 
         library(
@@ -109,7 +110,7 @@ let package = Package(
             name: "WakeServer",
             dependencies: [
                 "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch",
-                "WakeFeed", "WakeSodium", "WakeSystem", "CLinux",
+                "WakeFeed", "WakeOblivious", "WakeSodium", "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [
@@ -118,7 +119,10 @@ let package = Package(
             swiftSettings: strict),
         library(
             "Reveille",
-            ["WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem"]),
+            [
+                "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeSodium", "WakeSQLite",
+                "WakeSystem",
+            ]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
@@ -133,7 +137,7 @@ let package = Package(
             name: "reveille-service",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+                "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
                 "CMemory",
             ],
             swiftSettings: strict),
@@ -181,6 +185,7 @@ let package = Package(
                 "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "CRuntime",
                 "CLinux",
             ]),
+        tests("WakeObliviousTests", ["WakeOblivious", "WakeModel", "WakeSodium"]),
         tests(
             "WakeRelayTests",
             ["WakeRelay", "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium"]),
@@ -198,14 +203,14 @@ let package = Package(
         tests(
             "WakeClientTests",
             [
-                "Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSQLite",
-                "WakeServer", "WakePush",
+                "Reveille", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeModel", "WakeSodium",
+                "WakeSQLite", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
-                "WakeSodium",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeOblivious",
+                "WakeModel", "WakeSodium",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(

@@ -11,6 +11,7 @@ enum TidyRules {
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakeFetch": ["WakeSystem", "CRuntime"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeSystem"],
+        "WakeOblivious": ["WakeModel", "WakeSodium", "WakeSystem", "CRuntime"],
         "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakePush": [
             "WakeModel", "WakeFetch", "WakeSodium", "WakeSystem", "CRuntime", "CLinux",
@@ -20,10 +21,11 @@ enum TidyRules {
         ],
         "WakeServer": [
             "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch", "WakeFeed",
-            "WakeSodium", "WakeSystem", "CLinux",
+            "WakeOblivious", "WakeSodium", "WakeSystem", "CLinux",
         ],
         "Reveille": [
-            "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem",
+            "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeSodium", "WakeSQLite",
+            "WakeSystem",
         ],
         "WakeUnifiedPush": ["Reveille", "WakeModel", "WakeSystem", "CLinux"],
         "WakeClientC": [
@@ -31,7 +33,7 @@ enum TidyRules {
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+            "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
         ],
         "reveille-client": [
             "Reveille", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",
