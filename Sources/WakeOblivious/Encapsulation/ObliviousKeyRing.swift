@@ -1,3 +1,4 @@
+private import Synchronization
 import WakeModel
 import WakeSystem
 
@@ -16,8 +17,8 @@ package struct ObliviousKeyRing: Sendable {
 
     /// A request whose encapsulation was removed.
     package struct Opened: Sendable {
-        /// A binary request (RFC 9292), if the client is honest; its owner wipes it.
-        package var message: [UInt8]
+        /// A binary request (RFC 9292), if the client is honest.
+        package let message: OpenedMessage
         package let response: ResponseProtection
     }
 
@@ -50,8 +51,21 @@ package struct ObliviousKeyRing: Sendable {
                 let message = context.open(request.extracting(end..<request.count))
             else { continue }
             let response = ResponseProtection(context, encapsulated: encapsulated)
-            return .success(Opened(message: message, response: response))
+            return .success(Opened(message: OpenedMessage(message), response: response))
         }
         return .failure(.key)
     }
+}
+
+/// The bytes of a message whose encapsulation was removed: wiped with the last reference, which has
+/// to outlive slices of them.
+package final class OpenedMessage: Sendable {
+    private let storage: Mutex<[UInt8]>
+
+    init(_ bytes: consuming [UInt8]) { storage = Mutex(bytes) }
+
+    deinit { storage.withLock { $0.wipe() } }
+
+    /// Shared, not copied.
+    package var bytes: [UInt8] { storage.withLock { $0 } }
 }

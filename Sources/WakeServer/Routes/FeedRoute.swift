@@ -2,7 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head`, `/feed/keys` and `/feed/b/<name>`: the same bytes for everybody.
+/// `/feed/head`, `/feed/keys`, `/feed/ohttp-keys` and `/feed/b/<name>`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
@@ -12,7 +12,8 @@ struct FeedRoute: Sendable {
     func handle(_ request: Request, _ responder: Responder) {
         let response = Response.read(request) {
             if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
-            if request.isPath("/feed/keys") { return keys() }
+            if request.isPath("/feed/keys") { return file(files.keys) }
+            if request.isPath("/feed/ohttp-keys") { return file(files.gatewayKeys) }
             guard request.path.starts(with: Self.batchPrefix) else { return .problem(.notFound) }
             let name = request.path.dropFirst(Self.batchPrefix.count)
             return batch(name, range: request.onlyValue(of: "range"))
@@ -20,9 +21,9 @@ struct FeedRoute: Sendable {
         responder.respond(response)
     }
 
-    private func keys() -> Response {
+    private func file(_ read: () throws(FileError) -> Response?) -> Response {
         do throws(FileError) {
-            return try files.keys() ?? .problem(.notFound)
+            return try read() ?? .problem(.notFound)
         } catch { return .problem(.overloaded) }
     }
 
