@@ -50,8 +50,14 @@ public actor WakeClient {
         handler: some MatchHandler, environment: ClientEnvironment = .live
     ) throws(ClientError) {
         let addresses = try FeedAddresses(configuration)
+        let service = try ServiceAddresses(configuration)
+        let keys: GatewayKeys? =
+            service.relay == nil
+            ? nil
+            : try GatewayKeys(
+                feed: addresses.base, cacheDirectory: configuration.cacheDirectory)
         try self.init(
-            at: try ServiceAddresses(configuration), channel: configuration.channel,
+            at: service, gatewayKeys: keys, channel: configuration.channel,
             proxy: configuration.proxy, stateDirectory: configuration.stateDirectory,
             start: .feed(FeedCursor(key: addresses.key)), handler: handler,
             environment: environment
@@ -62,7 +68,8 @@ public actor WakeClient {
                     configuration.cacheDirectory, feed: addresses.key.feedID,
                     capacity: configuration.cacheCapacity),
                 secrets: secrets, app: AppCaller(environment), profile: profile,
-                registration: registration, transport: transport, environment: environment)
+                registration: registration, transport: transport, environment: environment,
+                gatewayKeys: keys)
         }
     }
 
@@ -88,7 +95,8 @@ public actor WakeClient {
     }
 
     private init(
-        at service: ServiceAddresses, channel: ClientConfiguration.Channel,
+        at service: ServiceAddresses, gatewayKeys: GatewayKeys? = nil,
+        channel: ClientConfiguration.Channel,
         proxy: ClientConfiguration.Proxy?, stateDirectory: String, start: FeedRecord.Position,
         handler: any MatchHandler, environment: ClientEnvironment,
         makeSource: (ProfileState, RegistrationKeeper, any ClientTransport) -> any CycleSource
@@ -102,7 +110,11 @@ public actor WakeClient {
         self.transport = transport
         self.start = start
         profile = try ProfileState(stateDirectory, start: start, in: environment)
-        registration = RegistrationKeeper(profile, at: service, through: transport, in: environment)
+        gatewayKeys?.name(profile.record.cursor.settings.gatewayKeys)
+        registration = RegistrationKeeper(
+            profile, at: service,
+            through: ObliviousTransport(service, gatewayKeys, over: transport) ?? transport,
+            in: environment)
         try registration.moveToConfiguredService()
         source = makeSource(profile, registration, transport)
         outbox = Outbox(

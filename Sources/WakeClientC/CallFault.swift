@@ -66,7 +66,9 @@ extension ClientError {
             case .configuration(.dailyByteBudget): REVEILLE_ERROR_DAILY_BYTE_BUDGET
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
             // No number of reveille_configuration gives it, and programs in C have no data source.
-            case .configuration(.cacheCapacity), .source: REVEILLE_ERROR_ARGUMENT
+            case .configuration(.cacheCapacity), .configuration(.obliviousURL), .gatewayKey,
+                .source:
+                REVEILLE_ERROR_ARGUMENT
             case .protocolViolation: REVEILLE_ERROR_PROTOCOL
             case .notRegistered: REVEILLE_ERROR_NOT_REGISTERED
             case .notServed: REVEILLE_ERROR_NOT_SERVED

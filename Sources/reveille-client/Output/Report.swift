@@ -165,6 +165,11 @@ extension CommandFailure {
             case .diskFull: ("there is no room for the state", .ioError, nil)
             case .configuration(let fault): (Self.message(fault), .configuration, Self.hint(fault))
             case .protocolViolation: ("the server does not follow the protocol", .badData, nil)
+            case .gatewayKey:
+                (
+                    "the key for hidden registrations is not the one that the feed names",
+                    .transient, "nothing was sent; the service's operator can say which is right"
+                )
             case .notRegistered: ("nothing is registered", .failure, nil)
             case .notServed:
                 (
@@ -188,6 +193,7 @@ extension CommandFailure {
         switch fault {
         case .feedURL: "the feed must be an https URL (http on loopback and onion services)"
         case .serviceURL: "the service must be an https URL (http on loopback and onion services)"
+        case .obliviousURL: "the relay must be an https URL, and needs a service behind it"
         case .feedKey: "the key must be an Ed25519 public key as 43 characters of base64url"
         case .serviceMissing: "this needs a service"
         case .otherFeed: "this profile belongs to another feed"
