@@ -137,7 +137,8 @@ let package = Package(
             name: "reveille-service",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+                "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium",
+                "WakeSystem", "CLinux",
                 "CMemory",
             ],
             swiftSettings: strict),
@@ -228,8 +229,8 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
-                "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux", "TestSupport",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeOblivious",
+                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

@@ -180,7 +180,8 @@ package struct Service: Sendable {
         let open = PublicRoutes(
             registration: registration,
             feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
-            oblivious: oblivious, wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency,
+            oblivious: oblivious, wakes: wakes, sequence: { feed.sequence }, health: health,
+            transparency: transparency,
             crossOrigin: CrossOriginResponses(configuration.origins))
         var listeners = [
             ListenerConfiguration(

@@ -33,7 +33,8 @@ enum TidyRules {
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem", "CLinux",
+            "WakeOblivious", "WakeAudit", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+            "CLinux",
         ],
         "reveille-client": [
             "Reveille", "WakeFeed", "WakeCommand", "WakeModel", "WakeSystem", "WakeUnifiedPush",

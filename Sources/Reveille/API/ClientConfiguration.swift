@@ -54,7 +54,8 @@ public struct ClientConfiguration: Sendable, Redacted {
     /// A configuration; nothing is checked before `WakeClient.init`.
     public init(
         feed: String, feedKey: String, service: String? = nil, oblivious: String? = nil,
-        channel: Channel = .poll, stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
+        channel: Channel = .poll, stateDirectory: String, cacheDirectory: String,
+        proxy: Proxy? = nil,
         dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20
     ) {
         self.feed = feed

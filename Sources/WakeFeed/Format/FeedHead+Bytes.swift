@@ -14,7 +14,9 @@ extension FeedHead {
 
     /// Reads a head whose signature was verified.
     init(signed bytes: Span<UInt8>) throws(FeedError) {
-        guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart), bytes.isZero(Self.suffixEnd..<4024) else {
+        guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart),
+            bytes.isZero(Self.suffixEnd..<4024)
+        else {
             throw .malformedHead(.reservedBytes)
         }
         let sequence: UInt64 = bytes.littleEndian(at: 24)

@@ -110,10 +110,11 @@ enum ObliviousPeer {
                 found.append(one)
             return found
 
-        def fetch(url, method, body=None, kind=None):
+        def fetch(url, method, body=None, kind=None, source=None):
             parts = urllib.parse.urlsplit(url)
             connection = http.client.HTTPConnection(
-                parts.hostname, parts.port, timeout=60, source_address=None)
+                parts.hostname, parts.port, timeout=60,
+                source_address=(source, 0) if source else None)
             fields = {"Content-Type": kind} if kind else {}
             connection.request(method, parts.path or "/", body, fields)
             answer = connection.getresponse()
@@ -136,7 +137,8 @@ enum ObliviousPeer {
                 sealed = sealed[:at] + bytes([sealed[at] ^ 1]) + sealed[at + 1:]
             for _ in range(plan.get("times", 1)):
                 status, fields, content = fetch(
-                    plan["url"], "POST", sealed, plan.get("type", "message/ohttp-req"))
+                    plan["url"], "POST", sealed, plan.get("type", "message/ohttp-req"),
+                    plan.get("source"))
             result = {"sent": len(sealed), "status": status, "length": len(content),
                 "type": fields.get("Content-Type")}
             if status == 200:
@@ -175,6 +177,8 @@ enum ObliviousPeer {
         var flip: Int?
         var times: Int?
         var type: String?
+        /// The address that it is sent from, of 127.0.0.0/8.
+        var source: String?
     }
 
     struct Answer: Decodable {
