@@ -1,16 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-/// One set of compiler rules for every target; see "Modules" in Policy/ARCHITECTURE.md.
-let strict: [SwiftSetting] = [
+/// The rules of a module whose protocols any actor fulfils; see `MatchHandling`.
+let unisolated: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .strictMemorySafety(),
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+
+/// One set of compiler rules for every other target; see "Modules" in Policy/ARCHITECTURE.md.
+let strict = unisolated + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
@@ -66,6 +68,7 @@ let package = Package(
         .executable(name: "reveille", targets: ["reveille-service"]),
         .executable(name: "reveille-client", targets: ["reveille-client"]),
         .library(name: "Reveille", targets: ["Reveille"]),
+        .library(name: "ReveilleTesting", targets: ["ReveilleTesting"]),
         .library(name: "WakeUnifiedPush", targets: ["WakeUnifiedPush"]),
         .library(name: "WakeFeed", targets: ["WakeFeed"]),
         // Built as liblibreveille.so; Deploy/install gives it its name.
@@ -117,12 +120,16 @@ let package = Package(
                 .embedInCode("Resources/privacy.json"), .embedInCode("Resources/page.json"),
             ],
             swiftSettings: strict),
+        .target(name: "ReveilleHandlers", swiftSettings: unisolated),
         library(
             "Reveille",
             [
-                "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeSodium", "WakeSQLite",
-                "WakeSystem",
+                "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious",
+                "WakeSodium", "WakeSQLite", "WakeSystem",
             ]),
+        library(
+            "ReveilleTesting",
+            ["Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem"]),
         library(
             "WakeUnifiedPush", ["Reveille", "WakeModel", "WakeSystem", "CLinux"]),
         .systemLibrary(name: "CReveille"),
@@ -204,7 +211,9 @@ let package = Package(
         tests(
             "WakeClientTests",
             [
-                "Reveille", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeModel", "WakeSodium",
+                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeOblivious",
+                "WakeModel",
+                "WakeSodium",
                 "WakeSQLite", "WakeServer", "WakePush",
             ]),
         tests(
@@ -220,6 +229,7 @@ let package = Package(
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
         example("example-recalls", "PlainFiles"),
+        example("example-desktop", "Desktop"),
         // One file for apps on phones, with Foundation alone.
         .target(
             name: "PhoneRegistration", path: "Tests/Examples/Phone",
@@ -230,7 +240,8 @@ let package = Package(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeOblivious",
-                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux", "TestSupport",
+                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux",
+                "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

@@ -11,9 +11,15 @@ package import WakeSystem
 ///     feed: feed, feedKey: key, service: service, channel: .stream,
 ///     stateDirectory: directory + "/state", cacheDirectory: directory + "/cache")
 /// let secrets = SecretDirectory(stateDirectory: configuration.stateDirectory)
-/// let client = try WakeClient(configuration, secrets: secrets, handler: Terminal())
+/// let client = try WakeClient(configuration, secrets: secrets) { match in
+///     print("this concerns you: \(match.secretID)")
+/// } onWarning: { warning in
+///     print(warning)
+/// }
 /// try await client.run()
 /// ```
+/// Two closures receive matches and warnings, or a ``MatchHandler``, or loops over ``events``.
+///
 /// An app that the system wakes for each push calls ``synchronize(_:)`` instead. An app with data
 /// of its own brings a ``DataSource`` instead of the feed. All state is in the state directory: the
 /// process may be killed at any moment. A second process is refused as `locked`.
@@ -38,71 +44,28 @@ public actor WakeClient {
     /// The position of a client that has seen nothing yet.
     private let start: FeedRecord.Position
     /// Signalled when `status` may differ. One waiter at a time.
-    package nonisolated let statusChange: AsyncEvent
+    package nonisolated let statusChange = AsyncEvent()
+    /// Signalled when `status` may differ, or something waits for its delivery.
+    nonisolated let change: ChangeSignal
+    /// What loops over `events` gave back.
+    nonisolated let returned: ReturnedEvents
     private var runningSince: Int64?
+    private var runsEnded = 0
+    /// Calls of `check` that have not closed their connections.
+    private var checks = 0
     var isRunning: Bool { runningSince != nil }
 
-    /// A client of a signed feed. Opens the profile, or makes it; no request is made. `secrets` are
-    /// compared with the published digests; `handler` receives matches and warnings.
-    /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
-    public init(
-        _ configuration: ClientConfiguration, secrets: some LocalSecrets,
-        handler: some MatchHandler, environment: ClientEnvironment = .live
-    ) throws(ClientError) {
-        let addresses = try FeedAddresses(configuration)
-        let service = try ServiceAddresses(configuration)
-        let keys: GatewayKeys? =
-            service.relay == nil
-            ? nil
-            : try GatewayKeys(
-                feed: addresses.base, cacheDirectory: configuration.cacheDirectory)
-        try self.init(
-            at: service, gatewayKeys: keys, channel: configuration.channel,
-            proxy: configuration.proxy, stateDirectory: configuration.stateDirectory,
-            start: .feed(FeedCursor(key: addresses.key)), handler: handler,
-            environment: environment
-        ) { profile, registration, transport in
-            FeedCycle(
-                addresses: addresses, dailyByteBudget: configuration.dailyByteBudget,
-                cache: FeedCache(
-                    configuration.cacheDirectory, feed: addresses.key.feedID,
-                    capacity: configuration.cacheCapacity),
-                secrets: secrets, app: AppCaller(environment), profile: profile,
-                registration: registration, transport: transport, environment: environment,
-                gatewayKeys: keys)
-        }
-    }
-
-    /// A client of data that the app publishes itself: `source` fetches and checks it, `handler`
-    /// receives matches and warnings. Opens the profile, or makes it.
-    /// - Throws: `configuration`, `locked`, `state` or `diskFull`.
-    public init(
-        _ configuration: SourceConfiguration, source: some DataSource,
-        handler: some MatchHandler, environment: ClientEnvironment = .live
-    ) throws(ClientError) {
-        try self.init(
-            at: try ServiceAddresses(
-                configuration.service, channel: configuration.channel, feed: nil),
-            channel: configuration.channel, proxy: configuration.proxy,
-            stateDirectory: configuration.stateDirectory,
-            start: .app(nil, AppSourceCycle.settings(of: configuration)), handler: handler,
-            environment: environment
-        ) { profile, _, _ in
-            AppSourceCycle(
-                source: source, configuration: configuration, profile: profile,
-                environment: environment, app: AppCaller(environment))
-        }
-    }
-
-    private init(
+    /// See the public initialisers.
+    init(
         at service: ServiceAddresses, gatewayKeys: GatewayKeys? = nil,
         channel: ClientConfiguration.Channel,
         proxy: ClientConfiguration.Proxy?, stateDirectory: String, start: FeedRecord.Position,
-        handler: any MatchHandler, environment: ClientEnvironment,
+        handler: (any MatchHandler)?, environment: ClientEnvironment,
         makeSource: (ProfileState, RegistrationKeeper, any ClientTransport) -> any CycleSource
     ) throws(ClientError) {
-        statusChange = AsyncEvent()
-        let environment = environment.signalling(statusChange)
+        change = ChangeSignal()
+        change.add(statusChange)
+        let environment = environment.signalling(change)
         self.environment = environment
         executor = environment.executor()
         sharesOrigin = service.sharesOrigin
@@ -112,13 +75,14 @@ public actor WakeClient {
         profile = try ProfileState(stateDirectory, start: start, in: environment)
         gatewayKeys?.name(profile.record.cursor.settings.gatewayKeys)
         registration = RegistrationKeeper(
-            profile, at: service,
-            through: ObliviousTransport(service, gatewayKeys, over: transport) ?? transport,
+            profile, at: service, through: try service.carrier(gatewayKeys, over: transport),
             in: environment)
         try registration.moveToConfiguredService()
         source = makeSource(profile, registration, transport)
+        returned = ReturnedEvents(change, profile.outboxEvent)
         outbox = Outbox(
-            profile, handler: handler, hidesSequence: source is AppSourceCycle, in: environment)
+            profile, handler: handler, returned: returned,
+            hidesSequence: source is AppSourceCycle, in: environment)
         runner = CycleRunner(source, profile, in: environment)
         scheduler = CycleScheduler(
             profile, runner: runner, outbox: outbox, wakes: wakes, in: environment)
@@ -134,7 +98,11 @@ public actor WakeClient {
     public func run() async throws(ClientError) {
         guard !isRunning else { throw .locked }
         runningSince = environment.wallSeconds()
-        defer { runningSince = nil }
+        defer {
+            runningSince = nil
+            runsEnded += 1
+            change.signal()
+        }
         try registration.shortenWait()
         environment.log(.started)
         defer { environment.log(.stopped) }
@@ -182,7 +150,7 @@ public actor WakeClient {
             // After a cycle the feed may allow or forbid registrations, or be retired.
             if try await scheduler.runNextCycle() {
                 registration.event.signal()
-                statusChange.signal()
+                change.signal()
             }
             return false
         }
@@ -202,7 +170,7 @@ public actor WakeClient {
         await repeated { () async throws(ClientError) in
             await runner.waitForCycle(atMost: .seconds(30))
             try await outbox.deliver()
-            statusChange.signal()
+            change.signal()
             try await outbox.waitForNext()
             return false
         }
@@ -235,10 +203,10 @@ public actor WakeClient {
         do throws(ClientError) {
             outcome = try await check(reason)
         } catch {
-            if error != .cancelled { try? await outbox.deliver() }
+            if error != .cancelled { try? await deliver() }
             throw error
         }
-        try await outbox.deliver()
+        try await deliver()
         return outcome
     }
 
@@ -246,6 +214,11 @@ public actor WakeClient {
     package func check(
         _ reason: SyncReason = .manual
     ) async throws(ClientError) -> SyncOutcome {
+        checks += 1
+        defer {
+            checks -= 1
+            change.signal()
+        }
         guard try scheduler.isListening(to: reason) else { return .ignored }
         try registration.noteSuspension()
         do throws(ClientError) {
@@ -264,7 +237,10 @@ public actor WakeClient {
     }
 
     /// The second part: delivers what is due.
-    package func deliver() async throws(ClientError) { try await outbox.deliver() }
+    package func deliver() async throws(ClientError) {
+        defer { change.signal() }
+        try await outbox.deliver()
+    }
 
     /// Requests one cycle of `run`, from any thread, and returns at once; `synchronize(_:)` waits
     /// for the outcome. Kept until `run` begins. All calls before that cycle are one; calls while a
@@ -278,6 +254,51 @@ public actor WakeClient {
     @discardableResult
     public func recheckRetained() async throws(ClientError) -> Int {
         try await runner.recheckRetained()
+    }
+
+    // MARK: Events
+
+    /// Matches, warnings and statuses for a loop. A client that was made with a handler has
+    /// statuses alone.
+    public nonisolated var events: ClientEvents { ClientEvents(client: self) }
+
+    nonisolated func subscribe() -> EventSubscriber { EventSubscriber(self) }
+
+    func nextEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
+        if let warning = subscriber.takeWarning() {
+            // A loop that is cancelled may not have come to its end.
+            outbox.end(warning: warning, isHandled: !Task.isCancelled)
+        }
+        while !Task.isCancelled {
+            let status = status
+            if !subscriber.hasStatus, subscriber.takes(status) { return .status(status) }
+            let wait = deliveryWait(of: subscriber)
+            if wait == nil, let event = outbox.nextEvent(for: subscriber, of: self) {
+                return event
+            }
+            if subscriber.takes(status) { return .status(status) }
+            if wait == nil, runsEnded > 0, !isRunning { return nil }
+            await subscriber.changed.wait(for: wait ?? outbox.nextWait, in: environment)
+        }
+        return nil
+    }
+
+    /// The time for which requests keep matches back: what an app does on a match must show in none
+    /// of them.
+    private func deliveryWait(of subscriber: EventSubscriber) -> Duration? {
+        guard isRunning else { return checks > 0 ? .seconds(3600) : nil }
+        guard runner.isCycling else { return nil }
+        return subscriber.hold(for: runner.cyclesBegun, now: environment.uptime())
+    }
+
+    func end(_ id: MatchID, _ end: DeliveryTicket.End) {
+        do throws(ClientError) {
+            try outbox.end(id, end)
+        } catch {
+            // It is recorded when there is room.
+            if error == .diskFull { outbox.reportFullDisk() }
+        }
+        change.signal()
     }
 
     // MARK: Registration
@@ -331,10 +352,13 @@ public actor WakeClient {
         }
     }
 
-    /// Erases state, cache and evidence. Without `force` refused as `stillRegistered` while the
-    /// service may hold a registration, which could then never be erased.
+    /// Erases state, cache and evidence. Refused as `locked` while `run` runs, which would begin
+    /// everything again at once: cancel it, wait for its end, and erase then. Without `force`
+    /// refused as `stillRegistered` while the service may hold a registration, which could then
+    /// never be erased.
     public func erase(force: Bool = false) async throws(ClientError) {
         try await runner.exclusively { () async throws(ClientError) in
+            guard !isRunning else { throw .locked }
             let former = try registration.formerServices()
             let desired = try registration.desired()
             guard force || desired == nil && former == 0 else { throw .stillRegistered }

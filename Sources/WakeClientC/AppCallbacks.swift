@@ -50,10 +50,10 @@ struct AppCallbacks: Sendable {
         // A zero behind the note: its address is never NULL, and text can be read as such.
         let answer = unsafe match.id.text.withCString { id in
             unsafe match.secretID.withCString { secret in
-                unsafe (match.note + [0]).withUnsafeBytes { note in
+                unsafe (match.noteBytes + [0]).withUnsafeBytes { note in
                     var values = unsafe reveille_match(
                         size: MemoryLayout<reveille_match>.size, id: id, secret: secret,
-                        note: note.baseAddress, note_size: match.note.count,
+                        note: note.baseAddress, note_size: match.noteBytes.count,
                         sequence: match.sequence)
                     return unsafe function?(pointer, &values)
                 }

@@ -67,7 +67,7 @@ extension ClientError {
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
             // No number of reveille_configuration gives it, and programs in C have no data source.
             case .configuration(.cacheCapacity), .configuration(.obliviousURL), .gatewayKey,
-                .source:
+                .source, .metered:
                 REVEILLE_ERROR_ARGUMENT
             case .protocolViolation: REVEILLE_ERROR_PROTOCOL
             case .notRegistered: REVEILLE_ERROR_NOT_REGISTERED

@@ -30,9 +30,9 @@ final class LibraryClient: Sendable {
     private struct Handler: MatchHandler {
         let queue: CallbackQueue
 
-        func handle(_ match: Match) async throws { try await queue.deliver(match) }
+        func didFind(_ match: Match) async throws { try await queue.deliver(match) }
 
-        func handle(_ warning: Warning) async { await queue.deliver(warning) }
+        func didWarn(_ warning: Warning) async { await queue.deliver(warning) }
     }
 
     typealias Work<Value> = @Sendable (WakeClient) async throws(ClientError) -> Value

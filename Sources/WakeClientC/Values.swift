@@ -15,7 +15,7 @@ struct WarningValues {
         switch warning {
         case .silence(let days): (code, number) = (REVEILLE_WARNING_SILENCE, Int64(days))
         case .notChecked(let first, let last, let since):
-            (code, self.since) = (REVEILLE_WARNING_NOT_CHECKED, since)
+            (code, self.since) = (REVEILLE_WARNING_NOT_CHECKED, since.wholeSeconds)
             (self.first, self.last) = (first, last)
         case .secretsUnreadable: code = REVEILLE_WARNING_SECRETS_UNREADABLE
         case .unusableSecrets(let count):
@@ -27,7 +27,8 @@ struct WarningValues {
         case .gap(let first, let last):
             (code, self.first, self.last) = (REVEILLE_WARNING_GAP, first, last)
         case .stale: code = REVEILLE_WARNING_STALE
-        case .clockSkew(let seconds): (code, number) = (REVEILLE_WARNING_CLOCK_SKEW, seconds)
+        case .clockSkew(let time):
+            (code, number) = (REVEILLE_WARNING_CLOCK_SKEW, time.wholeSeconds)
         case .badFeed: code = REVEILLE_WARNING_BAD_FEED
         case .rollback: code = REVEILLE_WARNING_ROLLBACK
         case .stateReset: code = REVEILLE_WARNING_STATE_RESET
@@ -81,12 +82,12 @@ extension reveille_status {
         last_unchecked = status.unchecked?.upperBound ?? 0
         matches_waiting = UInt64(clamping: status.matchesToDeliver)
         batches_waiting = UInt64(clamping: status.batchesWaiting)
-        waiting_until = status.waitingUntil ?? 0
-        last_verified = status.lastVerified ?? 0
-        last_checked = status.lastChecked ?? 0
-        paused_until = status.pausedUntil ?? 0
-        running_since = status.runningSince ?? 0
-        next_check = status.nextCheck ?? 0
+        waiting_until = status.waitingUntil?.wholeSeconds ?? 0
+        last_verified = status.lastVerified?.wholeSeconds ?? 0
+        last_checked = status.lastChecked?.wholeSeconds ?? 0
+        paused_until = status.pausedUntil?.wholeSeconds ?? 0
+        running_since = status.runningSince?.wholeSeconds ?? 0
+        next_check = status.nextCheck?.wholeSeconds ?? 0
     }
 }
 
@@ -103,7 +104,7 @@ extension reveille_outcome {
         case .success(.metered(let batches, let matches, let waiting, let until)):
             kind = REVEILLE_METERED
             (self.batches, self.matches) = (UInt64(clamping: batches), UInt64(clamping: matches))
-            (self.waiting, self.until) = (UInt64(clamping: waiting), until)
+            (self.waiting, self.until) = (UInt64(clamping: waiting), until.wholeSeconds)
         case .success(.behind): kind = REVEILLE_BEHIND
         case .success(.retired): kind = REVEILLE_RETIRED
         case .success(.ignored): kind = REVEILLE_IGNORED

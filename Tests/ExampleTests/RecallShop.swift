@@ -1,15 +1,18 @@
 import Foundation
 import TestSupport
 
-/// A shop that publishes recalls as plain files, and a device that knows what is in its cupboard.
+/// A shop that publishes recalls as plain files over HTTP, and a device that knows what is in its
+/// cupboard.
 struct RecallShop {
     let directory: TemporaryDirectory
+    private let server: PublishedFiles
 
     private var published: URL { URL(filePath: directory.path + "/published") }
     private var cupboard: URL { URL(filePath: directory.path + "/cupboard") }
 
     init(cupboard numbers: String...) throws {
         directory = try TemporaryDirectory()
+        server = try PublishedFiles(directory.path + "/published")
         try FileManager.default.createDirectory(
             at: published, withIntermediateDirectories: false)
         try keep(numbers)
@@ -34,7 +37,7 @@ struct RecallShop {
     func start(_ words: String...) throws -> RunningProgram {
         try RunningProgram(
             "example-recalls",
-            [published.path, cupboard.path, directory.path + "/state"] + words)
+            [server.address, cupboard.path, directory.path + "/state"] + words)
     }
 
     /// Lets it look once.

@@ -16,11 +16,11 @@ enum DeliverFirst {
 
         init(_ words: [String]) { self.words = words }
 
-        func handle(_ match: Match) async {
-            _ = await Subprocess(words, adding: [], input: match.note).run(for: .seconds(600))
+        func didFind(_ match: Match) async {
+            _ = await Subprocess(words, adding: [], input: match.noteBytes).run(for: .seconds(600))
         }
 
-        func handle(_ warning: Warning) async {}
+        func didWarn(_ warning: Warning) async {}
     }
 
     /// libcurl, but with delivery first.

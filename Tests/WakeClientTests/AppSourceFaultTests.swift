@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFetch
@@ -79,11 +80,11 @@ struct AppSourceFaultTests {
     @Test("a server's own words of when to come back are kept to, and no word of ours is forged")
     func clientErrors() throws {
         let (world, source) = try world()
-        source.misbehave(.throwing(ClientError.httpStatus(503, retryAfter: 3000)))
+        source.misbehave(.throwing(ClientError.httpStatus(503, retryAfter: .seconds(3000))))
         try world.time.run {
             let client = try world.client(of: source) { $0.pollInterval = .seconds(86_400) }
             try await world.live(client, for: .seconds(2990))
-            #expect(await client.status.failure == .httpStatus(503, retryAfter: 3000))
+            #expect(await client.status.failure == .httpStatus(503, retryAfter: .seconds(3000)))
         }
         #expect(source.fetches.count == 1)
         for forged in [ClientError.state(.exposed), .diskFull, .cancelled, .locked] {
@@ -247,7 +248,7 @@ struct AppSourceFaultTests {
                 world.network.broadcast(World.event(9))
                 await world.time.sleep(.seconds(3600))
                 if world.handler.warnings.count > delivered.count {
-                    delivered.append(world.time.wall - verified)
+                    delivered.append(world.time.wall - verified.wholeSeconds)
                 }
             }
             #expect(world.handler.warnings == [.silence(days: 2), .silence(days: 7)])

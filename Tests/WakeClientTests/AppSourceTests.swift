@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeFetch
@@ -27,7 +28,7 @@ struct OwnSourceTests {
         }
         #expect(source.fetches.map(\.after) == [nil, "2", "3", "3"])
         #expect(world.handler.matches.map(\.secretID) == ["red"])
-        #expect(world.handler.matches.map(\.note) == [Array("found".utf8)])
+        #expect(world.handler.matches.map(\.noteBytes) == [Array("found".utf8)])
         #expect(world.handler.matches.map(\.sequence) == [0])
     }
 
@@ -277,9 +278,9 @@ struct OwnSourceTests {
 
     @Test("an item's id depends on every byte of it and on nothing else, and nothing prints it")
     func items() {
-        let one = Match(item: [1, 2, 3], secretID: "a", note: [9])
+        let one = Match(item: [1, 2, 3], secretID: "a", note: "9")
         #expect(one.id == Match(item: [1, 2, 3], secretID: "b").id)
-        #expect(one.id != Match(item: [1, 2], secretID: "a", note: [3]).id)
+        #expect(one.id != Match(item: [1, 2], secretID: "a", note: "3").id)
         #expect(one.id != Match(item: [], secretID: "a").id)
         #expect(one.id.bytes.count == 16)
         let cursor = DataCursor(Array("where I was".utf8))

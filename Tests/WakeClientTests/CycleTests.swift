@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -25,7 +26,7 @@ struct CycleTests {
         let match = try #require(world.handler.matches.first)
         #expect(world.handler.matches.count == 1)
         #expect(match.secretID == "visit")
-        #expect(match.note == Array("see a doctor".utf8))
+        #expect(match.noteBytes == Array("see a doctor".utf8))
         #expect(match.sequence == 2)
     }
 

@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -45,7 +46,7 @@ extension BehaviourTests {
             #expect(await client.status.sequence == 3)
             try await world.live(client, for: .seconds(60))
         }
-        #expect(world.handler.matches.dropFirst(before).map(\.note) == [Array("three".utf8)])
+        #expect(world.handler.matches.dropFirst(before).map(\.noteBytes) == [Array("three".utf8)])
     }
 
     @Test("delivery: at least once, the same id for ever, and a delivered match stays delivered")

@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -224,9 +225,9 @@ private final class PatientHandler: MatchHandler {
 
     var handled: [String] { state.withLock { $0 } }
 
-    func handle(_ match: Match) async throws { await handle("match") }
+    func didFind(_ match: Match) async throws { await handle("match") }
 
-    func handle(_ warning: Warning) async { await handle(warning.code) }
+    func didWarn(_ warning: Warning) async { await handle(warning.code) }
 
     private func handle(_ name: String) async {
         await time.sleep(.seconds(3600))

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -19,7 +21,9 @@ struct FirstEventTests {
             await world.time.sleep(.seconds(2))
             let status = await client.status
             #expect(status.stream == .silent)
-            #expect(status.lastChecked != nil && status.nextCheck ?? 0 > status.lastChecked ?? 0)
+            #expect(
+                status.lastChecked != nil
+                    && status.nextCheck ?? .distantPast > status.lastChecked ?? .distantPast)
             await world.time.sleep(.seconds(86_400))
             #expect(world.network.openStreams <= 1)
             world.streamAnswer.withLock { $0 = nil }

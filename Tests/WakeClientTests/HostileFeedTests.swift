@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -54,7 +55,9 @@ struct HostileFeedTests {
 
     @Test("statuses, resets and bad certificates have their own codes")
     func statuses() throws {
-        try expect(.httpStatus(503, retryAfter: 5)) { _, _ in .init(status: 503, retryAfter: 5) }
+        try expect(.httpStatus(503, retryAfter: .seconds(5))) { _, _ in
+            .init(status: 503, retryAfter: 5)
+        }
         try expect(.httpStatus(404, retryAfter: nil)) { path, _ in
             path == "head" ? nil : .init(status: 404)
         }

@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed

@@ -1,4 +1,6 @@
+import FoundationEssentials
 import Glibc
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -23,7 +25,7 @@ struct MeteringTests {
     }
 
     private func batches(_ world: World) -> [SimulatedNetwork.Trace] {
-        world.network.traces.filter { $0.path.range(of: "/b/") != nil }
+        world.network.traces.filter { $0.path.firstRange(of: "/b/") != nil }
     }
 
     /// The first second of a day, so that what a test does fits into one.
@@ -39,7 +41,7 @@ struct MeteringTests {
         let world = try world()
         for _ in 0..<3 { try world.feed.publishCover(digests: 8192) }
         try world.feed.publish([Self.secret], note: "the fourth")
-        let midnight = world.time.wall + Self.day
+        let midnight = Date(seconds: world.time.wall + Self.day)
         try world.time.run {
             // Two batches of 128 KiB and a bit, and no third: its rest is begun, then cut.
             let client = try client(world, budget: 360_000)
@@ -65,7 +67,7 @@ struct MeteringTests {
             #expect(await client.status.batchesWaiting == 0)
             #expect(await client.status.waitingUntil == nil)
         }
-        #expect(world.handler.matches.map(\.note) == [Array("the fourth".utf8)])
+        #expect(world.handler.matches.map(\.noteBytes) == [Array("the fourth".utf8)])
     }
 
     private func metered(_ world: World, _ budget: Int) -> ClientConfiguration {
@@ -264,7 +266,7 @@ struct MeteringTests {
             return world.network.traces.map {
                 SimulatedNetwork.Trace(
                     time: $0.time, purpose: $0.purpose, method: $0.method,
-                    path: $0.path.range(of: "/b/") == nil ? $0.path : "/b/",
+                    path: $0.path.firstRange(of: "/b/") == nil ? $0.path : "/b/",
                     fields: $0.fields, bodyBytes: $0.bodyBytes, range: $0.range,
                     rangeEnd: $0.rangeEnd)
             }

@@ -1,4 +1,5 @@
 import Glibc
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -38,7 +39,7 @@ extension BehaviourTests {
     /// Everything in a request that is not an instance token, a push token or a batch's name.
     private static func description(_ request: FetchRequest) -> [String] {
         let url = String(decoding: request.url.bytes, as: UTF8.self)
-        let isBatch = url.range(of: "/feed/b/") != nil
+        let isBatch = url.firstRange(of: "/feed/b/") != nil
         let fields = request.fields.map { field in
             let name = field.name.description
             let isOwn = name == "Authorization"
@@ -173,7 +174,7 @@ extension BehaviourTests {
         let source =
             String(
                 #filePath.dropLast("Tests/WakeClientTests/QuietBehaviourTests.swift".utf8.count))
-            + "Sources/Reveille/API/ClientEvent.swift"
+            + "Sources/Reveille/API/ClientLogEvent.swift"
         let text = String(decoding: try Files.read(source, limit: 1 << 20), as: UTF8.self)
         for line in text.split(separator: "\n").map({ $0.drop { $0 == " " } })
         where line.hasPrefix("case ") {

@@ -1,4 +1,5 @@
 import Foundation
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -37,7 +38,7 @@ struct RecheckTests {
             #expect(world.network.traces.count == requests)
         }
         #expect(
-            Set(world.handler.matches.map(\.note))
+            Set(world.handler.matches.map(\.noteBytes))
                 == Set(["one", "two", "three"].map { Array($0.utf8) }))
     }
 

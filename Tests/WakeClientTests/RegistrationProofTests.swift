@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFetch
@@ -57,7 +58,7 @@ struct RegistrationProofTests {
             world.service.answer(next: (0..<5).map { Self.answer(bits: 4, UInt8($0)) })
             let client = try world.client()
             let state = try await client.register(try .init(.fcm, text: Self.token))
-            #expect(state == .registering(failure: .httpStatus(429, retryAfter: 60)))
+            #expect(state == .registering(failure: .httpStatus(429, retryAfter: .seconds(60))))
             #expect(Self.puts(world).count == 5)
             try await world.live(client, for: .seconds(600))
             #expect(await client.status.registration == .registered)
@@ -78,7 +79,7 @@ struct RegistrationProofTests {
             world.service.answer(next: [answer])
             let client = try world.client()
             let state = try await client.register(try .init(.fcm, text: Self.token))
-            #expect(state == .registering(failure: .httpStatus(429, retryAfter: 60)))
+            #expect(state == .registering(failure: .httpStatus(429, retryAfter: .seconds(60))))
             #expect(Self.puts(world).count == 1)
             try await world.live(client, for: .seconds(600))
             #expect(await client.status.registration == .registered)

@@ -1,3 +1,4 @@
+import ReveilleTesting
 import TestSupport
 import Testing
 import WakeModel

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel
@@ -149,7 +151,8 @@ struct StateMachineTests {
             health.headVerified(now: Int64(hour) * 3600)
             let warning = health.silence(now: Int64(hour) * 3600, unchecked: 3...5)
             let isDue = hour == 48 || hour == 168
-            #expect(warning == (isDue ? .notChecked(first: 3, last: 5, since: 0) : nil))
+            #expect(
+                warning == (isDue ? .notChecked(first: 3, last: 5, since: Date(seconds: 0)) : nil))
         }
         // A clock that was set back counts from there.
         #expect(health.silence(now: -5 * day, unchecked: 3...5) == nil)

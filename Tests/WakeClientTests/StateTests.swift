@@ -1,4 +1,5 @@
 import Glibc
+import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeModel

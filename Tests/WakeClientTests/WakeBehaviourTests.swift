@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Testing
 import WakeFeed
 import WakeFetch

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import ReveilleTesting
 import TestSupport
 import Testing
 import WakeFeed
@@ -28,7 +29,7 @@ private final class Wire: Sendable {
         server = try LoopbackServer { line in
             if let reply = reply(line, directory) { return reply }
             let words = line.split(separator: " ").map(String.init)
-            guard words.count == 3, let feed = words[1].range(of: "/feed/") else {
+            guard words.count == 3, let feed = words[1].firstRange(of: "/feed/") else {
                 return .noContent
             }
             let path = directory + "/" + String(words[1][feed.upperBound...])
@@ -67,12 +68,12 @@ private final class BlockingHandler: MatchHandler {
     let matches = Observed(0)
     private let gate = DispatchSemaphore(value: 0)
 
-    func handle(_ match: Match) async throws {
+    func didFind(_ match: Match) async throws {
         matches.update { $0 += 1 }
         block()
     }
 
-    func handle(_ warning: Warning) async {}
+    func didWarn(_ warning: Warning) async {}
 
     private func block() { gate.wait() }
 
@@ -200,7 +201,7 @@ struct WireTests {
             // Once instead of the head, once instead of a batch.
             for path in ["/feed/head", "/feed/b/"] {
                 let wire = try Wire { line, _ in
-                    line.range(of: path) == nil ? nil : form()
+                    line.firstRange(of: path) == nil ? nil : form()
                 }
                 try wire.feed.publish([Self.secret])
                 let client = try wire.client("client")

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import ReveilleTesting
 import Synchronization
 import Testing
 import WakeFeed
@@ -48,7 +50,7 @@ struct WithheldBatchTests {
     }
 
     private func notes(_ world: World) -> [String] {
-        world.handler.matches.map { String(decoding: $0.note, as: UTF8.self) }
+        world.handler.matches.map { String(decoding: $0.noteBytes, as: UTF8.self) }
     }
 
     @Test(
@@ -81,14 +83,14 @@ struct WithheldBatchTests {
                     }
                 }
             }
-            let warning = Warning.notChecked(first: 2, last: 2, since: start)
+            let warning = Warning.notChecked(first: 2, last: 2, since: Date(seconds: start))
             #expect(world.handler.warnings == [warning, warning])
             #expect(await status(world)?.unchecked == 2...2)
             world.feed.tamper(nil)
             let client = try world.client()
             #expect(try await client.synchronize() == .checked(batches: 1, matches: 1))
             #expect(await client.status.unchecked == nil)
-            #expect(await client.status.lastChecked == world.time.wall)
+            #expect(await client.status.lastChecked == Date(seconds: world.time.wall))
         }
         #expect(notes(world) == ["later", "withheld"])
     }

@@ -12,8 +12,8 @@ struct EmbeddingTests {
     }
 
     private struct Silent: MatchHandler {
-        func handle(_ match: Match) {}
-        func handle(_ warning: Warning) {}
+        func didFind(_ match: Match) {}
+        func didWarn(_ warning: Warning) {}
     }
 
     private func client(in directory: TemporaryDirectory) throws(ClientError) -> WakeClient {

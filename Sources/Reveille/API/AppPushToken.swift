@@ -34,6 +34,11 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
         wire = try mapError(Fault.init, try PushToken(service: kind, text: text.span))
     }
 
+    /// The same from a `String`.
+    public init(_ service: Service, text: String) throws(Fault) {
+        try self.init(service, text: Array(text.utf8))
+    }
+
     /// A Web Push endpoint with the keys of its subscription, in base64url as
     /// `PushSubscription.toJSON()` has them: what is sent to it is encrypted (RFC 8291).
     public init(endpoint: [UInt8], p256dh: [UInt8], auth: [UInt8]) throws(Fault) {
@@ -41,6 +46,12 @@ public struct AppPushToken: Sendable, Equatable, Redacted {
             let keys = try SubscriptionKeys(p256dh: p256dh.span, auth: auth.span)
             return try PushToken(endpoint: endpoint.span, keys: keys)
         }
+    }
+
+    /// The same from `String`s.
+    public init(endpoint: String, p256dh: String, auth: String) throws(Fault) {
+        try self.init(
+            endpoint: Array(endpoint.utf8), p256dh: Array(p256dh.utf8), auth: Array(auth.utf8))
     }
 
     /// The push service that issued it.

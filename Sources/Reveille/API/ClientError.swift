@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import WakeFeed
 import WakeFetch
 
@@ -7,8 +8,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case network
     /// Certificate, host name or handshake; nothing is ever tried with less protection.
     case tls
-    /// The server answered, but not as the protocol says. `retryAfter` is in seconds.
-    case httpStatus(Int, retryAfter: Int?)
+    /// The server answered, but not as the protocol says, and asked for this pause.
+    case httpStatus(Int, retryAfter: Duration?)
     /// The answer ended early; the received part is kept and continued next time.
     case truncated
     /// The answer is longer than its limit, or announced to be.
@@ -26,7 +27,7 @@ public enum ClientError: Error, Sendable, Equatable {
     case corruptBatch
     /// The state database cannot be used.
     case state(StateFault)
-    /// Another process works with this profile.
+    /// Another process works with this profile. Or `run` runs, which is to be ended first.
     case locked
     /// No room for the state; nothing was lost and the cursor did not move.
     case diskFull
@@ -45,6 +46,8 @@ public enum ClientError: Error, Sendable, Equatable {
     case stillRegistered
     /// The app's `LocalSecrets` failed.
     case secrets
+    /// A `PrivateFetch` has used up the bytes of the day, until this time.
+    case metered(until: Date)
     /// The app's own `DataSource` failed; see the case.
     case source(SourceFault)
     /// The task was cancelled.
@@ -104,7 +107,8 @@ extension ClientError {
     public var isTransient: Bool {
         switch self {
         case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
-            .gatewayKey, .diskFull, .cancelled, .source(.failed), .source(.slow), .source(.endless):
+            .gatewayKey, .diskFull, .cancelled, .metered, .source(.failed), .source(.slow),
+            .source(.endless):
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
         case .tooLarge, .fork, .state, .locked, .configuration, .protocolViolation, .notRegistered,
@@ -136,6 +140,7 @@ extension ClientError {
         case .notServed: "not-served"
         case .stillRegistered: "still-registered"
         case .secrets: "secrets"
+        case .metered: "metered"
         case .source: "source"
         case .cancelled: "cancelled"
         }
@@ -162,7 +167,7 @@ extension ClientError {
 
     /// The wait that the server asked for.
     var retryAfter: Duration? {
-        if case .httpStatus(_, let seconds?) = self { .seconds(Int64(seconds)) } else { nil }
+        if case .httpStatus(_, let pause) = self { pause } else { nil }
     }
 
     /// A failure to get one batch, which keeps no other from being checked.
@@ -197,7 +202,9 @@ extension ClientError {
     /// The service's answer to a registration, when that was no success.
     init(registrationStatus status: Int, retryAfter: Int?) {
         // Policy/PROTOCOL.md: the operator alone can change the answer.
-        self = status == 422 ? .notServed : .httpStatus(status, retryAfter: retryAfter)
+        self =
+            status == 422
+            ? .notServed : .httpStatus(status, retryAfter: retryAfter.map { .seconds($0) })
     }
 
     init(_ error: FeedError) {

@@ -1,6 +1,10 @@
+public import FoundationEssentials
 public import WakeFeed
 
-/// The client's knowledge about itself. Times are in seconds since 1970.
+/// The client's knowledge about itself. Times are exact to the second.
+///
+/// It is encoded as the members that `reveille-client status --json` prints, in their form, and can
+/// be decoded from what that prints.
 public struct ClientStatus: Sendable, Equatable {
     /// The progress of the desired registration.
     public let registration: RegistrationState
@@ -10,10 +14,10 @@ public struct ClientStatus: Sendable, Equatable {
     /// The newest batch of the feed that was checked; 0 before the first, and with a `DataSource`.
     public let sequence: UInt64
     /// The time of the last verified head, or checked page of a `DataSource`; nil before the first.
-    public let lastVerified: Int64?
+    public let lastVerified: Date?
     /// The time of the last check of everything that a head named, or of the last page of a
     /// `DataSource`; nil before the first.
-    public let lastChecked: Int64?
+    public let lastChecked: Date?
     /// The first and the last batch that a head names and that was not checked; nil when none.
     public let unchecked: ClosedRange<UInt64>?
     /// The fingerprint of the newest accepted head, to compare with others; nil before the first.
@@ -21,7 +25,7 @@ public struct ClientStatus: Sendable, Equatable {
     /// Matches that wait for their delivery.
     public let matchesToDeliver: Int
     /// Wakes are ignored until then, as the publisher asks.
-    public let pausedUntil: Int64?
+    public let pausedUntil: Date?
     /// The feed is retired.
     public let isRetired: Bool
     /// Two histories were seen; nothing newer is checked.
@@ -33,13 +37,13 @@ public struct ClientStatus: Sendable, Equatable {
     /// Batches that wait for another day's quota.
     public let batchesWaiting: Int
     /// The time at which they are fetched; nil when none waits.
-    public let waitingUntil: Int64?
+    public let waitingUntil: Date?
     /// The failure of the last cycle, in this process; nil when it succeeded.
     public let failure: ClientError?
     /// The begin of `run`; nil when it does not run in this process.
-    public let runningSince: Int64?
+    public let runningSince: Date?
     /// The begin of the next cycle, unless a wake comes before; nil when none is planned.
-    public let nextCheck: Int64?
+    public let nextCheck: Date?
 
     /// The parts that only the process knows in which the client runs.
     struct Process {
@@ -61,21 +65,21 @@ public struct ClientStatus: Sendable, Equatable {
         self.registration = registration
         self.formerServices = formerServices
         sequence = record.sequence
-        lastVerified = record.health.hasVerified ? record.health.verified : nil
-        lastChecked = record.health.hasChecked ? record.health.checked : nil
+        lastVerified = record.health.hasVerified ? Date(seconds: record.health.verified) : nil
+        lastChecked = record.health.hasChecked ? Date(seconds: record.health.checked) : nil
         unchecked = record.unchecked
         fingerprint = head.map(FeedFingerprint.init)
         self.matchesToDeliver = matchesToDeliver
-        pausedUntil = record.directives.pausedUntil(now: now)
+        pausedUntil = record.directives.pausedUntil(now: now).map(Date.init(seconds:))
         isRetired = record.directives.isRetired
         isForked = record.isForked
         self.sharesOrigin = sharesOrigin
         stream = process.stream
         failure = process.failure
-        runningSince = process.runningSince
-        nextCheck = process.nextCheck
+        runningSince = process.runningSince.map(Date.init(seconds:))
+        nextCheck = process.nextCheck.map(Date.init(seconds:))
         batchesWaiting = quota?.waiting ?? 0
-        waitingUntil = batchesWaiting > 0 ? quota?.nextDay : nil
+        waitingUntil = batchesWaiting > 0 ? quota.map { Date(seconds: $0.nextDay) } : nil
     }
 }
 
@@ -146,12 +150,27 @@ public enum SyncOutcome: Sendable, Equatable {
     case upToDate
     /// New batches were checked. `matches` are those that were not known before.
     case checked(batches: Int, matches: Int)
-    /// As `checked`; `waiting` batches exceed the quota until `until`, seconds since 1970.
-    case metered(batches: Int, matches: Int, waiting: Int, until: Int64)
+    /// As `checked`; `waiting` batches exceed the quota until `until`.
+    case metered(batches: Int, matches: Int, waiting: Int, until: Date)
     /// The head is older than the wake said: an edge of a CDN lags behind. Checked again later.
     case behind
     /// The feed is retired: nothing will ever be published again.
     case retired
     /// A push that came while wakes are paused, or after the registration was given up.
     case ignored
+}
+
+/// Times as the state holds them: whole seconds since 1970.
+extension Date {
+    package init(seconds: Int64) { self.init(timeIntervalSince1970: Double(seconds)) }
+
+    package var wholeSeconds: Int64 { Int64(timeIntervalSince1970.rounded(.down)) }
+
+    /// To the minute, in UTC.
+    package var minuteText: String {
+        let text = formatted(
+            .iso8601.year().month().day().dateTimeSeparator(.space).time(
+                includingFractionalSeconds: false))
+        return text.prefix(16) + " UTC"
+    }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WakeFeed
 
 /// The status as other programs read it: the same members in `status --json`, `run --json`, the
@@ -21,26 +22,27 @@ extension ClientStatus {
         if case .refused(let status) = stream { streamStatus = Int64(status) }
         let word = { (text: String?) in text.map { MemberValue.word($0) } }
         let number = { (value: Int64?) in value.map { MemberValue.number($0) } }
+        let time = { (value: Date?) in value.map { MemberValue.number($0.wholeSeconds) } }
         return [
             ("registration", .word(registration.name)),
             ("failure", word(registration.failure?.code)),
             ("sequence", .number(Int64(clamping: sequence))),
-            ("lastVerified", number(lastVerified)),
+            ("lastVerified", time(lastVerified)),
             ("matchesToDeliver", .number(Int64(matchesToDeliver))),
             ("batchesWaiting", .number(Int64(batchesWaiting))),
-            ("waitingUntil", number(waitingUntil)),
-            ("pausedUntil", number(pausedUntil)),
+            ("waitingUntil", time(waitingUntil)),
+            ("pausedUntil", time(pausedUntil)),
             ("retired", .flag(isRetired)),
             ("forked", .flag(isForked)),
             ("sharesOrigin", .flag(sharesOrigin)),
             ("running", .flag(isRunning)),
-            ("runningSince", number(runningSince)),
+            ("runningSince", time(runningSince)),
             ("stream", .word(stream.name)),
             ("streamStatus", number(streamStatus)),
             ("checkFailure", word(failure?.code)),
-            ("nextCheck", number(nextCheck)),
+            ("nextCheck", time(nextCheck)),
             ("formerServices", .number(Int64(formerServices))),
-            ("lastChecked", number(lastChecked)),
+            ("lastChecked", time(lastChecked)),
             ("firstUnchecked", number(unchecked.map { Int64(clamping: $0.lowerBound) })),
             ("lastUnchecked", number(unchecked.map { Int64(clamping: $0.upperBound) })),
             ("fingerprint", word(fingerprint?.text)),

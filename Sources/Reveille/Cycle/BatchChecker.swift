@@ -156,7 +156,8 @@ struct BatchChecker {
         if error == .stopped, let response = progress.response {
             // RFC 9110 §15.5.17: what is kept is longer than what the server has.
             if response.status == 416 || response.status == 206 { cache.dropPart(name) }
-            return .httpStatus(response.status, retryAfter: response.retryAfter)
+            return .httpStatus(
+                response.status, retryAfter: response.retryAfter.map { .seconds($0) })
         }
         // A server that answers ranges wrongly does so every time: the next request is for all.
         let isRangeBroken = error == .protocolViolation && download.resumeAt > 0
@@ -180,7 +181,7 @@ struct BatchChecker {
 extension Match {
     init(_ match: FeedMatch) {
         self.init(
-            id: match.matchID, secretID: match.secretID, note: match.note ?? [],
+            id: match.matchID, secretID: match.secretID, noteBytes: match.note ?? [],
             sequence: match.sequence)
     }
 }

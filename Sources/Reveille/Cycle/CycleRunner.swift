@@ -33,7 +33,7 @@ final class CycleRunner {
     private var isBusy = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     private(set) var cyclesBegun = 0
-    private var isCycling = false
+    private(set) var isCycling = false
     /// Signalled when a cycle ends, for `waitForCycle`.
     private let end = AsyncEvent()
     /// The newest sequence that a caller of the next cycle heard of; 0 for none.

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WakeFeed
 import WakeFetch
 import WakeSystem
@@ -53,7 +54,8 @@ struct FeedCycle: CycleSource {
         }
         if let nextDay {
             return .metered(
-                batches: end.checked, matches: end.matches, waiting: end.waiting, until: nextDay)
+                batches: end.checked, matches: end.matches, waiting: end.waiting,
+                until: Date(seconds: nextDay))
         }
         if isRetired {
             try registration.retire()
@@ -145,7 +147,7 @@ struct FeedCycle: CycleSource {
             case .gap(let missing):
                 gaps.append(.gap(first: missing.lowerBound, last: missing.upperBound))
             case .stale: stale = .stale
-            case .clockSkew(let issued): skew = .clockSkew(seconds: issued - now)
+            case .clockSkew(let issued): skew = .clockSkew(.seconds(issued - now))
             }
         }
         if verified.cursor.newestIssued != record.cursor.newestIssued { next.directivesSeen = now }

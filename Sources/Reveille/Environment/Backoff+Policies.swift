@@ -37,7 +37,7 @@ extension AsyncEvent {
 
 extension Duration {
     /// Whole seconds, rounded up.
-    var wholeSeconds: Int64 {
+    package var wholeSeconds: Int64 {
         components.attoseconds > 0 ? components.seconds + 1 : components.seconds
     }
 }

@@ -23,8 +23,10 @@ public struct ClientEnvironment: Sendable {
     package var appExecutor: @Sendable () -> any TaskExecutor
     /// Lets the process die in tests; nil outside them.
     var faultPoint: StateDatabase.FaultPoint?
+    /// Learns of the app's work for the client: 1 when some begins, -1 when it ends.
+    package var appWork: @Sendable (Int) -> Void = { _ in }
     /// Receives everything that is logged.
-    public var log: @Sendable (ClientEvent) -> Void = { _ in }
+    public var log: @Sendable (ClientLogEvent) -> Void = { _ in }
 
     /// The system: libcurl, the kernel's clocks and randomness. Logs nothing.
     public static let live = ClientEnvironment(
@@ -40,11 +42,11 @@ public struct ClientEnvironment: Sendable {
     static let linger = Duration.milliseconds(500)
 
     /// The same, which also signals for everything that is logged.
-    func signalling(_ event: AsyncEvent) -> ClientEnvironment {
+    func signalling(_ change: ChangeSignal) -> ClientEnvironment {
         var copy = self
         copy.log = { [log] logged in
             log(logged)
-            event.signal()
+            change.signal()
         }
         return copy
     }
@@ -142,7 +144,9 @@ extension ClientTransport {
             throw ClientError(error)
         }
         guard answer.response.status == 200 else {
-            throw .httpStatus(answer.response.status, retryAfter: answer.response.retryAfter)
+            throw .httpStatus(
+                answer.response.status,
+                retryAfter: answer.response.retryAfter.map { .seconds($0) })
         }
         return answer
     }

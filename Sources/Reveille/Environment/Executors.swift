@@ -22,19 +22,28 @@ final class AppQueue: TaskExecutor {
 }
 
 /// Calls one part of the app on an executor of its own.
-struct AppCaller: Sendable {
-    private let executor: any TaskExecutor
+package struct AppCaller: Sendable {
+    /// The task runs the app's code for a client.
+    @TaskLocal package static var isInCall = false
 
-    init(_ environment: ClientEnvironment) { executor = environment.appExecutor() }
+    private let executor: any TaskExecutor
+    private let noteWork: @Sendable (Int) -> Void
+
+    init(_ environment: ClientEnvironment) {
+        executor = environment.appExecutor()
+        noteWork = environment.appWork
+    }
 
     /// Cancelled with the calling task; returns when `body` does.
     func call<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error> {
-        await withTaskGroup(of: Result<Value, any Error>.self) { group in
+        noteWork(1)
+        defer { noteWork(-1) }
+        return await withTaskGroup(of: Result<Value, any Error>.self) { group in
             group.addTask(executorPreference: executor) {
                 do {
-                    return .success(try await body())
+                    return .success(try await Self.$isInCall.withValue(true) { try await body() })
                 } catch {
                     return .failure(error)
                 }

@@ -1,10 +1,15 @@
+import ReveilleHandlers
 import WakeFeed
 import WakeSystem
 
-/// Delivery to the app's handler: at least once, in the order found, with a back-off per match.
+/// Delivery to the app: at least once, in the order found, with a back-off per match. A handler is
+/// called; loops over events ask.
 final class Outbox {
     private let profile: ProfileState
-    private let handler: any MatchHandler
+    /// nil when loops over events receive matches and warnings.
+    private let handler: (any MatchHandler)?
+    /// What such loops have.
+    private let queue: EventQueue
     /// The handler may block, or take long.
     private let app: AppCaller
     private let environment: ClientEnvironment
@@ -22,9 +27,10 @@ final class Outbox {
     private var unconfirmed: [MatchID]?
 
     init(
-        _ profile: ProfileState, handler: any MatchHandler, hidesSequence: Bool,
-        in environment: ClientEnvironment
+        _ profile: ProfileState, handler: (any MatchHandler)?, returned: ReturnedEvents,
+        hidesSequence: Bool, in environment: ClientEnvironment
     ) {
+        queue = EventQueue(profile, returned, in: environment)
         self.profile = profile
         self.handler = handler
         app = AppCaller(environment)
@@ -39,13 +45,15 @@ final class Outbox {
 
     /// Waits until something is due, or something new is there.
     func waitForNext() async throws(ClientError) {
-        var wait = environment.wait(until: try profile.database.nextDelivery())
+        // Loops over events wait for themselves.
+        let next = handler == nil ? nil : try profile.database.nextDelivery()
+        var wait = environment.wait(until: next)
         if profile.mayHaveTraces { wait = min(wait ?? .seconds(60), .seconds(60)) }
         await event.wait(for: wait, in: environment)
     }
 
-    /// Delivers what is due, and leaves no byte of the name and the note of what was delivered. One
-    /// at a time; a second call returns at once.
+    /// Delivers what is due to the handler, and leaves no byte of the name and the note of what was
+    /// delivered. One at a time; a second call returns at once.
     func deliver() async throws(ClientError) {
         guard !isDelivering else { return }
         isDelivering = true
@@ -54,7 +62,8 @@ final class Outbox {
             ended.signal()
         }
         defer { scrub() }
-        try await deliverDue()
+        guard let handler else { return try queue.settle() }
+        try await deliverDue(to: handler)
     }
 
     /// Delivers what is due after what another call delivers now has been handled. One call at a
@@ -70,12 +79,12 @@ final class Outbox {
         if profile.mayHaveTraces { profile.wipeTraces() }
     }
 
-    private func deliverDue() async throws(ClientError) {
+    private func deliverDue(to handler: any MatchHandler) async throws(ClientError) {
         while !unsavedWarnings.isEmpty, !Task.isCancelled {
-            await handle(unsavedWarnings.removeFirst())
+            await deliver(unsavedWarnings.removeFirst(), to: handler)
         }
         while let next = try profile.database.nextWarning() {
-            await handle(next.warning)
+            await deliver(next.warning, to: handler)
             guard !Task.isCancelled else { return }
             try profile.database.dropWarning(next.id)
         }
@@ -85,13 +94,13 @@ final class Outbox {
             do {
                 // Delivered before, and a full disk had no room to record it: once is enough.
                 if !deliveredUnrecorded.contains(id) {
-                    try await handle(pending.match)
+                    try await deliver(pending.match, to: handler)
                     deliveredUnrecorded.insert(id)
                 }
             } catch {
                 // A handler that was interrupted did not fail.
                 guard !Task.isCancelled else { return }
-                try postpone(pending)
+                try profile.postpone(id, failures: pending.failures + 1, in: environment)
                 continue
             }
             if unconfirmed == nil { try record(id) } else { unconfirmed?.append(id) }
@@ -100,14 +109,12 @@ final class Outbox {
         }
     }
 
-    private func handle(_ match: Match) async throws {
-        let handler = handler
-        try await app.call { try await handler.handle(match) }.get()
+    private func deliver(_ match: Match, to handler: any MatchHandler) async throws {
+        try await app.call { try await handler.didFind(match) }.get()
     }
 
-    private func handle(_ warning: Warning) async {
-        let handler = handler
-        _ = await app.call { await handler.handle(warning) }
+    private func deliver(_ warning: Warning, to handler: any MatchHandler) async {
+        _ = await app.call { await handler.didWarn(warning) }
     }
 
     private func nextMatch() throws(ClientError) -> PendingMatch? {
@@ -123,16 +130,6 @@ final class Outbox {
         try profile.database.markDelivered(id, now: environment.wallSeconds())
         profile.noteTraces()
         deliveredUnrecorded.remove(id)
-    }
-
-    private func postpone(_ pending: PendingMatch) throws(ClientError) {
-        let failures = pending.failures + 1
-        let delay = Backoff.delivery.delay(
-            failures: failures, random: environment.randomUnit(), floor: .seconds(60))
-        try profile.database.postpone(
-            pending.match.id, failures: failures,
-            until: environment.wallSeconds() + delay.wholeSeconds)
-        environment.log(.deliveryFailed(retrySeconds: Int(delay.wholeSeconds)))
     }
 
     func deferConfirmation() { unconfirmed = unconfirmed ?? [] }
@@ -168,7 +165,7 @@ final class Outbox {
         guard let id = MatchID(bytes: environment.randomBytes(16)) else { return false }
         let test = Match(
             id: id, secretID: StateDatabase.testSecret,
-            note: Array("This is a test: nothing was published.".utf8), sequence: 0)
+            noteBytes: Array("This is a test: nothing was published.".utf8), sequence: 0)
         try profile.save(profile.record, matches: [test], as: .recheck)
         defer {
             // A crash, or a full disk, leaves this to the next start.
@@ -180,7 +177,10 @@ final class Outbox {
     }
 
     private func attemptTest(_ id: MatchID) async throws(ClientError) -> Bool {
+        // There may be no loop over events.
+        let deadline = environment.uptime() + .seconds(60)
         while !Task.isCancelled {
+            if handler == nil, environment.uptime() >= deadline { return false }
             try await deliver()
             guard let progress = try profile.database.progress(of: id) else { return false }
             if progress.isDelivered || progress.failures > 0 { return progress.isDelivered }
@@ -215,5 +215,47 @@ final class Outbox {
     }
 
     /// Forgets what was delivered by this process, after the state was erased.
-    func reset() { deliveredUnrecorded = [] }
+    func reset() {
+        deliveredUnrecorded = []
+        queue.reset()
+    }
+
+    // MARK: Events
+
+    /// The next warning or match for a loop over events; nil when none waits.
+    func nextEvent(for subscriber: EventSubscriber, of client: WakeClient) -> ClientEvent? {
+        guard handler == nil else { return nil }
+        try? queue.settle()
+        if !unsavedWarnings.isEmpty { return .warning(unsavedWarnings.removeFirst()) }
+        // A fault of the state is reported by `run`.
+        if let next = try? queue.nextWarning() {
+            subscriber.hand(warning: next.id)
+            return .warning(next.warning)
+        }
+        guard let match = try? queue.nextMatch() else { return nil }
+        let shown = hidesSequence ? match.with(sequence: 0) : match
+        return .match(MatchDelivery(shown, DeliveryTicket(match.id, of: client)))
+    }
+
+    /// Ends a warning that a loop has handled, or takes it back.
+    func end(warning id: Int64, isHandled: Bool) {
+        guard isHandled else { return queue.giveBack(warning: id) }
+        try? queue.confirm(warning: id)
+    }
+
+    func end(_ id: MatchID, _ end: DeliveryTicket.End) throws(ClientError) {
+        defer { ended.signal() }
+        switch end {
+        case .acknowledged:
+            defer { scrub() }
+            try queue.acknowledge(id)
+        case .postponed: try queue.postpone(id)
+        }
+    }
+
+    /// The time after which a loop over events looks again.
+    var nextWait: Duration? {
+        guard handler == nil, let next = try? queue.nextDelivery() else { return nil }
+        return environment.wait(until: next)
+    }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WakeFeed
 import WakeSQLite
 import WakeSystem
@@ -21,7 +22,7 @@ extension StateDatabase {
             rows: matches.map {
                 [
                     .blob($0.id.bytes), .integer(Int64($0.sequence)), .text($0.secretID),
-                    .blob($0.note),
+                    .blob($0.noteBytes),
                 ]
             })
         return Int((try integer("SELECT count(*) FROM match") ?? 0) - before)
@@ -29,25 +30,54 @@ extension StateDatabase {
 
     /// The next match that is due, after `skipped` others; nil when none is.
     func nextMatch(now: Int64, skipping skipped: Int) throws(ClientError) -> PendingMatch? {
+        try dueMatch(now: now, skipping: skipped) { _ in true }
+    }
+
+    /// The next match that is due and not one of `excluded`; nil when none is.
+    func nextMatch(now: Int64, excluding excluded: Set<MatchID>) throws(ClientError)
+        -> PendingMatch?
+    {
+        try dueMatch(now: now, skipping: 0) { !excluded.contains($0) }
+    }
+
+    private func dueMatch(
+        now: Int64, skipping skipped: Int, where isWanted: (MatchID) -> Bool
+    ) throws(ClientError) -> PendingMatch? {
         // A clock that was set back must not keep a match waiting for longer than a back-off.
-        try first(
+        let found = try first(
             """
             SELECT id, secret_id, note, sequence, failures FROM match
             WHERE delivered=0 AND (not_before<=?1 OR not_before>?1+21600)
-            ORDER BY not_before, sequence, id LIMIT 1 OFFSET ?2
+            ORDER BY not_before, sequence, id LIMIT -1 OFFSET ?2
             """, now, Int64(skipped)
-        ) { row throws(ClientError) in
-            guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
-            let match = Match(
-                id: id, secretID: row.text(1) ?? "", note: row.blob(2),
-                sequence: UInt64(row.integer(3)))
-            return (match, Int(row.integer(4)))
+        ) { row throws(ClientError) -> PendingMatch? in
+            repeat {
+                guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
+                if isWanted(id) {
+                    let match = Match(
+                        id: id, secretID: row.text(1) ?? "", noteBytes: row.blob(2),
+                        sequence: UInt64(row.integer(3)))
+                    return (match, Int(row.integer(4)))
+                }
+            } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
+            return nil
         }
+        return found ?? nil
     }
 
-    /// The time at which the next match is due, seconds since 1970; nil when none waits.
-    func nextDelivery() throws(ClientError) -> Int64? {
-        try integer("SELECT not_before FROM match WHERE delivered=0 ORDER BY not_before LIMIT 1")
+    /// The time at which the next match is due, seconds since 1970; nil when none waits but those
+    /// that are `excluded`.
+    func nextDelivery(excluding excluded: Set<MatchID> = []) throws(ClientError) -> Int64? {
+        let found = try first(
+            "SELECT id, not_before FROM match WHERE delivered=0 ORDER BY not_before"
+        ) { row throws(ClientError) -> Int64? in
+            repeat {
+                guard let id = MatchID(bytes: row.blob(0)) else { throw .corruptRow }
+                if !excluded.contains(id) { return row.integer(1) }
+            } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
+            return nil
+        }
+        return found ?? nil
     }
 
     func undeliveredCount() throws(ClientError) -> Int {
@@ -122,14 +152,22 @@ extension StateDatabase {
             "INSERT INTO warning(code, first, second, third) VALUES(?, ?, ?, ?)", rows: rows)
     }
 
-    func nextWarning() throws(ClientError) -> (id: Int64, warning: Warning)? {
-        try first(
-            "SELECT id, code, first, second, third FROM warning ORDER BY id LIMIT 1"
-        ) { row throws(ClientError) in
-            let values = (2...4).map { row.integer($0) }
-            guard let warning = Warning(row.integer(1), values) else { throw .corruptRow }
-            return (row.integer(0), warning)
+    /// The oldest warning that is not one of `excluded`; nil when there is none.
+    func nextWarning(
+        excluding excluded: Set<Int64> = []
+    ) throws(ClientError) -> (id: Int64, warning: Warning)? {
+        let found = try first(
+            "SELECT id, code, first, second, third FROM warning ORDER BY id"
+        ) { row throws(ClientError) -> (id: Int64, warning: Warning)? in
+            repeat {
+                guard !excluded.contains(row.integer(0)) else { continue }
+                let values = (2...4).map { row.integer($0) }
+                guard let warning = Warning(row.integer(1), values) else { throw .corruptRow }
+                return (row.integer(0), warning)
+            } while try mapError(ClientError.init, { () throws(SQLiteError) in try row.step() })
+            return nil
         }
+        return found ?? nil
     }
 
     func dropRefusalWarnings() throws(ClientError) {
@@ -156,11 +194,11 @@ extension Warning {
             case .silence(let days): (1, [Int64(days)])
             case .fork(let sequence): (2, [Int64(sequence)])
             case .gap(let first, let last): (3, [Int64(first), Int64(last)])
-            case .clockSkew(let seconds): (5, [seconds])
+            case .clockSkew(let time): (5, [time.wholeSeconds])
             case .registrationRefused(let status): (11, [Int64(status)])
             case .distributorFails(let trouble): (13, [trouble.rawValue])
             case .notChecked(let first, let last, let since):
-                (14, [Int64(first), Int64(last), since])
+                (14, [Int64(first), Int64(last), since.wholeSeconds])
             case .lostBatches(let first, let last): (15, [Int64(first), Int64(last)])
             case .unusableSecrets(let count): (17, [Int64(count)])
             case .stale, .badFeed, .rollback, .stateReset, .diskFull, .retired, .cacheFull,
@@ -176,12 +214,12 @@ extension Warning {
         case 1: self = .silence(days: Int(values[0]))
         case 2: self = .fork(sequence: first)
         case 3: self = .gap(first: first, last: last)
-        case 5: self = .clockSkew(seconds: values[0])
+        case 5: self = .clockSkew(.seconds(values[0]))
         case 11: self = .registrationRefused(status: Int(values[0]))
         case 13:
             guard let trouble = DistributorTrouble(rawValue: values[0]) else { return nil }
             self = .distributorFails(trouble)
-        case 14: self = .notChecked(first: first, last: last, since: values[2])
+        case 14: self = .notChecked(first: first, last: last, since: Date(seconds: values[2]))
         case 15: self = .lostBatches(first: first, last: last)
         case 17: self = .unusableSecrets(count: Int(values[0]))
         default:

@@ -22,7 +22,11 @@ final class GatewayKeys: Sendable {
 
     /// None is named yet.
     /// - Parameter feed: the directory that holds the head.
-    init(feed: FetchURL, cacheDirectory: String) throws(ClientError) {
+    /// - Returns: nil where registrations go to the service directly.
+    init?(
+        of service: ServiceAddresses, _ feed: FetchURL, _ cacheDirectory: String
+    ) throws(ClientError) {
+        guard service.relay != nil else { return nil }
         url = try mapError(ClientError.init) { () throws(FetchError) in
             try feed.appending(String(Self.name.dropFirst()))
         }

@@ -13,13 +13,10 @@ struct ObliviousTransport: ClientTransport {
     private let keys: GatewayKeys
     private let transport: any ClientTransport
 
-    /// nil where no relay is configured.
-    init?(
-        _ service: ServiceAddresses, _ keys: GatewayKeys?, over transport: any ClientTransport
+    fileprivate init(
+        _ relay: FetchURL, for target: FetchURL, _ keys: GatewayKeys,
+        over transport: any ClientTransport
     ) {
-        guard let relay = service.relay, let target = service.registration, let keys else {
-            return nil
-        }
         (self.relay, self.target, self.keys, self.transport) = (relay, target, keys, transport)
     }
 
@@ -103,5 +100,16 @@ struct ObliviousTransport: ClientTransport {
         guard onHead(response) == .proceed, content.isEmpty || sink(content.span) == .proceed
         else { throw .stopped }
         return response
+    }
+}
+
+extension ServiceAddresses {
+    /// What carries requests with an instance token: where a relay is configured, that way alone.
+    func carrier(
+        _ keys: GatewayKeys?, over transport: any ClientTransport
+    ) throws(ClientError) -> any ClientTransport {
+        guard let relay else { return transport }
+        guard let registration, let keys else { throw .configuration(.obliviousURL) }
+        return ObliviousTransport(relay, for: registration, keys, over: transport)
     }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import WakeFeed
 import WakeSystem
 
@@ -234,7 +235,7 @@ struct FeedHealth: Sendable, Equatable {
         warnedDays = days
         if let days = Self.days(from: verified, to: now) { return .silence(days: days) }
         let (first, last) = (unchecked?.lowerBound ?? 0, unchecked?.upperBound ?? 0)
-        return .notChecked(first: first, last: last, since: checked)
+        return .notChecked(first: first, last: last, since: Date(seconds: checked))
     }
 
     private static func days(from start: Int64, to now: Int64) -> Int? {

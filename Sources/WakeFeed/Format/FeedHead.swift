@@ -184,6 +184,18 @@ public struct FeedFingerprint: Sendable, Hashable {
         self.init(sequence: cursor.sequence, hash: hash)
     }
 
+    /// A fingerprint as `text` writes it; nil for other text.
+    public init?(text: String) {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 2, let sequence = UInt64(parts[0]) else { return nil }
+        let words = parts[1].split(separator: "-", omittingEmptySubsequences: false)
+        let isLetter = { (byte: UInt8) in (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
+        guard words.count == 8,
+            words.allSatisfy({ $0.utf8.count == 5 && $0.utf8.allSatisfy(isLetter) })
+        else { return nil }
+        (self.sequence, self.words) = (sequence, words.map(String.init))
+    }
+
     private init(sequence: UInt64, hash: HeaderHash) {
         self.sequence = sequence
         words = stride(from: 0, to: 16, by: 2).map {

@@ -98,7 +98,7 @@ private final class RunEnd: Sendable {
     let failure = Mutex<ClientError?>(nil)
 }
 
-extension ClientEvent {
+extension ClientLogEvent {
     /// Ready: the profile is locked and listening has begun; the stream may still be retried.
     fileprivate func notifyServiceManager() {
         switch self {

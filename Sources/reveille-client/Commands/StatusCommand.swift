@@ -59,17 +59,17 @@ private struct StatusReport {
             "matches waiting \(stored.matchesToDeliver)",
         ]
         if let time = stored.lastVerified {
-            let age = max(0, ClientEnvironment.live.wallSeconds() - time)
+            let age = max(0, ClientEnvironment.live.wallSeconds() - time.wholeSeconds)
             lines.append("last head       \(age) s ago")
         } else {
             lines.append("last head       none verified yet")
         }
         if let time = stored.lastChecked {
-            let age = max(0, ClientEnvironment.live.wallSeconds() - time)
+            let age = max(0, ClientEnvironment.live.wallSeconds() - time.wholeSeconds)
             lines.append("last check      \(age) s ago, of all that the feed names")
         }
         if let unchecked = stored.unchecked {
-            let batches = Report.batches(unchecked.lowerBound, unchecked.upperBound)
+            let batches = Warning.batches(unchecked.lowerBound, unchecked.upperBound)
             lines.append("not checked     \(batches), or some of that")
         }
         if let fingerprint = stored.fingerprint {

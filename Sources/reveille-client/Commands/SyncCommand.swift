@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Reveille
 import WakeCommand
 import WakeFeed
@@ -213,7 +214,7 @@ private struct SyncReport {
     /// A sentence about batches that wait for another day.
     var waiting: String? { figures.until.map { Report.waiting(figures.waiting, until: $0) } }
 
-    private var figures: (name: String, batches: Int, waiting: Int, until: Int64?) {
+    private var figures: (name: String, batches: Int, waiting: Int, until: Date?) {
         switch outcome {
         case .success(.upToDate): ("up-to-date", 0, 0, nil)
         case .success(.checked(let batches, _)): ("checked", batches, 0, nil)
@@ -234,14 +235,14 @@ private struct SyncReport {
         let members = [
             "\"outcome\":\"\(code == nil ? figures.name : "failed")\"", "\"failure\":\(failure)",
             "\"batches\":\(figures.batches)", "\"batchesWaiting\":\(figures.waiting)",
-            "\"waitingUntil\":\(figures.until.map { "\($0)" } ?? "null")",
+            "\"waitingUntil\":\(figures.until.map { "\($0.wholeSeconds)" } ?? "null")",
         ]
         var text = Array("{\(members.joined(separator: ",")),\"matches\":[".utf8)
         for (index, match) in matches.enumerated() {
             if index > 0 { text.append(UInt8(ascii: ",")) }
             text += Array(
                 "{\"id\":\"\(match.id.text)\",\"secret\":\"\(match.secretID)\",\"note\":".utf8)
-            text += ConsoleHandler.json(match.note)
+            text += ConsoleHandler.json(match.noteBytes)
             text.append(UInt8(ascii: "}"))
         }
         return text + Array("],\"undelivered\":\(undelivered)}\n".utf8)

@@ -155,8 +155,8 @@ struct StateChecks {
                 .warning("former-service", Report.former(status.formerServices), hint: hint))
         }
         if let unchecked = status.unchecked {
-            let batches = Report.batches(unchecked.lowerBound, unchecked.upperBound)
-            let since = status.lastChecked.map { ", since \(Report.time($0))" } ?? ""
+            let batches = Warning.batches(unchecked.lowerBound, unchecked.upperBound)
+            let since = status.lastChecked.map { ", since \($0.minuteText)" } ?? ""
             findings.append(
                 .warning(
                     "checks", "\(batches), or some of that, could not be checked yet\(since)",

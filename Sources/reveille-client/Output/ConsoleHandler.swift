@@ -69,7 +69,7 @@ final class ConsoleHandler: MatchHandler {
     /// Matches are collected only, and delivered when the collection was written.
     var onlyCollects: Bool { quiet && onMatch.isEmpty && desktop == nil }
 
-    func handle(_ match: Match) async throws {
+    func didFind(_ match: Match) async throws {
         // Not cut short by SIGTERM: a half delivered match would be delivered again.
         let delivery = Task {
             // Each is tried, whatever becomes of the other.
@@ -96,7 +96,7 @@ final class ConsoleHandler: MatchHandler {
                 "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
             ]
             let child = Subprocess(
-                onMatch, adding: variables, input: match.note,
+                onMatch, adding: variables, input: match.noteBytes,
                 output: quiet ? .standardError : .inherited)
             return await child.run(for: .seconds(30))
         }
@@ -123,22 +123,22 @@ final class ConsoleHandler: MatchHandler {
         return true
     }
 
-    func handle(_ warning: Warning) async {
+    func didWarn(_ warning: Warning) async {
         if !onWarning.isEmpty {
             let child = Subprocess(
                 onWarning, adding: ["REVEILLE_WARNING=\(warning.code)"],
-                input: Array("\(Report.warning(warning))\n".utf8),
+                input: Array("\(warning.phrase)\n".utf8),
                 output: quiet ? .standardError : .inherited)
             _ = await child.run(for: .seconds(30))
         }
         if let desktop { _ = await desktop.show(warning) }
         publisher?.publish(warning)
-        Console().error("reveille-client: warning: \(Report.warning(warning))")
+        Console().error("reveille-client: warning: \(warning.phrase)")
     }
 
     /// `match ID SECRET NOTE`, the note as JSON text so that it stays on its line.
     private func line(_ match: Match) -> [UInt8] {
-        Array("match \(match.id.text) \(match.secretID) ".utf8) + Self.json(match.note) + [0x0A]
+        Array("match \(match.id.text) \(match.secretID) ".utf8) + Self.json(match.noteBytes) + [0x0A]
     }
 
     /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8.

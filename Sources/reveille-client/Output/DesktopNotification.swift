@@ -29,14 +29,14 @@ struct DesktopNotification: Sendable {
         var text = "Something that was published matches a secret of yours."
         if showsNote {
             // A reader of the note may see the name.
-            text = NotificationText.plain(match.note) ?? "It matches the secret \(match.secretID)."
+            text = NotificationText.plain(match.noteBytes) ?? "It matches the secret \(match.secretID)."
         }
         return await show(summary: "Reveille found a match", text, urgency: 2)
     }
 
     /// - Returns: whether a server says that it shows it.
     func show(_ warning: Warning) async -> Bool {
-        await show(summary: "Reveille: a warning", Report.warning(warning), urgency: 1)
+        await show(summary: "Reveille: a warning", warning.phrase, urgency: 1)
     }
 
     /// One connection each: they are rare, and a bus that came back is found again.

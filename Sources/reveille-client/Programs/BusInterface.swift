@@ -46,14 +46,14 @@ final class BusInterface: EventSink {
         send(
             .signal(
                 path: path, interface: Self.interface, member: "Match",
-                [.string(match.id.text), .string(match.secretID), .bytes(match.note)]))
+                [.string(match.id.text), .string(match.secretID), .bytes(match.noteBytes)]))
     }
 
     func publish(_ warning: Warning) {
         _ = send(
             .signal(
                 path: path, interface: Self.interface, member: "Warning",
-                [.string(warning.code), .string(Report.warning(warning))]))
+                [.string(warning.code), .string(warning.phrase)]))
     }
 
     func publish(_ status: ClientStatus) {

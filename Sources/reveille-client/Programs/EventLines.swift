@@ -28,11 +28,11 @@ final class EventLines: EventSink {
         text.member("event", string: "match")
         text.member("id", string: match.id.text)
         text.member("secret", string: match.secretID)
-        if (try? UTF8Span(validating: match.note.span)) != nil {
-            text.member("note", string: match.note.span)
+        if (try? UTF8Span(validating: match.noteBytes.span)) != nil {
+            text.member("note", string: match.noteBytes.span)
         } else {
             text.member("note", raw: "null")
-            text.member("noteBase64url", string: Base64URL.encode(match.note.span).span)
+            text.member("noteBase64url", string: Base64URL.encode(match.noteBytes.span).span)
         }
         text.endObject()
         return write(text.bytes)
@@ -43,7 +43,7 @@ final class EventLines: EventSink {
         text.beginObject()
         text.member("event", string: "warning")
         text.member("code", string: warning.code)
-        text.member("text", string: Report.warning(warning))
+        text.member("text", string: warning.phrase)
         text.endObject()
         _ = write(text.bytes)
     }

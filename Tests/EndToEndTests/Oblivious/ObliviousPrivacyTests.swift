@@ -69,6 +69,8 @@ struct ObliviousPrivacyTests {
         #expect(try Self.number("oblivious_opened", in: status) == 3)
         // The service saw no request of another kind.
         #expect(try Self.number("registers", in: status) == 1)
+        #expect(try Self.number("reads", in: status) == 1)
+        #expect(try Self.number("deletes", in: status) == 1)
         // Without a relay there is no way, also not the direct one.
         place.relay.signal(SIGKILL)
         _ = await place.relay.exit()
@@ -94,7 +96,7 @@ struct ObliviousPrivacyTests {
         let refused = try await client.command(
             "register", "apns", input: Array(device.pushText.utf8))
         #expect(refused.status == 75)
-        #expect(refused.output.contains("is not the one that the feed names"), "\(refused.output)")
+        #expect(refused.output.contains("is not one that the feed names"), "\(refused.output)")
         #expect(try place.service.rows() == 0)
         try right.write(to: file)
         #expect(try await client.register(device) == 0)

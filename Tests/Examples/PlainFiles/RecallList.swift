@@ -1,32 +1,39 @@
 import Foundation
 import Reveille
 
-/// Recalled products, as a shop publishes them already: a directory of text files, the number of
-/// one batch a line. Names of files sort by age, every line ends with a newline, and nothing is
-/// added to a file once there is a newer one.
+/// Recalled products, as a shop publishes them already: a file `index` with the names of text
+/// files, one a line, and those files beside it, the number of one batch a line. Names sort by age,
+/// every line ends with a newline, and nothing is added to a file once there is a newer one.
 ///
-/// Here the directory is on this machine, so that it is also the past that `recheck` looks
-/// through. An app that fetches such files would keep them for that, and would check that they are
-/// the shop's: for that the signed feed has signatures.
+/// What was fetched is kept: it is the past that `recheck` looks through. An app of this kind must
+/// also check that the files are the shop's: for that the signed feed has signatures.
 struct RecallList: DataSource {
-    /// A line has no end, or a name cannot be read as text.
+    /// A line has no end, or a name is none.
     struct Malformed: Error {}
 
-    /// Bytes read at once; a line is shorter.
+    /// Bytes fetched at once; a line is shorter.
     static let chunkByteCount = 65_536
 
-    let directory: URL
+    /// The address of the shop's directory, with a slash at its end.
+    let address: String
+    let fetch: PrivateFetch
+    /// A directory of this app for what was fetched.
+    let kept: URL
     let cupboard: Cupboard
 
-    func fetch(after cursor: DataCursor?) throws -> DataPage<[String]> {
+    func fetch(after cursor: DataCursor?) async throws -> DataPage<[String]> {
         let position = try cursor.map(ReadPosition.init) ?? ReadPosition()
-        for name in try names() where name >= position.file {
+        for name in try await publishedNames() where name >= position.file {
             let start = name == position.file ? position.offset : 0
-            let (lines, end) = try lines(of: name, from: start)
-            if lines.isEmpty { continue }
+            let bytes = try await fetch.bytes(
+                from: address + name, in: start..<start + Self.chunkByteCount)
+            let lines = try Lines(bytes)
+            if lines.texts.isEmpty { continue }
+            try keep(lines.bytes, of: name, at: start)
             // Whether there is more, the next page will show: a page without lines is the last.
             return DataPage(
-                batches: [lines], cursor: ReadPosition(file: name, offset: end).cursor,
+                batches: [lines.texts],
+                cursor: ReadPosition(file: name, offset: start + lines.bytes.count).cursor,
                 hasMore: true)
         }
         return DataPage(batches: [], cursor: position.cursor)
@@ -34,47 +41,55 @@ struct RecallList: DataSource {
 
     func check(_ lines: [String]) throws -> [Match] {
         let owned = try cupboard.numbers()
-        return lines.filter(owned.contains).map {
-            Match(item: Array($0.utf8), secretID: $0)
-        }
+        return lines.filter(owned.contains).map { Match(item: $0, secretID: $0) }
     }
 
     func generation() throws -> UInt64 { try cupboard.generation() }
 
     func recheck() throws -> [Match] {
-        var matches: [Match] = []
-        for name in try names() {
-            var (lines, end) = try lines(of: name, from: 0)
-            while !lines.isEmpty {
-                matches += try check(lines)
-                (lines, end) = try self.lines(of: name, from: end)
-            }
+        guard FileManager.default.fileExists(atPath: kept.path) else { return [] }
+        return try FileManager.default.contentsOfDirectory(atPath: kept.path).sorted().flatMap {
+            let bytes = try Data(contentsOf: kept.appending(path: $0))
+            return try check(Lines(Array(bytes), isWhole: true).texts)
         }
-        return matches
     }
 
-    private func names() throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: directory.path)
-            .filter { $0.hasSuffix(".txt") }.sorted()
+    private func publishedNames() async throws -> [String] {
+        let index = try await fetch.bytes(from: address + "index", limit: Self.chunkByteCount)
+        let names = try Lines(index, isWhole: true).texts
+        // They become names of files here.
+        guard names.allSatisfy({ !$0.hasPrefix(".") && !$0.contains("/") }) else {
+            throw Malformed()
+        }
+        return names.sorted()
     }
 
-    /// The next lines of a file that are complete.
-    private func lines(
-        of name: String, from offset: UInt64
-    ) throws -> (lines: [String], end: UInt64) {
-        let file = try FileHandle(forReadingFrom: directory.appending(path: name))
+    /// Can be repeated: after a crash the same bytes are fetched again.
+    private func keep(_ bytes: [UInt8], of name: String, at offset: Int) throws {
+        try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: true)
+        let path = kept.appending(path: name)
+        if offset == 0 { return try Data(bytes).write(to: path) }
+        let file = try FileHandle(forWritingTo: path)
         defer { try? file.close() }
-        try file.seek(toOffset: offset)
-        let bytes = try file.read(upToCount: Self.chunkByteCount) ?? Data()
-        guard let last = bytes.lastIndex(of: UInt8(ascii: "\n")) else {
-            guard bytes.count < Self.chunkByteCount else { throw Malformed() }
-            return ([], offset)
+        try file.seek(toOffset: UInt64(offset))
+        try file.write(contentsOf: Data(bytes))
+    }
+}
+
+/// The complete lines at the beginning of some bytes.
+struct Lines {
+    let bytes: [UInt8]
+    let texts: [String]
+
+    /// - Parameter isWhole: nothing follows.
+    init(_ all: [UInt8], isWhole: Bool = false) throws {
+        let end = all.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        if end == 0, all.count >= RecallList.chunkByteCount { throw RecallList.Malformed() }
+        if isWhole, end < all.count { throw RecallList.Malformed() }
+        bytes = Array(all[..<end])
+        texts = bytes.split(separator: UInt8(ascii: "\n")).map {
+            String(decoding: $0, as: UTF8.self)
         }
-        let complete = bytes[...last]
-        let lines = complete.split(separator: UInt8(ascii: "\n"))
-        return (
-            lines.map { String(decoding: $0, as: UTF8.self) }, offset + UInt64(complete.count)
-        )
     }
 }
 
@@ -82,23 +97,23 @@ struct RecallList: DataSource {
 /// such as `120 2026-11-20.txt`.
 struct ReadPosition {
     var file = ""
-    var offset: UInt64 = 0
+    var offset = 0
 
-    init(file: String = "", offset: UInt64 = 0) {
+    init(file: String = "", offset: Int = 0) {
         self.file = file
         self.offset = offset
     }
 
     init(_ cursor: DataCursor) throws {
-        let parts = String(decoding: cursor.bytes, as: UTF8.self).split(
+        let parts = cursor.text.split(
             separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let offset = UInt64(parts[0]) else {
+        guard parts.count == 2, let offset = Int(parts[0]), offset >= 0 else {
             throw RecallList.Malformed()
         }
         self.init(file: String(parts[1]), offset: offset)
     }
 
-    var cursor: DataCursor { DataCursor(Array("\(offset) \(file)".utf8)) }
+    var cursor: DataCursor { DataCursor("\(offset) \(file)") }
 }
 
 /// The local secrets: a file with the number of one batch a line, of products at home.

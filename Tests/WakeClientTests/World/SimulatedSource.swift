@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import WakeSystem
 
@@ -116,7 +117,7 @@ final class SimulatedSource: DataSource {
             if case .throwingAtCheck = state.fault { throw Failure() }
             state.kept.append(word)
             guard state.wanted.contains(word) else { return [] }
-            return [Match(item: Array(word.utf8), secretID: word, note: Array("found".utf8))]
+            return [Match(item: Array(word.utf8), secretID: word, note: "found")]
         }
     }
 

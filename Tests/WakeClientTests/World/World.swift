@@ -1,3 +1,4 @@
+import ReveilleTesting
 import Synchronization
 import WakeFeed
 import WakeFetch
@@ -17,7 +18,7 @@ final class World: Sendable {
     let handler: RecordingHandler
     /// The service's answer to requests of the stream; nil for a stream with its first event.
     let streamAnswer: Override
-    let events = Mutex<[ClientEvent]>([])
+    let events = Mutex<[ClientLogEvent]>([])
     let faults = Mutex(Faults())
 
     init(
@@ -162,7 +163,7 @@ final class RecordingHandler: MatchHandler {
 
     func refuse(next count: Int) { state.withLock { $0.refusals = count } }
 
-    func handle(_ match: Match) throws {
+    func didFind(_ match: Match) throws {
         let isRefused = state.withLock { state in
             guard state.refusals > 0 else {
                 state.matches.append((match, time.now))
@@ -174,7 +175,7 @@ final class RecordingHandler: MatchHandler {
         if isRefused { throw Refusal() }
     }
 
-    func handle(_ warning: Warning) {
+    func didWarn(_ warning: Warning) {
         state.withLock { $0.warnings.append(warning) }
     }
 }

@@ -64,6 +64,11 @@ public struct SecretDirectory: LocalSecrets {
         try add([(name, copy)])
     }
 
+    /// Adds a secret, as `add(_:)` does: `try secrets.add(Array("…".utf8), named: "visit")`.
+    public func add(_ secret: [UInt8], named name: String) throws(Fault) {
+        try add([(name, secret)])
+    }
+
     /// Adds secrets, all or none, also when the process is killed. Those that are there already,
     /// name and bytes, are no error. A running client checks the past for them at once.
     public func add(_ secrets: [(name: String, secret: [UInt8])]) throws(Fault) {

@@ -1,43 +1,111 @@
+import Reveille
 import Synchronization
-import WakeFetch
+package import WakeFetch
 import WakeSystem
-
-@testable import Reveille
 
 /// Everything that can be reached in a simulated world: a service, a feed, and what goes wrong
 /// between them and the client.
-final class SimulatedNetwork: ClientTransport {
+public final class SimulatedNetwork: Sendable {
+    /// What a client talks to.
+    public enum Peer: Sendable, CaseIterable {
+        /// The feed, or what a `PrivateFetch` asks for.
+        case feed
+        /// The service, for registrations.
+        case service
+        /// The service's event stream.
+        case stream
+
+        fileprivate var purpose: FetchPurpose {
+            switch self {
+            case .feed: .feed
+            case .service: .registration
+            case .stream: .stream
+            }
+        }
+    }
+
+    /// What goes wrong on the way.
+    public enum Fault: Sendable {
+        /// There is no network, or nobody answers at the address.
+        case unreachable
+        /// The certificate cannot be verified.
+        case tls
+        /// Nothing comes back in time.
+        case timeout
+
+        fileprivate var error: FetchError {
+            switch self {
+            // CURLE_COULDNT_CONNECT, CURLE_PEER_FAILED_VERIFICATION
+            case .unreachable: .network(code: 7)
+            case .tls: .tls(code: 60)
+            case .timeout: .timeout
+            }
+        }
+    }
+
     /// One request, as a server or an observer of the line would see it.
-    struct Trace: Sendable, Equatable {
-        let time: Duration
-        let purpose: FetchPurpose
-        let method: FetchRequest.Method
-        let path: String
-        let fields: [String]
-        let bodyBytes: Int
-        let range: UInt64?
-        let rangeEnd: UInt64?
+    package struct Trace: Sendable, Equatable {
+        package let time: Duration
+        package let purpose: FetchPurpose
+        package let method: FetchRequest.Method
+        package let path: String
+        package let fields: [String]
+        package let bodyBytes: Int
+        package let range: UInt64?
+        package let rangeEnd: UInt64?
+
+        package init(
+            time: Duration, purpose: FetchPurpose, method: FetchRequest.Method, path: String,
+            fields: [String], bodyBytes: Int, range: UInt64?, rangeEnd: UInt64?
+        ) {
+            self.time = time
+            self.purpose = purpose
+            self.method = method
+            self.path = path
+            self.fields = fields
+            self.bodyBytes = bodyBytes
+            self.range = range
+            self.rangeEnd = rangeEnd
+        }
     }
 
     /// What a server answers.
-    struct Answer: Sendable {
-        var status = 200
-        var body: [UInt8] = []
-        var contentType: FetchContentType? = .octetStream
-        var retryAfter: Int?
+    package struct Answer: Sendable {
+        package var status = 200
+        package var body: [UInt8] = []
+        package var contentType: FetchContentType? = .octetStream
+        package var retryAfter: Int?
         /// The body ends after so many bytes, though more was announced.
-        var cutAfter: Int?
+        package var cutAfter: Int?
         /// The server did its work, and the answer never arrives.
-        var isLost = false
+        package var isLost = false
         /// Nothing reaches the server.
-        var isUnsent = false
+        package var isUnsent = false
         /// No Content-Length: the bound shows only as the bytes come.
-        var isUnannounced = false
-        var ignoresRange = false
-        var delay = Duration.milliseconds(20)
+        package var isUnannounced = false
+        package var ignoresRange = false
+        package var delay = Duration.milliseconds(20)
+
+        package init(
+            status: Int = 200, body: [UInt8] = [], contentType: FetchContentType? = .octetStream,
+            retryAfter: Int? = nil, cutAfter: Int? = nil, isLost: Bool = false,
+            isUnsent: Bool = false, isUnannounced: Bool = false, ignoresRange: Bool = false,
+            delay: Duration = .milliseconds(20)
+        ) {
+            self.status = status
+            self.body = body
+            self.contentType = contentType
+            self.retryAfter = retryAfter
+            self.cutAfter = cutAfter
+            self.isLost = isLost
+            self.isUnsent = isUnsent
+            self.isUnannounced = isUnannounced
+            self.ignoresRange = ignoresRange
+            self.delay = delay
+        }
     }
 
-    typealias Route = @Sendable (FetchRequest) -> Answer?
+    package typealias Route = @Sendable (FetchRequest) -> Answer?
 
     private struct State {
         var traces: [Trace] = []
@@ -53,39 +121,49 @@ final class SimulatedNetwork: ClientTransport {
     private let time: SimulatedTime
     private let route: Route
 
-    init(_ time: SimulatedTime, route: @escaping Route) {
+    package init(_ time: SimulatedTime, route: @escaping Route) {
         self.time = time
         self.route = route
     }
 
-    var traces: [Trace] { state.withLock { $0.traces } }
+    package var traces: [Trace] { state.withLock { $0.traces } }
 
     /// The same, with everything in them.
-    var requests: [FetchRequest] { state.withLock { $0.requests } }
+    package var requests: [FetchRequest] { state.withLock { $0.requests } }
 
     /// Bytes of bodies that clients took before they stopped or were satisfied.
-    var bytesDelivered: Int { state.withLock { $0.bytesDelivered } }
+    package var bytesDelivered: Int { state.withLock { $0.bytesDelivered } }
 
     /// Bytes of bodies that servers would have sent, had nobody stopped them.
-    var bytesSent: Int { state.withLock { $0.bytesSent } }
+    package var bytesSent: Int { state.withLock { $0.bytesSent } }
 
     /// Every request of this purpose fails so, until delivered otherwise.
-    func fail(_ purpose: FetchPurpose, with error: FetchError?) {
+    package func fail(_ purpose: FetchPurpose, with error: FetchError?) {
         state.withLock { $0.faults[purpose] = error }
     }
 
-    func failEverything(with error: FetchError?) {
+    /// Lets every request to these peers, or to all, fail so; nil ends that.
+    public func fail(_ peers: Set<Peer> = Set(Peer.allCases), with fault: Fault?) {
+        for peer in peers { fail(peer.purpose, with: fault?.error) }
+    }
+
+    /// When requests were sent to a peer, by the clock `SimulatedTime.now`.
+    public func requestTimes(to peer: Peer) -> [Duration] {
+        traces.filter { $0.purpose == peer.purpose }.map(\.time)
+    }
+
+    package func failEverything(with error: FetchError?) {
         for purpose in FetchPurpose.allCases { fail(purpose, with: error) }
     }
 
     /// Sends bytes to every open stream.
-    func broadcast(_ bytes: [UInt8]) {
+    package func broadcast(_ bytes: [UInt8]) {
         let streams = state.withLock { Array($0.streams.values) }
         for stream in streams { stream.yield(bytes) }
     }
 
     /// Ends every open stream.
-    func dropStreams() {
+    public func dropStreams() {
         let streams = state.withLock { state in
             defer { state.streams = [:] }
             return Array(state.streams.values)
@@ -93,9 +171,9 @@ final class SimulatedNetwork: ClientTransport {
         for stream in streams { stream.finish() }
     }
 
-    var openStreams: Int { state.withLock { $0.streams.count } }
+    package var openStreams: Int { state.withLock { $0.streams.count } }
 
-    func fetch(
+    package func fetch(
         _ request: FetchRequest,
         onHead: @escaping @Sendable (FetchResponse) -> FetchVerdict,
         sink: @escaping @Sendable (Span<UInt8>) -> FetchVerdict
@@ -118,7 +196,7 @@ final class SimulatedNetwork: ClientTransport {
     }
 
     /// Connections end with their answers here.
-    func quiesce(_ purpose: FetchPurpose) {}
+    package func quiesce(_ purpose: FetchPurpose) {}
 
     private func record(_ request: FetchRequest) {
         let text = String(decoding: request.url.bytes, as: UTF8.self)
@@ -200,3 +278,5 @@ final class SimulatedNetwork: ClientTransport {
         return response
     }
 }
+
+extension SimulatedNetwork: ClientTransport {}

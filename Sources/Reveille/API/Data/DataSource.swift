@@ -70,4 +70,10 @@ public struct DataCursor: Sendable, Hashable, Redacted {
 
     /// - Parameter bytes: at most `maximumByteCount`.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// A cursor that is text: its bytes in UTF-8.
+    public init(_ text: String) { self.init(Array(text.utf8)) }
+
+    /// The bytes as text.
+    public var text: String { String(decoding: bytes, as: UTF8.self) }
 }

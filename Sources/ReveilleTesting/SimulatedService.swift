@@ -1,11 +1,9 @@
 import Synchronization
-import WakeFetch
+package import WakeFetch
 import WakeModel
 
-@testable import Reveille
-
 /// The service's side of registrations, as far as a client can tell: rows by instance token.
-final class SimulatedService: Sendable {
+public final class SimulatedService: Sendable {
     private struct State {
         var rows: [String: [UInt8]] = [:]
         var mostRows = 0
@@ -16,26 +14,38 @@ final class SimulatedService: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
+    /// The number of registrations that it holds.
+    public var registrationCount: Int { rows.count }
+
     /// Push tokens held, by nothing anybody could know.
-    var rows: [[UInt8]] { state.withLock { Array($0.rows.values) } }
+    package var rows: [[UInt8]] { state.withLock { Array($0.rows.values) } }
     /// The most there ever were at a time.
-    var mostRows: Int { state.withLock { $0.mostRows } }
-    var puts: Int { state.withLock { $0.puts } }
-    var deletes: Int { state.withLock { $0.deletes } }
+    package var mostRows: Int { state.withLock { $0.mostRows } }
+    package var puts: Int { state.withLock { $0.puts } }
+    package var deletes: Int { state.withLock { $0.deletes } }
 
     /// Answers given to the next requests instead of 204; the work is done all the same when the
     /// answer is lost.
-    func answer(next: [SimulatedNetwork.Answer]) {
+    package func answer(next: [SimulatedNetwork.Answer]) {
         state.withLock { $0.script += next }
     }
 
     /// Every answer is its own again.
-    func answerTruly() { state.withLock { $0.script = [] } }
+    package func answerTruly() { state.withLock { $0.script = [] } }
 
-    /// As after a rotation that nobody renewed through.
-    func forgetAll() { state.withLock { $0.rows = [:] } }
+    /// Answers the next requests so, and does nothing.
+    /// - Parameter statuses: of HTTP, one for each request, with this `Retry-After`.
+    public func refuse(next statuses: [Int], retryAfter: Duration? = nil) {
+        let seconds = retryAfter.map { Int($0.components.seconds) }
+        answer(next: statuses.map { .init(status: $0, retryAfter: seconds) })
+    }
 
-    func route(_ request: FetchRequest) -> SimulatedNetwork.Answer? {
+    /// Forgets all registrations, as after two generations without renewal.
+    public func forgetAll() { state.withLock { $0.rows = [:] } }
+
+    package func route(_ request: FetchRequest) -> SimulatedNetwork.Answer? {
         let scripted = state.withLock { state in
             state.script.isEmpty ? nil : state.script.removeFirst()
         }

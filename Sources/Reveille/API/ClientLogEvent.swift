@@ -4,7 +4,7 @@
 /// var environment = ClientEnvironment.live
 /// environment.log = { event in logger.info("\(event)") }
 /// ```
-public enum ClientEvent: Sendable, Equatable {
+public enum ClientLogEvent: Sendable, Equatable {
     /// `run` began.
     case started
     /// `run` ended.
