@@ -36,7 +36,7 @@ func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
 /// What must hold of any bytes: tests, or for `Tests/Fuzz` a program with libFuzzer.
 let properties: [Target.Dependency] = [
     "WakeHTTP", "WakePush", "WakeFetch", "WakeFeed", "WakeAudit", "WakeStore", "WakeServer",
-    "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
+    "WakeOblivious", "WakeUnifiedPush", "WakeModel", "WakeSodium", "WakeSystem", "TestSupport",
 ]
 let fuzzing: Target =
     Context.environment["REVEILLE_LIBFUZZER"] == nil
@@ -100,6 +100,7 @@ let package = Package(
         library("WakeStore", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
         library("WakeFetch", ["WakeSystem", "CRuntime"]),
         library("WakeFeed", ["WakeModel", "WakeSodium", "WakeSystem"]),
+        library("WakeOblivious", ["WakeModel", "WakeSodium", "WakeSystem", "CRuntime"]),
         library("WakeAudit", ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"]),
 
         library(
@@ -117,7 +118,7 @@ let package = Package(
             name: "WakeServer",
             dependencies: [
                 "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch",
-                "WakeFeed", "WakeSodium", "WakeSystem", "CLinux",
+                "WakeFeed", "WakeOblivious", "WakeSodium", "WakeSystem", "CLinux",
             ],
             // A link to Policy/privacy.json: the policy in force is part of the program.
             resources: [
@@ -128,8 +129,8 @@ let package = Package(
         library(
             "Reveille",
             [
-                "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium",
-                "WakeSQLite", "WakeSystem",
+                "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious",
+                "WakeSodium", "WakeSQLite", "WakeSystem",
             ]),
         library(
             "ReveilleTesting",
@@ -149,8 +150,8 @@ let package = Package(
             name: "reveille-service",
             dependencies: [
                 "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-                "WakeAudit", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
-                "CLinux", "CMemory",
+                "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel",
+                "WakeSodium", "WakeSystem", "CLinux", "CMemory",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -199,6 +200,7 @@ let package = Package(
                 "WakePush", "WakeFetch", "WakeModel", "WakeSodium", "CRuntime",
                 "CLinux",
             ]),
+        tests("WakeObliviousTests", ["WakeOblivious", "WakeModel", "WakeSodium"]),
         tests(
             "WakeRelayTests",
             ["WakeRelay", "WakePush", "WakeHTTP", "WakeFetch", "WakeModel", "WakeSodium"]),
@@ -216,14 +218,16 @@ let package = Package(
         tests(
             "WakeClientTests",
             [
-                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium",
+                "Reveille", "ReveilleTesting", "WakeFeed", "WakeFetch", "WakeOblivious",
+                "WakeModel",
+                "WakeSodium",
                 "WakeSQLite", "WakeServer", "WakePush",
             ]),
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
-                "WakeSodium",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeOblivious",
+                "WakeModel", "WakeSodium",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(
@@ -244,8 +248,9 @@ let package = Package(
         .executableTarget(
             name: "bench",
             dependencies: [
-                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeSodium",
-                "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux", "TestSupport",
+                "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeOblivious",
+                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux",
+                "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

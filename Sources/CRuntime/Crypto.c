@@ -68,6 +68,14 @@ typedef int (*password_callback)(char *buffer, int size, int writing, void *cont
        int count)) \
     X(int, encrypt_final, EVP_EncryptFinal_ex, \
       (void *cipher, unsigned char *sealed, int *sealed_count)) \
+    X(int, decrypt_init, EVP_DecryptInit_ex, \
+      (void *cipher, const void *type, void *engine, const unsigned char *key, \
+       const unsigned char *nonce)) \
+    X(int, decrypt, EVP_DecryptUpdate, \
+      (void *cipher, unsigned char *message, int *message_count, const unsigned char *sealed, \
+       int count)) \
+    X(int, decrypt_final, EVP_DecryptFinal_ex, \
+      (void *cipher, unsigned char *message, int *message_count)) \
     X(int, cipher_control, EVP_CIPHER_CTX_ctrl, (void *cipher, int type, int count, void *bytes))
 
 struct crt_crypto_table {
@@ -244,19 +252,45 @@ bool crt_crypto_hmac(
     return is_made;
 }
 
+// EVP_EncryptInit(3), "AEAD Interface": with no output the input is associated data.
+enum { GET_TAG = 0x10, SET_TAG = 0x11 };  // EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG
+
 bool crt_crypto_seal(
-    crt_crypto crypto, const uint8_t *key, const uint8_t *nonce, const uint8_t *message,
-    size_t count, uint8_t *sealed) {
-    enum { GET_TAG = 0x10 };  // EVP_CTRL_AEAD_GET_TAG
+    crt_crypto crypto, const uint8_t *key, const uint8_t *nonce, const uint8_t *associated,
+    size_t associated_count, const uint8_t *message, size_t count, uint8_t *sealed) {
     const crt_crypto_table *table = crypto.table;
-    void *cipher = count <= INT_MAX ? table->cipher_new() : NULL;
+    void *cipher = count <= INT_MAX && associated_count <= INT_MAX ? table->cipher_new() : NULL;
     if (!cipher) return false;
     int written = 0, rest = 0;
     bool is_sealed = table->encrypt_init(cipher, table->aes_128_gcm(), NULL, key, nonce) == 1
+        && (associated_count == 0
+            || table->encrypt(cipher, NULL, &rest, associated, (int)associated_count) == 1)
         && table->encrypt(cipher, sealed, &written, message, (int)count) == 1
         && written == (int)count && table->encrypt_final(cipher, sealed + count, &rest) == 1
         && table->cipher_control(cipher, GET_TAG, CRT_TAG_BYTES, sealed + count) == 1;
     table->cipher_free(cipher);
     table->clear_errors();
     return is_sealed;
+}
+
+bool crt_crypto_open(
+    crt_crypto crypto, const uint8_t *key, const uint8_t *nonce, const uint8_t *associated,
+    size_t associated_count, const uint8_t *sealed, size_t count, uint8_t *message) {
+    const crt_crypto_table *table = crypto.table;
+    if (count < CRT_TAG_BYTES || count > INT_MAX || associated_count > INT_MAX) return false;
+    void *cipher = table->cipher_new();
+    if (!cipher) return false;
+    size_t length = count - CRT_TAG_BYTES;
+    int written = 0, rest = 0;
+    // The tag is only read.
+    bool is_open = table->decrypt_init(cipher, table->aes_128_gcm(), NULL, key, nonce) == 1
+        && (associated_count == 0
+            || table->decrypt(cipher, NULL, &rest, associated, (int)associated_count) == 1)
+        && table->decrypt(cipher, message, &written, sealed, (int)length) == 1
+        && written == (int)length
+        && table->cipher_control(cipher, SET_TAG, CRT_TAG_BYTES, (void *)(sealed + length)) == 1
+        && table->decrypt_final(cipher, message + length, &rest) == 1;
+    table->cipher_free(cipher);
+    table->clear_errors();
+    return is_open;
 }

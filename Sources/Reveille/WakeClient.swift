@@ -57,7 +57,8 @@ public actor WakeClient {
 
     /// See the public initialisers.
     init(
-        at service: ServiceAddresses, channel: ClientConfiguration.Channel,
+        at service: ServiceAddresses, gatewayKeys: GatewayKeys? = nil,
+        channel: ClientConfiguration.Channel,
         proxy: ClientConfiguration.Proxy?, stateDirectory: String, start: FeedRecord.Position,
         handler: (any MatchHandler)?, environment: ClientEnvironment,
         makeSource: (ProfileState, RegistrationKeeper, any ClientTransport) -> any CycleSource
@@ -72,7 +73,10 @@ public actor WakeClient {
         self.transport = transport
         self.start = start
         profile = try ProfileState(stateDirectory, start: start, in: environment)
-        registration = RegistrationKeeper(profile, at: service, through: transport, in: environment)
+        gatewayKeys?.name(profile.record.cursor.settings.gatewayKeys)
+        registration = RegistrationKeeper(
+            profile, at: service, through: try service.carrier(gatewayKeys, over: transport),
+            in: environment)
         try registration.moveToConfiguredService()
         source = makeSource(profile, registration, transport)
         returned = ReturnedEvents(change, profile.outboxEvent)

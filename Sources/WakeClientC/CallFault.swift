@@ -78,9 +78,9 @@ extension ClientError {
             case .configuration(.dailyByteBudget): REVEILLE_ERROR_DAILY_BYTE_BUDGET
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
             // No number of reveille_configuration gives it, and programs in C have no data source.
-            // Nor can they name witnesses.
-            case .configuration(.cacheCapacity), .configuration(.witnesses), .unwitnessed, .source,
-                .metered:
+            // Nor can they name witnesses, or a relay for registrations.
+            case .configuration(.cacheCapacity), .configuration(.witnesses),
+                .configuration(.obliviousURL), .unwitnessed, .gatewayKey, .source, .metered:
                 REVEILLE_ERROR_ARGUMENT
             case .protocolViolation: REVEILLE_ERROR_PROTOCOL
             case .notRegistered: REVEILLE_ERROR_NOT_REGISTERED

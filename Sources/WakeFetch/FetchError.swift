@@ -31,6 +31,8 @@ package enum FetchError: Error, Sendable, Hashable {
     case outOfResources
     /// The response is not the HTTP that was asked for.
     case protocolViolation
+    /// A transport that encapsulates requests is offered no key that it may do so for.
+    case keyRefused
 }
 
 /// A shared library that could not be loaded at run time.

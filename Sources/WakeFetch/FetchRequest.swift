@@ -227,6 +227,8 @@ package enum FetchContentType: String, Sendable, Hashable {
     case eventStream = "text/event-stream"
     case html = "text/html"
     case text = "text/plain"
+    case obliviousResponse = "message/ohttp-res"
+    case obliviousKeys = "application/ohttp-keys"
     case other = ""
 }
 

@@ -32,6 +32,11 @@ package enum Limits {
     package static let registrationAnswerBytes = 4096
     /// What clients pad a `PUT` body to, bytes.
     package static let paddedBodyBytes = 1024
+    /// What clients pad a binary request (RFC 9292) to before they encapsulate it, bytes: a padded
+    /// `PUT` with the longest host name and its token fits.
+    package static let obliviousRequestBytes = 2048
+    /// An encapsulated answer, bytes: that to a `GET` with its fields.
+    package static let obliviousAnswerBytes = 4608
 
     // MARK: Wakes
 

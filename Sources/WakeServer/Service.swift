@@ -1,6 +1,7 @@
 import Synchronization
 package import WakeHTTP
 import WakeModel
+import WakeOblivious
 import WakePush
 import WakeRelay
 import WakeSodium
@@ -44,6 +45,9 @@ package struct Service: Sendable {
         let remote = try mapError(ServiceError.watch) { () throws(WatchError) in
             try configuration.remoteHead()
         }
+        let ring = try mapError(ServiceError.oblivious) { () throws(ObliviousKeyError) in
+            try configuration.obliviousKeys()
+        }
         let start = ContinuousClock.now
         let store = try mapError(ServiceError.store) { () throws(StoreOpenError) in
             try Store(opening: configuration.store(log: log))
@@ -57,8 +61,8 @@ package struct Service: Sendable {
         }
         do throws(HTTPServerError) {
             (server, broadcaster, health, reloader, transparency) = try Self.bind(
-                settings, budget, access, store: store, relay: relay, log: log, remote: remote,
-                source: source)
+                settings, budget, access, store: store, relay: relay, ring: ring, log: log,
+                remote: remote, source: source)
         } catch {
             await store.close()
             throw .http(error)
@@ -129,7 +133,8 @@ package struct Service: Sendable {
 
     private static func bind(
         _ settings: Settings, _ budget: DescriptorBudget, _ access: AdminAccess, store: Store,
-        relay: RelayRoute?, log: Log, remote: RemoteFeedHead?, source: @escaping Reloader.Source
+        relay: RelayRoute?, ring: ObliviousKeyRing?, log: Log, remote: RemoteFeedHead?,
+        source: @escaping Reloader.Source
     ) throws(HTTPServerError) -> (
         HTTPServer, Broadcaster, HealthMonitor, Reloader, TransparencyRoute
     ) {
@@ -163,11 +168,16 @@ package struct Service: Sendable {
             broadcaster, planner, rotator, feed: monitor, transparency: transparency,
             log: log)
         let newRegistrations = NewRegistrations(configuration, store)
+        let registration = RegistrationRoute(
+            store: store, health: StoreHealthLog(store.counters, log: log), settings: settings,
+            newRegistrations: newRegistrations)
+        let oblivious = ObliviousRoute(ring, registration: registration)
         let reloader = Reloader(
             settings, from: source, connections: budget.connections,
             parts: Reloader.Parts(
                 access: access, feed: monitor, newRegistrations: newRegistrations,
-                schedule: schedule, relay: relay, transparency: transparency),
+                schedule: schedule, relay: relay, oblivious: oblivious,
+                transparency: transparency),
             log: log)
         let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
@@ -176,15 +186,14 @@ package struct Service: Sendable {
             metrics: Metrics(
                 http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
                 planner: planner, newRegistrations: newRegistrations,
-                relay: relay?.service.counters),
+                relay: relay?.service.counters, oblivious: oblivious),
             health: operation, transparency: transparency, access: access,
             reloader: reloader)
         let open = PublicRoutes(
-            registration: RegistrationRoute(
-                store: store, health: StoreHealthLog(store.counters, log: log),
-                settings: settings, newRegistrations: newRegistrations),
+            registration: registration,
             feed: configuration.feedServed ? FeedRoute(files: feed) : nil, relay: relay,
-            wakes: wakes, sequence: { feed.sequence }, health: health, transparency: transparency,
+            oblivious: oblivious, wakes: wakes, sequence: { feed.sequence }, health: health,
+            transparency: transparency,
             crossOrigin: CrossOriginResponses(configuration.origins))
         var listeners = [
             ListenerConfiguration(
@@ -229,6 +238,7 @@ package enum ServiceError: Error {
     case adminToken(AdminTokenError)
     case gateway(GatewayError)
     case watch(WatchError)
+    case oblivious(ObliviousKeyError)
     case store(StoreOpenError)
     case http(HTTPServerError)
 }

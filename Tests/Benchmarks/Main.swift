@@ -45,6 +45,9 @@ enum Main {
             name: "connections", what: "the service's memory for each connection held open",
             run: { ConnectionsBenchmark.run($0) }),
         Command(
+            name: "oblivious", what: "CPU a registration without an address, beyond a plain one",
+            run: { ObliviousBenchmark.run($0) }),
+        Command(
             name: "push", what: "CPU a push and pushes a second, beside h2load and node",
             run: { PushBenchmark.run($0) }),
         Command(

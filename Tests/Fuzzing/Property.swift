@@ -1,7 +1,7 @@
 /// What must hold for any bytes at all. libFuzzer (`Tests/Fuzz`) and the tests check the same.
 enum Property: String, CaseIterable, Sendable {
     case addresses, batches, bus, configuration, connections, frames, headers, heads, json, keys
-    case pages, pushes, requests, trees
+    case messages, pages, pushes, requests, trees
 
     /// - Returns: what does not hold, or nil.
     func violation(_ input: [UInt8]) -> String? {
@@ -25,6 +25,7 @@ enum Property: String, CaseIterable, Sendable {
         case .heads: try HeadProperty.check(input)
         case .json: try JSONProperty.check(input)
         case .keys: try KeyProperty.check(input)
+        case .messages: try MessageProperty.check(input)
         case .pages: try PageProperty.check(input)
         case .pushes: try PushProperty.check(input)
         case .requests: try RequestProperty.check(input)

@@ -66,30 +66,9 @@ struct MemoryTests {
         #expect(found <= most, sourceLocation: location)
     }
 
-    /// How many of the patterns are anywhere in writable memory; nil when it cannot be read.
+    /// How many of the patterns are anywhere in writable memory; nil when it cannot be read. The
+    /// beginning of a block is overwritten by whoever has it next.
     private static func hits(_ patterns: [[UInt8]], _ process: Int32) -> Int? {
-        guard let maps = try? String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
-        else { return nil }
-        let memory = unsafe open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC)
-        guard memory >= 0 else { return nil }
-        defer { close(memory) }
-        var found: Set<Int> = []
-        for line in maps.split(separator: "\n") {
-            let words = line.split(separator: " ")
-            let ends = words[0].split(separator: "-").compactMap { Int($0, radix: 16) }
-            guard words[1].hasPrefix("rw"), ends.count == 2 else { continue }
-            var bytes = [UInt8](repeating: 0, count: ends[1] - ends[0])
-            // Fenced pages cannot be read.
-            let count = unsafe bytes.withUnsafeMutableBytes {
-                unsafe pread(memory, $0.baseAddress, $0.count, ends[0])
-            }
-            guard count > 0 else { continue }
-            for index in patterns.indices where !found.contains(index) {
-                // The beginning of a block is overwritten by whoever has it next.
-                let middle = Array(patterns[index].dropFirst(8).prefix(16))
-                if StorePlace.contains(bytes, middle) { found.insert(index) }
-            }
-        }
-        return found.count
+        ProcessMemory.hits(patterns.map { Array($0.dropFirst(8).prefix(16)) }, of: process)
     }
 }

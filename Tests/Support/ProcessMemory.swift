@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 
 /// What the kernel says about the memory of this process.
@@ -38,6 +39,32 @@ package enum ProcessMemory {
             unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         }
         return Int(limit.rlim_cur)
+    }
+
+    /// How many of the patterns are anywhere in the writable memory of a process (proc(5)); nil when
+    /// it cannot be read.
+    package static func hits(_ patterns: [[UInt8]], of process: Int32) -> Int? {
+        guard let maps = try? String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+        else { return nil }
+        let memory = unsafe open("/proc/\(process)/mem", O_RDONLY | O_CLOEXEC)
+        guard memory >= 0 else { return nil }
+        defer { close(memory) }
+        var found: Set<Int> = []
+        for line in maps.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            let ends = words[0].split(separator: "-").compactMap { Int($0, radix: 16) }
+            guard words[1].hasPrefix("rw"), ends.count == 2 else { continue }
+            var bytes = [UInt8](repeating: 0, count: ends[1] - ends[0])
+            // Fenced pages cannot be read.
+            let count = unsafe bytes.withUnsafeMutableBytes {
+                unsafe pread(memory, $0.baseAddress, $0.count, ends[0])
+            }
+            guard count > 0 else { continue }
+            for index in patterns.indices where !found.contains(index) {
+                if StorePlace.contains(bytes, patterns[index]) { found.insert(index) }
+            }
+        }
+        return found.count
     }
 
     private static func read(_ path: String) -> String? {

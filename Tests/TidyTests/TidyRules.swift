@@ -11,6 +11,7 @@ enum TidyRules {
         "WakeStore": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakeFetch": ["WakeSystem", "CRuntime"],
         "WakeFeed": ["WakeModel", "WakeSodium", "WakeSystem"],
+        "WakeOblivious": ["WakeModel", "WakeSodium", "WakeSystem", "CRuntime"],
         "WakeAudit": ["WakeModel", "WakeSodium", "WakeSQLite", "WakeSystem"],
         "WakePush": [
             "WakeModel", "WakeFetch", "WakeSodium", "WakeSystem", "CRuntime", "CLinux",
@@ -21,14 +22,15 @@ enum TidyRules {
         "WakeWitness": ["WakeFeed", "WakeHTTP", "WakeModel", "WakeSodium", "WakeSystem"],
         "WakeServer": [
             "WakeModel", "WakeHTTP", "WakeStore", "WakePush", "WakeRelay", "WakeFetch", "WakeFeed",
-            "WakeSodium", "WakeSystem", "CLinux",
+            "WakeOblivious", "WakeSodium", "WakeSystem", "CLinux",
         ],
         "ReveilleHandlers": [],
         "ReveilleTesting": [
             "Reveille", "WakeFeed", "WakeFetch", "WakeModel", "WakeSodium", "WakeSystem",
         ],
         "Reveille": [
-            "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeSodium", "WakeSQLite", "WakeSystem",
+            "ReveilleHandlers", "WakeModel", "WakeFeed", "WakeFetch", "WakeOblivious", "WakeSodium",
+            "WakeSQLite", "WakeSystem",
         ],
         "WakeUnifiedPush": ["Reveille", "WakeModel", "WakeSystem", "CLinux"],
         "WakeClientC": [
@@ -37,7 +39,7 @@ enum TidyRules {
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeAudit", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+            "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
             "CLinux",
         ],
         "reveille-client": [

@@ -82,13 +82,15 @@ struct FeedDocumentTests {
                 let bytes = Self.little(UInt64(number) << 32 | 7)
                 return BatchSuffix(bytes.span)
             } + [Self.hash(3).suffix]
+        var settings = FeedSettings(
+            pollSeconds: 11, spreadSeconds: 12, flags: .retired, pauseSeconds: 13,
+            minimumClientVersion: 14, cacheSeconds: 15)
+        let gatewayKeys = [Self.hash(8).bytes, Self.hash(9).bytes]
+        settings.gatewayKeys = try #require(GatewayKeyHashes(gatewayKeys))
         let head = FeedHead(
             feedID: feedKey.feedID, sequence: 460, firstSequence: 13, issued: 1_800_000_060,
             expires: 1_800_604_860, headerHash: Self.hash(3), retainedBytes: 1 << 40 | 5,
-            settings: FeedSettings(
-                pollSeconds: 11, spreadSeconds: 12, flags: .retired, pauseSeconds: 13,
-                minimumClientVersion: 14, cacheSeconds: 15),
-            suffixes: suffixes)
+            settings: settings, suffixes: suffixes)
         let record = head.encoded(signedWith: key)
         #expect(record.count == FeedLimits.headBytes)
         expect(
@@ -103,7 +105,8 @@ struct FeedDocumentTests {
                 "flags": Self.little(UInt32(2)), "pauseSeconds": Self.little(UInt32(13)),
                 "minimumClientVersion": Self.little(UInt32(14)),
                 "cacheSeconds": Self.little(UInt32(15)),
-                "reserved": Self.zeros(136), "suffixes": suffixes.flatMap(\.bytes),
+                "gatewayKey": gatewayKeys[0], "formerGatewayKey": gatewayKeys[1],
+                "reserved": Self.zeros(72), "suffixes": suffixes.flatMap(\.bytes),
                 "reservedTail": Self.zeros(184), "keyID": Self.little(feedKey.keyID),
                 "signature": Self.signature(record, "wake-feed/head/1\n", key),
             ])

@@ -78,7 +78,7 @@ struct HeadTests {
         func forged(_ change: (inout [UInt8]) -> Void) -> FeedError? {
             error(Forge.head(bytes, with: feed.key, change), cursor)
         }
-        for offset in [120, 255, 256 + 8, 3839, 3840, 4023] {
+        for offset in [184, 255, 256 + 8, 3839, 3840, 4023] {
             #expect(forged { $0[offset] = 1 } == .malformedHead(.reservedBytes), "\(offset)")
         }
         #expect(forged { $0.put(littleEndian: UInt64.max, at: 24) } == .malformedHead(.range))

@@ -45,16 +45,16 @@ struct ChallengeKeyTests {
         let free = RegistrationBudget.Free(atOnce: 1, perDay: 1)
         let new = NewRegistrations(
             RegistrationBudget(room, perPrefix: 16, free: free), fill: { 0 }, now: { 0 })
-        let first = new.question(try Self.token(1), proof: nil, from: nil)
+        let first = new.question(try Self.token(1), proof: nil, from: .network(nil))
         #expect(first() && first())
         #expect(new.admitted.load(ordering: .relaxed) == 1)
         let token = try Self.token(2)
-        #expect(!new.question(token, proof: nil, from: nil)())
+        #expect(!new.question(token, proof: nil, from: .network(nil))())
         let problem = try #require(Self.challenge(new.challenge(for: token)))
         let proof = try Self.solve(problem, token)
-        let question = new.question(token, proof: proof, from: nil)
+        let question = new.question(token, proof: proof, from: .network(nil))
         #expect(question() && question())
-        #expect(!new.question(token, proof: proof, from: nil)())
+        #expect(!new.question(token, proof: proof, from: .network(nil))())
         #expect(new.admitted.load(ordering: .relaxed) == 2)
     }
 

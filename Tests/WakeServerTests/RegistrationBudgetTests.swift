@@ -33,7 +33,7 @@ struct RegistrationBudgetTests {
             at now: UInt64 = 0
         ) -> Bool {
             let places = place.map { ($0, former ?? $0) }
-            return budget.admits(from: places, bits: bits, fill: fill, now: now)
+            return budget.admits(from: .network(places), bits: bits, fill: fill, now: now)
         }
 
         func change(perPrefix: Int, perDay: Int, at now: UInt64) {

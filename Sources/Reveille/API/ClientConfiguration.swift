@@ -32,6 +32,11 @@ public struct ClientConfiguration: Sendable, Redacted {
     public var feedKey: String
     /// The service's address, without path; nil when there is only a feed.
     public var service: String?
+    /// A relay of Oblivious HTTP (RFC 9458) that registrations go through, so that the service does
+    /// not learn the address of who registers; nil: directly. Run by somebody else than the
+    /// service. Then there is no other way: without a key that the feed's head names nothing is
+    /// sent.
+    public var oblivious: String?
     /// The way wakes arrive.
     public var channel: Channel
     /// A directory for this profile alone; made with mode 0700 when it is not there.
@@ -51,13 +56,15 @@ public struct ClientConfiguration: Sendable, Redacted {
 
     /// A configuration; nothing is checked before `WakeClient.init`.
     public init(
-        feed: String, feedKey: String, service: String? = nil, channel: Channel = .poll,
-        stateDirectory: String, cacheDirectory: String, proxy: Proxy? = nil,
-        dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20, witnesses: String? = nil
+        feed: String, feedKey: String, service: String? = nil, oblivious: String? = nil,
+        channel: Channel = .poll, stateDirectory: String, cacheDirectory: String,
+        proxy: Proxy? = nil, dailyByteBudget: Int? = nil, cacheCapacity: Int = 64 << 20,
+        witnesses: String? = nil
     ) {
         self.feed = feed
         self.feedKey = feedKey
         self.service = service
+        self.oblivious = oblivious
         self.channel = channel
         self.stateDirectory = stateDirectory
         self.cacheDirectory = cacheDirectory

@@ -30,6 +30,7 @@ extension ClientError: LocalizedError {
         case .diskFull: "there is no room for the state"
         case .configuration(let fault): fault.phrase
         case .protocolViolation: "the server does not follow the protocol"
+        case .gatewayKey: "the key for hidden registrations is not one that the feed names"
         case .notRegistered: "nothing is registered"
         case .notServed: "the service sends nothing to such a push token"
         case .stillRegistered: "the service may still hold a registration"
@@ -82,6 +83,7 @@ extension ClientError.ConfigurationFault {
         switch self {
         case .feedURL: "the feed must be an https URL (http on loopback and onion services)"
         case .serviceURL: "the service must be an https URL (http on loopback and onion services)"
+        case .obliviousURL: "the relay must be an https URL, and needs a service behind it"
         case .feedKey: "the key must be an Ed25519 public key as 43 characters of base64url"
         case .serviceMissing: "this needs a service"
         case .otherFeed: "this profile belongs to another feed"

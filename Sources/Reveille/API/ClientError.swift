@@ -38,6 +38,9 @@ public enum ClientError: Error, Sendable, Equatable {
     case configuration(ConfigurationFault)
     /// The service's answer does not follow the protocol.
     case protocolViolation
+    /// The feed's head names no key that registrations may be encapsulated for, or the one that is
+    /// offered is another: a key of one's own would tell who one is. Nothing is sent.
+    case gatewayKey
     /// There is no instance token: nothing was ever registered, or it is all unregistered.
     case notRegistered
     /// The service does not serve this push service or endpoint's host; tried again after hours.
@@ -100,6 +103,8 @@ public enum ClientError: Error, Sendable, Equatable {
         case feedURL
         /// Not an https URL (http is for loopback and onion services).
         case serviceURL
+        /// Not an https URL (http is for loopback and onion services), or without a service.
+        case obliviousURL
         /// Not 43 characters of base64url, or no public key of Ed25519.
         case feedKey
         /// The event stream and registrations need a service URL.
@@ -125,8 +130,8 @@ extension ClientError {
         switch self {
         case .network, .tls, .truncated, .rollback, .badSignature, .wrongFeed, .corruptBatch,
             .unwitnessed(.missing), .unwitnessed(.otherHead), .unwitnessed(.otherLog),
-            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .diskFull, .cancelled, .metered,
-            .source(.failed), .source(.slow), .source(.endless):
+            .unwitnessed(.noQuorum), .unwitnessed(.rollback), .gatewayKey, .diskFull, .cancelled,
+            .metered, .source(.failed), .source(.slow), .source(.endless):
             true
         case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
         case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration,
@@ -155,6 +160,7 @@ extension ClientError {
         case .diskFull: "disk-full"
         case .configuration: "configuration"
         case .protocolViolation: "protocol-violation"
+        case .gatewayKey: "gateway-key"
         case .notRegistered: "not-registered"
         case .notServed: "not-served"
         case .stillRegistered: "still-registered"
@@ -179,6 +185,7 @@ extension ClientError {
         case .tooLarge: self = .tooLarge
         case .truncated: self = .truncated
         case .cancelled: self = .cancelled
+        case .keyRefused: self = .gatewayKey
         case .stopped, .protocolViolation: self = .protocolViolation
         }
     }

@@ -43,8 +43,10 @@ extension WakeClient {
         receiver: (any MatchHandler)?, environment: ClientEnvironment
     ) throws(ClientError) {
         let addresses = try FeedAddresses(configuration)
+        let service = try ServiceAddresses(configuration)
+        let keys = try GatewayKeys(of: service, addresses.base, configuration.cacheDirectory)
         try self.init(
-            at: try ServiceAddresses(configuration), channel: configuration.channel,
+            at: service, gatewayKeys: keys, channel: configuration.channel,
             proxy: configuration.proxy, stateDirectory: configuration.stateDirectory,
             start: .feed(FeedCursor(key: addresses.key)), handler: receiver,
             environment: environment
@@ -55,7 +57,8 @@ extension WakeClient {
                     configuration.cacheDirectory, feed: addresses.key.feedID,
                     capacity: configuration.cacheCapacity),
                 secrets: secrets, app: AppCaller(environment), profile: profile,
-                registration: registration, transport: transport, environment: environment)
+                registration: registration, transport: transport, environment: environment,
+                gatewayKeys: keys)
         }
     }
 

@@ -15,6 +15,8 @@ struct FeedCycle: CycleSource {
     let registration: RegistrationKeeper
     let transport: any ClientTransport
     let environment: ClientEnvironment
+    /// nil where registrations go to the service directly.
+    let gatewayKeys: GatewayKeys?
 
     private var meter: TrafficMeter? {
         dailyByteBudget.map {
@@ -25,6 +27,11 @@ struct FeedCycle: CycleSource {
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
         let transport = PacedTransport(transport, in: environment)
         let verified = try await newHead(hint: hint, through: transport)
+        if let gatewayKeys {
+            gatewayKeys.name(profile.record.cursor.settings.gatewayKeys)
+            // A failure is the registration's.
+            try? await gatewayKeys.refresh(through: transport)
+        }
         let batches = BatchChecker(
             addresses: addresses, cache: cache, meter: meter, profile: profile,
             transport: transport, environment: environment)

@@ -6,6 +6,8 @@ import WakeSystem
 struct ServiceAddresses: Sendable {
     let registration: FetchURL?
     let wakes: FetchURL?
+    /// Where registrations go instead, encapsulated.
+    private(set) var relay: FetchURL?
     /// One operator sees who registers and who fetches.
     let sharesOrigin: Bool
 
@@ -32,6 +34,12 @@ struct ServiceAddresses: Sendable {
         let feed = try FeedAddresses(configuration)
         try self.init(configuration.service, channel: configuration.channel, feed: feed.base)
         try registration?.checkReach(configuration)
+        guard let oblivious = configuration.oblivious else { return }
+        guard registration != nil, let relay = try? FetchURL(oblivious) else {
+            throw .configuration(.obliviousURL)
+        }
+        try relay.checkReach(configuration)
+        self.relay = relay
     }
 }
 

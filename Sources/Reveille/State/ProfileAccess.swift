@@ -92,7 +92,11 @@ package struct ProfileAccess {
             throw .notRegistered
         }
         let transport = try environment.makeTransport(through: configuration.proxy)
-        return try await HeldRegistration(of: desired.instanceToken, at: url, through: transport)
+        let keys = try GatewayKeys(of: service, feed.base, configuration.cacheDirectory)
+        keys?.name(try record().cursor.settings.gatewayKeys)
+        return try await HeldRegistration(
+            of: desired.instanceToken, at: url,
+            through: try service.carrier(keys, over: transport))
     }
 
     private func record() throws(ClientError) -> FeedRecord {

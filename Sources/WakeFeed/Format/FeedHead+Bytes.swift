@@ -5,7 +5,7 @@ import WakeSystem
 extension FeedHead {
     static let layout = SignedLayout(
         magic: "WAKEHD01", domain: "wake-feed/head/1\n", count: FeedLimits.headBytes)
-    private static let settingsBytes = 96..<120
+    private static let settingsBytes = 96..<96 + FeedSettings.byteCount
     private static let suffixStart = 256
     private static let suffixEnd = suffixStart + 8 * FeedLimits.retainedBatches
 
@@ -14,7 +14,9 @@ extension FeedHead {
 
     /// Reads a head whose signature was verified.
     init(signed bytes: Span<UInt8>) throws(FeedError) {
-        guard bytes.isZero(120..<Self.suffixStart), bytes.isZero(Self.suffixEnd..<4024) else {
+        guard bytes.isZero(Self.settingsBytes.upperBound..<Self.suffixStart),
+            bytes.isZero(Self.suffixEnd..<4024)
+        else {
             throw .malformedHead(.reservedBytes)
         }
         let sequence: UInt64 = bytes.littleEndian(at: 24)

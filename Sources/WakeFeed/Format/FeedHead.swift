@@ -99,6 +99,8 @@ public struct FeedSettings: Sendable, Hashable {
     public var minimumClientVersion: UInt32
     /// Seconds caches between publisher and client may keep a head.
     public var cacheSeconds: UInt32
+    /// The keys of the service's gateway for Oblivious HTTP, the same for everybody.
+    public var gatewayKeys = GatewayKeyHashes()
 
     /// The defaults: a poll every four hours, wake-ups spread over five minutes, no directives.
     public init(
@@ -113,12 +115,14 @@ public struct FeedSettings: Sendable, Hashable {
         self.cacheSeconds = cacheSeconds
     }
 
-    /// The 24 bytes of a head.
+    /// The bytes of a head.
+    static let byteCount = 24 + GatewayKeyHashes.byteCount
+
     var bytes: [UInt8] {
         [
             pollSeconds, spreadSeconds, flags.rawValue, pauseSeconds, minimumClientVersion,
             cacheSeconds,
-        ].reduce(into: []) { $0.append(littleEndian: $1) }
+        ].reduce(into: []) { $0.append(littleEndian: $1) } + gatewayKeys.bytes
     }
 
     init(_ bytes: Span<UInt8>) {
@@ -128,6 +132,38 @@ public struct FeedSettings: Sendable, Hashable {
             pauseSeconds: bytes.littleEndian(at: 12),
             minimumClientVersion: bytes.littleEndian(at: 16),
             cacheSeconds: bytes.littleEndian(at: 20))
+        gatewayKeys = GatewayKeyHashes(bytes.extracting(24..<Self.byteCount))
+    }
+}
+
+/// The hashes (SHA-256) of the key configurations (RFC 9458 §3.1) that clients may encapsulate
+/// registrations for. A client that is offered another key is offered one of its own, by which it
+/// would be known: it refuses.
+public struct GatewayKeyHashes: Sendable, Hashable {
+    /// Two hashes, the current one first; zeros stand for none.
+    let bytes: [UInt8]
+
+    static let hashBytes = 32
+    static let byteCount = 2 * hashBytes
+
+    /// No key: the service has no gateway.
+    public init() { bytes = [UInt8](repeating: 0, count: Self.byteCount) }
+
+    /// - Parameter hashes: at most two of 32 bytes, the current one first; nil for any others.
+    public init?(_ hashes: [[UInt8]]) {
+        guard hashes.count <= 2, hashes.allSatisfy({ $0.count == Self.hashBytes }) else {
+            return nil
+        }
+        let joined = hashes.flatMap(\.self)
+        bytes = joined + [UInt8](repeating: 0, count: Self.byteCount - joined.count)
+    }
+
+    init(_ bytes: Span<UInt8>) { self.bytes = bytes.array }
+
+    /// The hashes that there are, the current one first.
+    public var hashes: [[UInt8]] {
+        [Array(bytes[..<Self.hashBytes]), Array(bytes[Self.hashBytes...])]
+            .filter { !$0.span.isZero }
     }
 }
 

@@ -57,6 +57,7 @@ struct PublishSession {
         let changesDirectives =
             settings.flags != head.settings.flags
             || settings.pauseSeconds != head.settings.pauseSeconds
+            || settings.gatewayKeys != head.settings.gatewayKeys
         let issued = max(issued(now: now), changesDirectives ? head.issued + 60 : 0)
         let kept = try retained(head.suffixes + added.map(\.suffix), issued: issued)
         let sequence = head.sequence + UInt64(added.count)

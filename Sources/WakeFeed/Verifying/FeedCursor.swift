@@ -96,9 +96,9 @@ public struct FeedCursor: Sendable, Equatable {
 
 /// The cursor as bytes: fixed fields, then the keys.
 extension FeedCursor {
-    private static let magic: StaticString = "WAKECU02"
+    private static let magic: StaticString = "WAKECU03"
     /// Everything before the keys, bytes.
-    package static let fixedBytes = 8 + 8 + 1 + 32 + 1 + 8 + 6 * 4 + 1 + 1
+    package static let fixedBytes = 8 + 8 + 1 + 32 + 1 + 8 + FeedSettings.byteCount + 1 + 1
     /// A key and the number of the first batch that it signs.
     package static let keyBytes = 32 + 8
 
@@ -133,7 +133,7 @@ extension FeedCursor {
         sequence = span.littleEndian(at: 8)
         headerHash = hash.map { HeaderHash($0.span) }
         newestIssued = issued.map { Int64(bitPattern: $0.span.littleEndian(at: 0)) }
-        settings = FeedSettings(span.extracting(58..<82))
+        settings = FeedSettings(span.extracting(58..<58 + FeedSettings.byteCount))
         guard sequence < UInt64(Int64.max), newestIssued ?? 0 >= 0, signer < links.count else {
             return nil
         }

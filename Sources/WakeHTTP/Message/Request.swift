@@ -55,8 +55,12 @@ package struct Request: Sendable {
     /// The token of the one `Authorization` field when its scheme is Bearer, in any case (RFC 6750
     /// §2.1, RFC 9110 §11.1).
     package var bearerToken: ArraySlice<UInt8>? {
+        onlyValue(of: "authorization").flatMap(Self.bearerToken)
+    }
+
+    /// The token in a value of `Authorization`.
+    package static func bearerToken(in value: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let scheme: StaticString = "Bearer "
-        guard let value = onlyValue(of: "authorization") else { return nil }
         let start = value.prefix(scheme.count)
         return start.span.equalsIgnoringCase(scheme) ? value.dropFirst(scheme.count) : nil
     }
@@ -137,7 +141,7 @@ package enum Method: Sendable, Equatable {
         (.options, "OPTIONS"), (.patch, "PATCH"), (.query, "QUERY"),
     ]
 
-    init(_ token: Span<UInt8>) {
+    package init(named token: Span<UInt8>) {
         for (method, name) in Method.names where token.equals(name) {
             self = method
             return

@@ -50,6 +50,15 @@ package struct Response: Sendable {
             ? self : Response(status, body: body, closes: closes, head: head + fields.lines)
     }
 
+    /// The fields of its own, in their order; names as they were given.
+    package var fieldLines: [(name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)] {
+        // Rendered by `init`: after the status line each is "name: value".
+        head.split(separator: 0x0A).dropFirst().compactMap { line in
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            return (line[..<colon], line[(colon + 2)...].dropLast())
+        }
+    }
+
     /// Number of body bytes; nil where a length must not be sent.
     var contentLength: Int? {
         // RFC 9110 §8.6: none with 204; with 304 it would have to be that of the 200.

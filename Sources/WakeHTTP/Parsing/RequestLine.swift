@@ -48,7 +48,7 @@ struct RequestLine: Sendable, Equatable {
     }
 
     private mutating func parseMethod(_ token: Span<UInt8>) -> RequestError? {
-        method = Method(token)
+        method = Method(named: token)
         guard method == .other else { return nil }
         // RFC 9110 §9.1: 405 if known, else 501. TRACE would echo the client's credentials.
         return token.equals("TRACE") || token.equals("CONNECT")

@@ -12,6 +12,7 @@ package enum Problem: Sendable, CaseIterable {
     case broadcastNotNewer, noBroadcastRunning, rotationUnconfirmed
     case signatureMissing, signatureMalformed, signatureWrong, signatureStale, signatureReplayed
     case installationUnknown, relayBatchMalformed, relayBatchTooLarge, relayBusy, relayUnavailable
+    case obliviousTypeUnsupported, obliviousMalformed, obliviousKey
 
     package var status: UInt16 { entry.status }
     /// The stable name that programs compare.
@@ -59,6 +60,9 @@ package enum Problem: Sendable, CaseIterable {
         case .relayBatchTooLarge: (413, "relay_batch_too_large")
         case .relayBusy: (429, "relay_busy")
         case .relayUnavailable: (503, "relay_unavailable")
+        case .obliviousTypeUnsupported: (415, "oblivious_type_unsupported")
+        case .obliviousMalformed: (400, "oblivious_malformed")
+        case .obliviousKey: (400, "oblivious_key")  // RFC 9458 §5.3
         }
     }
 
@@ -107,6 +111,9 @@ package enum Problem: Sendable, CaseIterable {
         case .relayBatchTooLarge: "a batch has at most 1000 wake-ups and 655360 bytes"
         case .relayBusy: "too many wake-ups in a minute, or requests at once"
         case .relayUnavailable: "the relay cannot be used at the moment"
+        case .obliviousTypeUnsupported: "the body must be message/ohttp-req"
+        case .obliviousMalformed: "the message is no encapsulated request, or none is in it"
+        case .obliviousKey: "the message is for another key or suite, or was altered"
         }
     }
 }

@@ -42,7 +42,7 @@ struct CryptoLibrary: Sendable {
         precondition(key.count == 16 && nonce.count == 12)
         var sealed = [UInt8](repeating: 0, count: message.count + CRT_TAG_BYTES)
         let isSealed = unsafe crt_crypto_seal(
-            library, key, nonce, message, message.count, &sealed)
+            library, key, nonce, nil, 0, message, message.count, &sealed)
         return isSealed ? sealed : nil
     }
 }

@@ -103,6 +103,12 @@ package struct Configuration: Sendable, Equatable {
     // [relay]
     package var relay: RelaySettings?
 
+    // [oblivious]
+    /// The file of the gateway's key; nil: there is no gateway.
+    package var obliviousKey: String?
+    /// The key before, as long as feeds and caches name it.
+    package var obliviousFormerKey: String?
+
     // [broadcast]
     /// Seconds between two heartbeats, and in which a broadcast must fit.
     package var intervalSeconds = 7200
@@ -206,6 +212,10 @@ extension Configuration {
             # [relay]                         passes on wake-ups of those that `relay allow` named
             # authority = wake.example.org     this service's host name, as installations address it
             # wakes-per-minute = 60000         for each of them
+
+            # [oblivious]                     clients register through a relay that hides addresses
+            # key = keys/oblivious.key         made by `reveille keygen --kind ohttp`
+            # former-key = keys/former.key     the one before, until no client uses it
 
             # [page]                          what GET / tells people, beside what is stored
             # operator = Example Health Office

@@ -150,6 +150,15 @@ extension ConfigurationParser {
             "broadcast.watch-key", "a feed's public key", \.watchKey, { $0.isEmpty ? nil : $0 },
             "The public key of the feed that is watched elsewhere.", isReloaded: true
         ) { value, _ in value },
+        key(
+            "oblivious.key", "a path", \.obliviousKey, { $0 },
+            "The file of the gateway's key, by which clients register through a relay that hides "
+                + "their addresses (RFC 9458): `reveille keygen --kind ohttp`.", isReloaded: true
+        ) { absolute($0, $1) },
+        key(
+            "oblivious.former-key", "a path", \.obliviousFormerKey, { $0 },
+            "The key before, which is valid as long as this names it.", isReloaded: true
+        ) { absolute($0, $1) },
         words(
             "page.operator", "a name", \.pageOperator,
             "Who runs the service, as the page for people names it."),

@@ -1,5 +1,6 @@
 import Synchronization
 import WakeModel
+import WakeOblivious
 import WakePush
 import WakeRelay
 import WakeSystem
@@ -131,6 +132,7 @@ actor Reloader {
         let newRegistrations: NewRegistrations
         let schedule: ScheduleStore
         let relay: RelayRoute?
+        let oblivious: ObliviousRoute
         let transparency: TransparencyRoute
     }
 
@@ -182,11 +184,15 @@ actor Reloader {
         let remote = try mapError({ refusal($0.message) }) {
             () throws(WatchError) in try configuration.remoteHead()
         }
+        let ring = try mapError({ refusal($0.message) }) {
+            () throws(ObliviousKeyError) in try configuration.obliviousKeys()
+        }
         try await setHeartbeat(configuration, former: former.configuration)
         settings.replace(Settings.Values(configuration, gateways))
         log.change(to: configuration.logLevel)
         parts.transparency.change(to: PrivacyPage(configuration))
         parts.newRegistrations.change(to: configuration)
+        parts.oblivious.change(to: ring)
         parts.feed.change(to: remote, isOn: configuration.watch)
         if parts.access.change(to: token), !next.changed.contains("admin.token"),
             configuration.adminToken != nil

@@ -11,9 +11,12 @@ package enum GatewayKey: String, Sendable, CaseIterable {
     case relay
     /// The token of the admin listener: 32 random bytes, base64url.
     case admin
+    /// The key of the gateway of Oblivious HTTP (RFC 9458), see ``ObliviousKey``.
+    case ohttp
 
     /// Makes a new key in a new file, mode 0600, and returns its public half, base64url; of a
-    /// token, which has none, the line for the configuration.
+    /// token, which has none, the line for the configuration; of a gateway's key the hash, in
+    /// hexadecimal, by which feeds name it.
     /// - Throws: optional when only a library of the system is missing.
     package func create(_ path: String) throws(GatewayError) -> String {
         switch self {
@@ -22,6 +25,10 @@ package enum GatewayKey: String, Sendable, CaseIterable {
                 GatewayError(message: Self.message($0), isOptional: $0.isLibraryMissing)
             }) { () throws(VAPIDKeyError) in try VAPIDKey.create(path).publicText }
         case .relay: try Self.create(path) { SigningKey(seed: $0).verifyingKey.text }
+        case .ohttp:
+            try mapError({ GatewayError(message: Self.message($0)) }) { () throws(FileError) in
+                try ObliviousKeyFile.create(path)
+            }
         case .admin: try Self.create(path) { _ in "token = \(path)" }
         }
     }

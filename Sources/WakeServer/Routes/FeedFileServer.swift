@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import WakeFeed
 import WakeHTTP
+import WakeOblivious
 import WakeSystem
 
 /// The feed's files: head and keys from memory, read again when they were replaced, the batches
@@ -10,6 +11,7 @@ final class FeedFileServer: Sendable {
     private let directory: String
     private let cachedHead: CachedFile<Head>
     private let cachedKeys: CachedFile<Response?>
+    private let cachedGatewayKeys: CachedFile<Response?>
     private let cachedProof: CachedFile<Response?>
     private let cachedCheckpoint: CachedFile<Response?>
     /// The batches and tiles that are being sent, by path: one descriptor each, however many
@@ -45,6 +47,12 @@ final class FeedFileServer: Sendable {
             log(head.response == nil ? .feedUnreadable : .feedChanged(sequence: head.sequence))
             return head
         }
+        cachedGatewayKeys = CachedFile(
+            directory + "/ohttp-keys", limit: KeyConfiguration.longestList
+        ) { bytes in
+            let type = [(StaticString("Content-Type"), "\(KeyConfiguration.mediaType)")]
+            return bytes.map { Response(200, fields: type + fields[1...], body: .bytes($0)) }
+        }
         cachedKeys = CachedFile(directory + "/keys", limit: FeedLimits.keysBytes) { bytes in
             bytes.map { Response(200, fields: fields, body: .bytes($0)) }
         }
@@ -74,6 +82,9 @@ final class FeedFileServer: Sendable {
 
     /// The newest checkpoint of the log of heads, as `keys`.
     func checkpoint() throws(FileError) -> Response? { try cachedCheckpoint.current() ?? nil }
+
+    /// The keys of the gateway that the head names; otherwise as `keys`.
+    func gatewayKeys() throws(FileError) -> Response? { try cachedGatewayKeys.current() ?? nil }
 
     /// Opens a batch; nil when the name is not of a batch's form or there is none.
     /// - Throws: when there is no descriptor for it.

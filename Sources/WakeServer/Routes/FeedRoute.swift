@@ -2,8 +2,8 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head`, `/feed/proof`, `/feed/keys`, `/feed/b/<name>`, and the log of heads below
-/// `/feed/checkpoint` and `/feed/tile/`: the same bytes for everybody.
+/// `/feed/head`, `/feed/proof`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`, and the log of
+/// heads below `/feed/checkpoint` and `/feed/tile/`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
@@ -15,6 +15,7 @@ struct FeedRoute: Sendable {
         let response = Response.read(request) {
             if request.isPath("/feed/head") { return files.head() ?? .problem(.feedUnavailable) }
             if request.isPath("/feed/keys") { return small(files.keys) }
+            if request.isPath("/feed/ohttp-keys") { return small(files.gatewayKeys) }
             if request.isPath("/feed/proof") { return small(files.proof) }
             if request.isPath("/feed/checkpoint") { return small(files.checkpoint) }
             if request.path.starts(with: Self.tilePrefix) {

@@ -14,6 +14,7 @@ struct Metrics: Sendable {
     let planner: BroadcastPlanner
     let newRegistrations: NewRegistrations
     let relay: RelayCounters?
+    let oblivious: ObliviousRoute
     private var store: StoreCounters { planner.store.counters }
 
     private struct Sample {
@@ -80,6 +81,12 @@ struct Metrics: Sendable {
             counter("store_refusals", "registrations refused for lack of room", store.refusals.now),
             counter("store_overloads", "operations refused for a full queue", store.overloads.now),
             counter("store_failures", "operations answered unavailable", store.failures.now),
+            counter(
+                "oblivious_opened", "encapsulated requests that were opened",
+                oblivious.opened.now),
+            counter(
+                "oblivious_refused", "encapsulated requests that could not be opened",
+                oblivious.refused.now),
             gauge("store_pages", "pages of the database", store.pages.now),
         ]
         return operation(judgement) + general + generations(rotator.now)

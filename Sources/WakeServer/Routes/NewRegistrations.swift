@@ -56,13 +56,13 @@ final class NewRegistrations: Sendable {
     /// The question that the store asks when a registration turns out to be new: once more when it
     /// repeats a transaction that failed, which is not counted again.
     func question(
-        _ token: InstanceToken, proof: RegistrationProof?, from source: PrefixHash?
+        _ token: InstanceToken, proof: RegistrationProof?, from origin: RegistrationOrigin
     ) -> @Sendable () -> Bool {
         let bits = proof.flatMap { key.bits(of: $0, for: token, now: now()) }
         let isCounted = Flag()
         return { [self] in
             guard !isCounted.value.load(ordering: .relaxed) else { return true }
-            let places = source?.slots(of: RegistrationBudget.places)
+            let places = origin.places
             let (fill, now) = (fill(), now())
             let admits = state.withLock { state in
                 let proof = bits == nil ? nil : proof
@@ -96,6 +96,21 @@ final class NewRegistrations: Sendable {
                 ("Retry-After", "60"),
             ],
             body: .bytes(challenge.problem()))
+    }
+}
+
+/// Where a registration came from, as far as anybody knows.
+enum RegistrationOrigin: Sendable {
+    /// A hash of the client's prefix; nil where none is known.
+    case network(PrefixHash?)
+    /// Through a relay: from anywhere.
+    case oblivious
+
+    fileprivate var places: RegistrationBudget.Origin {
+        switch self {
+        case .network(let source): .network(source?.slots(of: RegistrationBudget.places))
+        case .oblivious: .oblivious
+        }
     }
 }
 

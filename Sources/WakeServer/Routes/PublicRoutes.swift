@@ -9,6 +9,7 @@ struct PublicRoutes: Sendable {
     let registration: RegistrationRoute
     let feed: FeedRoute?
     let relay: RelayRoute?
+    let oblivious: ObliviousRoute
     let wakes: StreamHub
     let sequence: @Sendable () -> UInt64
     let health: Health
@@ -26,13 +27,21 @@ struct PublicRoutes: Sendable {
         let responder = responder.adding(crossOrigin.fields(for: request))
         // A query could tell clients apart; none of the paths takes one.
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
-        // What is signed for the relay has a type of its own, which its signature covers.
-        guard request.hasJSONBody || request.isPath(RelayRequest.path) else {
+        // What is signed for the relay has a type of its own, which its signature covers; what was
+        // encapsulated has one as well.
+        guard
+            request.hasJSONBody || request.isPath(RelayRequest.path)
+                || request.isPath(ObliviousRoute.path)
+        else {
             return responder.respond(.problem(.contentTypeUnsupported))
         }
         if let permission = crossOrigin.preflight(request) { return responder.respond(permission) }
-        if request.isPath("/v1/registration") {
+        if request.isPath(RegistrationRoute.path) {
             registration.handle(request, responder)
+        } else if request.isPath(ObliviousRoute.path) {
+            oblivious.handle(request, responder)
+        } else if request.isPath(ObliviousRoute.keysPath) {
+            oblivious.handleKeys(request, responder)
         } else if request.isPath("/v1/wakes") {
             subscribe(request, responder)
         } else if request.isPath("/v1/policy") {

@@ -33,10 +33,31 @@ struct RegistrationBudget: Sendable {
         }
     }
 
+    /// Where a request for a new row came from.
+    enum Origin: Sendable, Equatable {
+        /// Places of the client's prefix in a table of `places`; nil where none is known.
+        case network((Int, Int)?)
+        /// Through a relay that shows no prefix.
+        case oblivious
+
+        static func == (left: Origin, right: Origin) -> Bool {
+            switch (left, right) {
+            case (.oblivious, .oblivious): true
+            case (.network(let left), .network(let right)):
+                left?.0 == right?.0 && left?.1 == right?.1
+            default: false
+            }
+        }
+    }
+
     private var everybody: Leak
+    /// A part of everybody's for those who come through relays: one of them, of which nobody can
+    /// tell how many it is, takes no more from the others. Beyond it they work.
+    private var oblivious: Leak
     private var prefix: Leak
     private let work: Leak
     private var everybodyEnd: UInt64 = 0
+    private var obliviousEnd: UInt64 = 0
     private var workEnd: UInt64 = 0
     /// By the hash of the prefix; those of one place share a count.
     private var prefixEnds = [UInt64](repeating: 0, count: places)
@@ -52,6 +73,8 @@ struct RegistrationBudget: Sendable {
     static let bits = 16...23
     /// A proof for so much less than is asked now is taken: more is asked while a client works.
     static let slack = 2
+    /// Relays get one in so many of the registrations that cost no work.
+    static let obliviousPart = 8
 
     /// Registrations that are taken without work.
     struct Free: Sendable, Equatable {
@@ -71,6 +94,7 @@ struct RegistrationBudget: Sendable {
         step = max(1, room.rows / 256)
         prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
+        oblivious = Self.oblivious(free)
         work = Leak(Self.free(room).perDay, inSeconds: 86_400, most: 8 * step)
     }
 
@@ -80,12 +104,20 @@ struct RegistrationBudget: Sendable {
         everybodyEnd = everybody.end(of: Int(min(max(0, fill), 1) * Double(rows)), now)
     }
 
+    private static func oblivious(_ free: Free) -> Leak {
+        Leak(
+            max(1, free.perDay / obliviousPart), inSeconds: 86_400,
+            most: max(1, free.atOnce / obliviousPart))
+    }
+
     /// Other limits from now on. What has been counted stays counted.
     mutating func change(perPrefix: Int, free: Free, now: UInt64) {
-        let (formerPrefix, formerEverybody) = (prefix, everybody)
+        let (formerPrefix, formerEverybody, formerOblivious) = (prefix, everybody, oblivious)
         prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
         everybodyEnd = everybody.end(of: formerEverybody.level(everybodyEnd, now), now)
+        oblivious = Self.oblivious(free)
+        obliviousEnd = oblivious.end(of: formerOblivious.level(obliviousEnd, now), now)
         for place in prefixEnds.indices where prefixEnds[place] > now {
             prefixEnds[place] = prefix.end(of: formerPrefix.level(prefixEnds[place], now), now)
         }
@@ -93,18 +125,22 @@ struct RegistrationBudget: Sendable {
 
     /// Whether a new row is stored, which is then counted.
     /// - Parameters:
-    ///   - places: of the client's prefix in a table of `places`; nil where none is known.
     ///   - bits: of its proof; nil for none.
     ///   - fill: the part of the store that is in use.
     mutating func admits(
-        from places: (Int, Int)?, bits: Int?, fill: Double, now: UInt64
+        from origin: Origin, bits: Int?, fill: Double, now: UInt64
     ) -> Bool {
         if let bits, bits >= neededBits(fill: fill, now: now) - Self.slack {
             workEnd = work.adding(to: workEnd, now)
             return true
         }
         guard fill < 0.75, everybody.level(everybodyEnd, now) < everybody.most else { return false }
-        if let (place, former) = places {
+        switch origin {
+        case .oblivious:
+            guard oblivious.level(obliviousEnd, now) < oblivious.most else { return false }
+            obliviousEnd = oblivious.adding(to: obliviousEnd, now)
+        case .network(nil): break
+        case .network(let (place, former)?):
             let level = max(
                 prefix.level(prefixEnds[place], now), prefix.level(prefixEnds[former], now))
             guard level < prefix.most else { return false }

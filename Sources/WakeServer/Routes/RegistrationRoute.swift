@@ -11,37 +11,67 @@ struct RegistrationRoute: Sendable {
     let settings: Settings
     let newRegistrations: NewRegistrations
 
+    static let path: StaticString = "/v1/registration"
+
+    /// What a request for this path says, however it came.
+    struct Call: Sendable {
+        let method: Method
+        /// The token of the one `Authorization` field with the scheme Bearer.
+        let bearerToken: ArraySlice<UInt8>?
+        /// Whether there is one such field, of whatever scheme.
+        let isAuthorized: Bool
+        let body: ArraySlice<UInt8>
+        let origin: RegistrationOrigin
+    }
+
+    /// Takes the response when it is known, and gives what sends it, which is called when its time
+    /// has come: see `Limits.answerTickMicroseconds`.
+    typealias Preparation = @Sendable (Response) -> @Sendable () -> Void
+
     func handle(_ request: Request, _ responder: Responder) {
-        switch request.method {
+        let call = Call(
+            method: request.method, bearerToken: request.bearerToken,
+            isAuthorized: request.onlyValue(of: "authorization") != nil, body: request.body,
+            origin: .network(responder.source))
+        perform(call) { response in { responder.respond(response) } }
+    }
+
+    func perform(_ call: Call, preparing prepare: @escaping Preparation) {
+        switch call.method {
         case .put, .get, .delete: break
-        default: return responder.respond(.methodNotAllowed(allow: "PUT, GET, DELETE"))
+        default: return prepare(.methodNotAllowed(allow: "PUT, GET, DELETE"))()
         }
-        guard let token = token(of: request, responder) else { return }
-        switch request.method {
-        case .put: register(token, request, responder)
-        case .get: submit(.read(token), token, responder)
-        default: submit(.delete(token), token, responder)
+        guard let text = call.bearerToken, let token = InstanceToken(text: text.span) else {
+            return prepare(
+                .problem(call.isAuthorized ? .instanceTokenMalformed : .instanceTokenMissing))()
+        }
+        switch call.method {
+        case .put: register(token, call, prepare)
+        case .get: submit(.read(token), token, prepare)
+        default: submit(.delete(token), token, prepare)
         }
     }
 
-    private func register(_ token: InstanceToken, _ request: Request, _ responder: Responder) {
-        var body = Array(request.body)
+    private func register(
+        _ token: InstanceToken, _ call: Call, _ prepare: @escaping Preparation
+    ) {
+        var body = Array(call.body)
         defer { body.wipe() }
         do throws(RegistrationBodyError) {
             let registration = try RegistrationBody(decoding: body)
             if let problem = settings.now.admission.problem(with: registration.token) {
-                return responder.respond(.problem(problem))
+                return prepare(.problem(problem))()
             }
             let question = newRegistrations.question(
-                token, proof: registration.proof, from: responder.source)
-            submit(.register(token, registration.token, ifNew: question), token, responder)
-        } catch { responder.respond(.problem(Problem(error))) }
+                token, proof: registration.proof, from: call.origin)
+            submit(.register(token, registration.token, ifNew: question), token, prepare)
+        } catch { prepare(.problem(Problem(error)))() }
     }
 
     /// Answers when the store has: after the flush. What it says is rendered before its time has
     /// come: a row takes longer to render than none.
     private func submit(
-        _ operation: StoreOperation, _ token: InstanceToken, _ responder: Responder
+        _ operation: StoreOperation, _ token: InstanceToken, _ prepare: @escaping Preparation
     ) {
         store.perform(
             operation,
@@ -56,22 +86,11 @@ struct RegistrationRoute: Sendable {
                     case .unavailable: .problem(.storeUnavailable)
                     case .overloaded: .problem(.overloaded)
                     }
-                return { responder.respond(response) }
+                return prepare(response)
             })
     }
 
     private static func response(_ stored: StoredRegistration?) -> Response {
         .json(RegistrationResponse(stored: stored, policyHash: PrivacyPolicy.hash).encode())
-    }
-
-    /// The instance token of the request; answers 401 itself when there is none.
-    private func token(of request: Request, _ responder: Responder) -> InstanceToken? {
-        if let text = request.bearerToken, let token = InstanceToken(text: text.span) {
-            return token
-        }
-        let isMissing = request.onlyValue(of: "authorization") == nil
-        responder.respond(
-            .problem(isMissing ? .instanceTokenMissing : .instanceTokenMalformed))
-        return nil
     }
 }

@@ -37,6 +37,22 @@ extension Response {
         return response()
     }
 
+    /// A problem of a registered type (RFC 9457 §4.2).
+    private static func typed(_ problem: Problem, type: StaticString) -> Response {
+        var text = JSONText()
+        text.beginObject()
+        text.member("type", string: "\(type)")
+        text.member("title", string: "\(problem.title)")
+        text.member("status", number: Int(problem.status))
+        text.member("code", string: "\(problem.code)")
+        text.endObject()
+        return Response(
+            problem.status,
+            fields: [
+                ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
+            ], body: .bytes(text.bytes))
+    }
+
     private static func render(_ problem: Problem) -> Response {
         var fields: [(StaticString, String)] = []
         switch problem {
@@ -44,6 +60,9 @@ extension Response {
             fields.append(("WWW-Authenticate", "Bearer"))  // RFC 9110 §15.5.2: a must
         case .storeFull, .storeUnavailable, .overloaded, .feedUnavailable:
             fields.append(("Retry-After", "60"))
+        case .obliviousKey:
+            return .typed(
+                problem, type: "https://iana.org/assignments/http-problem-types#ohttp-key")
         default: break
         }
         return .problem(problem.status, title: problem.title, code: problem.code, fields: fields)

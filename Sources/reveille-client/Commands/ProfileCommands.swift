@@ -8,6 +8,9 @@ let initCommand = Command(
         .init("--feed", value: "URL", "the directory that holds the feed's head"),
         .init("--key", value: "KEY", "the feed's public key, 43 characters of base64url"),
         .init("--service", value: "URL", "the wake-up service, for stream and registration"),
+        .init(
+            "--oblivious", value: "URL",
+            "a relay that hides the address from the service where it registers"),
         .init("--channel", value: "stream|poll", "how to learn of news; stream with a service"),
         .init("--proxy", value: "HOST:PORT", "a SOCKS5 proxy for everything, such as Tor"),
         .init("--daily-bytes", value: "N", "how many bytes of the feed a day may bring"),

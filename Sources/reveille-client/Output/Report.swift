@@ -93,6 +93,11 @@ extension CommandFailure {
                 )
             case .state, .diskFull, .secrets: (.ioError, nil)
             case .configuration(let fault): (.configuration, Self.hint(fault))
+            case .gatewayKey:
+                (
+                    .transient,
+                    "nothing was sent; `reveille-client sync` fetches what the feed names now"
+                )
             case .notRegistered: (.failure, nil)
             case .notServed:
                 (

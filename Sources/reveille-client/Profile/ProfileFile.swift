@@ -6,8 +6,8 @@ import WakeSystem
 struct ProfileFile {
     /// The lines that `init` writes, in this order; `feed` and `key` are always there.
     static let keys = [
-        "feed", "key", "service", "channel", "proxy", "daily-bytes", "cache-megabytes", "vapid",
-        "witnesses",
+        "feed", "key", "service", "oblivious", "channel", "proxy", "daily-bytes", "cache-megabytes",
+        "vapid", "witnesses",
     ]
 
     private static let known = keys + ["distributor"]
@@ -81,6 +81,7 @@ struct ProfileFile {
             feed: values["feed"] ?? "", feedKey: values["key"] ?? "", service: service,
             channel: channel, stateDirectory: profile.stateDirectory,
             cacheDirectory: profile.cacheDirectory, proxy: try proxy(values["proxy"]))
+        configuration.oblivious = values["oblivious"]
         if let bytes = try number(values["daily-bytes"], of: "a day's bytes") {
             configuration.dailyByteBudget = bytes
         }

@@ -57,6 +57,7 @@ enum CheckCommand {
             "relay", relay.line, fault: relay.problem,
             warning: relay.line.hasSuffix("for no push service")
                 ? "nothing is passed on: no section of a push service with a key is on" : nil)
+        table.addOblivious(configuration)
         table.row("log", configuration.logLevel.rawValue)
         table.row("policy", PrivacyPolicy.hash)
         table.show(json: invocation.flag("--json"))

@@ -83,6 +83,7 @@ enum FeedCommands {
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
+            try GatewayKeyFile.publish(of: feed)
             try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try feed.publisher().resign(settings: feed.settings, now: now)
             }
@@ -134,6 +135,10 @@ extension Configuration {
         settings.pollSeconds = UInt32(pollSeconds)
         settings.spreadSeconds = UInt32(spreadSeconds)
         settings.cacheSeconds = UInt32(cacheSeconds)
+        // Without keys here they may be those of a service elsewhere.
+        if let keys = try? obliviousKeys(), let hashes = GatewayKeyHashes(keys.hashes) {
+            settings.gatewayKeys = hashes
+        }
         return settings
     }
 }

@@ -17,11 +17,16 @@ enum FeedDirectivesCommand {
             .init("--registration", value: "on|off", "whether clients register push tokens"),
             .init("--retire", "the feed has ended: clients unregister and stop"),
             .init("--resume", "revoke --pause and --retire"),
+            .init(
+                "--gateway-keys", value: "FILE|off",
+                "the keys that clients encapsulate registrations for, as the service shows them "
+                    + "under /.well-known/ohttp-gateway"),
             Confirmation.option, .json,
         ] + FeedCommands.publishing,
         examples: [
             "reveille feed directives", "reveille feed directives --pause 86400",
             "reveille feed directives --registration off",
+            "reveille feed directives --gateway-keys ohttp-keys",
         ],
         notes: """
             The head is signed again, its number stays. Polling goes on in every case, so
@@ -33,10 +38,15 @@ enum FeedDirectivesCommand {
             let feed = try FeedSelection(invocation)
             var settings = try mapError(CommandFailure.init, try feed.presentSettings())
             let wasRetired = settings.flags.contains(.retired)
+            var keys: [UInt8]?
+            if let value = invocation.value("--gateway-keys") {
+                (settings.gatewayKeys, keys) = try GatewayKeyFile.read(value, invocation)
+            }
             if try change(&settings, invocation) {
                 if settings.flags.contains(.retired), !wasRetired {
                     try Confirmation.require(invocation, loss(feed))
                 }
+                if let keys { try GatewayKeyFile.write(keys, to: feed.directory) }
                 try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)
                 }
@@ -53,6 +63,7 @@ enum FeedDirectivesCommand {
             text.member("pause_seconds", number: pause)
             text.member("registration", bool: !flags.contains(.noRegistration))
             text.member("retired", bool: flags.contains(.retired))
+            text.member("gateway_keys", strings: settings.gatewayKeys.texts)
         }
     }
 
@@ -89,7 +100,7 @@ enum FeedDirectivesCommand {
         case nil: break
         default: throw .usage("--registration is on or off")
         }
-        let changes = ["--pause", "--registration", "--retire", "--resume"]
+        let changes = ["--pause", "--registration", "--retire", "--resume", "--gateway-keys"]
         return changes.contains(where: invocation.flag)
     }
 
@@ -102,5 +113,6 @@ enum FeedDirectivesCommand {
             registration  \(settings.flags.contains(.noRegistration) ? "off" : "on")
             feed          \(settings.flags.contains(.retired) ? "has ended" : "goes on")
             """
+                + settings.gatewayKeys.texts.map { "\ngateway key   \($0)" }.joined()
     }
 }

@@ -115,6 +115,7 @@ enum FeedPublishCommand {
     /// A change of timing in the configuration reaches clients with the next publish.
     private static func applySettings(of feed: FeedSelection) throws(CommandFailure) {
         guard let wanted = feed.settings else { return }
+        try GatewayKeyFile.publish(of: feed)
         try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             if try feed.presentSettings() != wanted {
                 try feed.publisher().resign(settings: wanted, now: FeedCommands.now)

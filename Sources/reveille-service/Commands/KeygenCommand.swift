@@ -12,12 +12,14 @@ enum KeygenCommand {
         options: [
             .init(
                 "--kind", value: "KIND",
-                "\(kinds): for Web Push, for a relay, or a token for an admin listener on TCP",
+                "\(kinds): for Web Push, for a relay, a token for an admin listener on TCP, or "
+                    + "for a gateway of Oblivious HTTP",
                 completion: .choice(GatewayKey.allCases.map(\.rawValue)))
         ],
         examples: [
             "reveille keygen --kind vapid keys/vapid.key",
             "reveille keygen --kind relay keys/relay.key",
+            "reveille keygen --kind ohttp keys/oblivious.key",
         ],
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 

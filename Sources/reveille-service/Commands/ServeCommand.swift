@@ -62,6 +62,7 @@ enum ServeCommand {
         case .adminToken(let error): CommandFailure(error.message, status: .configuration)
         case .gateway(let error): CommandFailure(error.message, status: .configuration)
         case .watch(let error): CommandFailure(error.message, status: .configuration)
+        case .oblivious(let error): CommandFailure(error.message, status: .configuration)
         case .store(let error): CommandFailure(error.message(configuration.store))
         case .http(.addressInUse(let listener)):
             CommandFailure(

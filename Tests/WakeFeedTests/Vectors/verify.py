@@ -87,7 +87,7 @@ def read_head(data, chain, key):
     oldest = keys.index(key)
     signer = oldest + signed(data, b"wake-feed/head/1\n", 4024, keys[oldest:])
     require(data[8:24] == feed_id, "wrongFeed")
-    require(not any(data[120:256] + data[3840:4024]), "malformedHead(reservedBytes)")
+    require(not any(data[184:256] + data[3840:4024]), "malformedHead(reservedBytes)")
     sequence, first = number(data, 24, 8), number(data, 32, 8)
     times = number(data, 40, 8), number(data, 48, 8)
     require(sequence < 2**63 - 1 and 1 <= first <= sequence + 1 and max(times) < 2**63,

@@ -1,0 +1,118 @@
+import WakeModel
+package import WakeOblivious
+package import WakeSystem
+
+/// The files of a gateway's keys, as the section `[oblivious]` names them.
+package enum ObliviousKeyFile {
+    /// Makes a new key in a new file, mode 0600.
+    /// - Returns: the hash of its configuration, hexadecimal.
+    package static func create(_ path: String) throws(FileError) -> String {
+        var line = ObliviousKey.newLine()
+        defer { line.wipe() }
+        let text = line
+        try Files.create(path, with: text.span, mode: 0o600)
+        return ObliviousKey(line: text.span)?.configuration.hashText ?? ""
+    }
+
+    /// - Parameter name: of the key of the configuration that names the file.
+    static func load(
+        _ path: String, named name: StaticString
+    ) throws(ObliviousKeyError) -> ObliviousKey {
+        let limit = ObliviousKey.characters + 2
+        let read = try mapError({ ObliviousKeyError(name, .file($0)) }) { () throws(FileError) in
+            try Files.readPrivate(path, limit: limit)
+        }
+        guard var line = read else { throw ObliviousKeyError(name, .notPrivate) }
+        defer { line.wipe() }
+        guard let key = ObliviousKey(line: line.span) else {
+            throw ObliviousKeyError(name, .malformed)
+        }
+        guard key.configuration.ciphers.allSatisfy(\.isAvailable) else {
+            throw ObliviousKeyError(name, .cipherMissing)
+        }
+        return key
+    }
+}
+
+/// The reason why a key of `[oblivious]` cannot be used.
+package struct ObliviousKeyError: Error, Sendable, Equatable {
+    enum Fault: Sendable, Equatable {
+        case file(FileError)
+        case notPrivate
+        case malformed
+        /// The key is for AES-128-GCM, too, and there is no libcrypto.
+        case cipherMissing
+        /// `former-key` without `key`, or twice the same.
+        case former
+    }
+
+    private let name: String
+    private let fault: Fault
+
+    init(_ name: StaticString, _ fault: Fault) {
+        self.name = name.description
+        self.fault = fault
+    }
+
+    /// Two lines: the problem and a hint.
+    package var message: String {
+        "[oblivious] \(name): " + explanation
+    }
+
+    private var explanation: String {
+        switch fault {
+        case .file(let error):
+            "cannot read the file: \(error.reason)\n"
+                + "hint: make one with reveille keygen --kind ohttp"
+        case .notPrivate:
+            "the file can be read by others, or is not this user's\n"
+                + "hint: chown it to the user of this service and chmod 600 it"
+        case .malformed:
+            "the file holds no key of a gateway\n"
+                + "hint: make one with reveille keygen --kind ohttp"
+        case .cipherMissing:
+            "the key is for AES-128-GCM, too, which needs libcrypto.so.3\n"
+                + "hint: install the package libssl3: apt-get install libssl3"
+        case .former:
+            "needs a key, and another one\n"
+                + "hint: name the newer key as key, and the one before as former-key"
+        }
+    }
+}
+
+extension KeyConfiguration {
+    /// Its hash, hexadecimal, as the head of a feed has it.
+    package var hashText: String {
+        let hash = hash
+        return String(decoding: Hex.encode(hash.span), as: UTF8.self)
+    }
+}
+
+extension Configuration {
+    /// The keys that are named, the current one first; nil when the gateway is off.
+    package func obliviousKeys() throws(ObliviousKeyError) -> ObliviousKeyRing? {
+        guard let obliviousKey else {
+            guard obliviousFormerKey == nil else {
+                throw ObliviousKeyError("former-key", .former)
+            }
+            return nil
+        }
+        let current = try ObliviousKeyFile.load(obliviousKey, named: "key")
+        guard let obliviousFormerKey else { return ObliviousKeyRing([current]) }
+        let former = try ObliviousKeyFile.load(obliviousFormerKey, named: "former-key")
+        guard former.configuration != current.configuration else {
+            throw ObliviousKeyError("former-key", .former)
+        }
+        return ObliviousKeyRing([current, former])
+    }
+
+    /// What `check` says of the gateway.
+    package var obliviousSummary: (line: String, problem: String?) {
+        do throws(ObliviousKeyError) {
+            guard let ring = try obliviousKeys() else { return ("off", nil) }
+            let hashes = ring.keys.map(\.configuration.hashText)
+            let former = hashes.count > 1 ? "; former key \(hashes[1])" : ""
+            return ("on, key \(hashes[0])\(former)", nil)
+        } catch { return (obliviousKey ?? "off", error.message) }
+    }
+}

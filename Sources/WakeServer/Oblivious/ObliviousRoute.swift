@@ -1,0 +1,160 @@
+import Synchronization
+import WakeHTTP
+import WakeModel
+import WakeOblivious
+import WakeSystem
+
+/// The gateway of Oblivious HTTP (RFC 9458): `POST /v1/oblivious` takes a registration request that
+/// a relay forwards without saying whose it is, and `/.well-known/ohttp-gateway` names the keys.
+/// Inside, only the routes of registrations are reached, and every answer has one size.
+final class ObliviousRoute: Sendable {
+    static let path: StaticString = "/v1/oblivious"
+    /// The well-known path of a gateway's keys (RFC 9540 §6).
+    static let keysPath: StaticString = "/.well-known/ohttp-gateway"
+
+    private struct State {
+        /// nil: the gateway is off.
+        var ring: ObliviousKeyRing?
+        var keys = Response.problem(.notFound)
+    }
+
+    private let state: Mutex<State>
+    private let registration: RegistrationRoute
+
+    let opened = Atomic<Int>(0)
+    let refused = Atomic<Int>(0)
+
+    init(_ ring: ObliviousKeyRing?, registration: RegistrationRoute) {
+        state = Mutex(State())
+        self.registration = registration
+        change(to: ring)
+    }
+
+    /// Takes other keys, or none.
+    func change(to ring: ObliviousKeyRing?) {
+        state.withLock { state in
+            state.ring = ring
+            state.keys =
+                ring.map { ring in
+                    Response(
+                        200,
+                        fields: [
+                            ("Content-Type", "\(KeyConfiguration.mediaType)"),
+                            ("Cache-Control", "public, max-age=300"),
+                            ("X-Content-Type-Options", "nosniff"),
+                        ], body: .bytes(ring.configurations))
+                } ?? .problem(.notFound)
+        }
+    }
+
+    var isOn: Bool { state.withLock { $0.ring != nil } }
+
+    func handleKeys(_ request: Request, _ responder: Responder) {
+        let keys = state.withLock { $0.keys }
+        responder.respond(.read(request) { keys })
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        guard let ring = state.withLock({ $0.ring }) else {
+            return responder.respond(.problem(.notFound))
+        }
+        guard request.method == .post else {
+            return responder.respond(.methodNotAllowed(allow: "POST"))
+        }
+        guard let type = request.onlyValue(of: "content-type"),
+            type.span.equalsIgnoringCase(ObliviousRequest.mediaType)
+        else { return responder.respond(.problem(.obliviousTypeUnsupported)) }
+        switch ring.open(request.body.span) {
+        case .failure(let failure):
+            refused.add(1, ordering: .relaxed)
+            // RFC 9458 §5.2: unprotected, as nothing can protect it.
+            responder.respond(.problem(failure == .malformed ? .obliviousMalformed : .obliviousKey))
+        case .success(let opened):
+            self.opened.add(1, ordering: .relaxed)
+            let response = opened.response
+            withExtendedLifetime(opened.message) {
+                serve(opened.message.bytes) { answer in
+                    let sealed = Self.encapsulate(answer, response)
+                    return { responder.respond(sealed) }
+                }
+            }
+        }
+    }
+
+    /// Answers what was inside. RFC 9458 §5.2: also its mistakes are answered inside.
+    private func serve(_ message: [UInt8], _ prepare: @escaping RegistrationRoute.Preparation) {
+        do throws(BinaryMessageError) {
+            let inner = try BinaryMessage(message)
+            switch try Self.call(inner, message) {
+            case .success(let call): registration.perform(call, preparing: prepare)
+            case .failure(let problem): prepare(.problem(problem))()
+            }
+        } catch { prepare(.problem(.obliviousMalformed))() }
+    }
+
+    /// The request of a registration that a message holds; a problem where it is another one.
+    private static func call(
+        _ message: BinaryMessage, _ bytes: [UInt8]
+    ) throws(BinaryMessageError) -> CallResult {
+        guard case .request(let method, _, _, let path) = message.control else {
+            throw .control
+        }
+        let span = bytes.span
+        // RFC 9458 §5.1: an expectation cannot be met.
+        guard !message.has("expect", in: span) else { return .failure(.obliviousMalformed) }
+        guard span.extracting(path).equals(RegistrationRoute.path) else {
+            return .failure(bytes[path].contains(0x3F) ? .queryNotAllowed : .notFound)
+        }
+        let body =
+            message.content.count == 1
+            ? bytes[message.content[0]] : message.content(in: span)[...]
+        if !body.isEmpty, message.has("content-type", in: span) {
+            guard let type = message.onlyValue(of: "content-type", in: span),
+                span.extracting(type).equalsIgnoringCase("application/json")
+            else { return .failure(.contentTypeUnsupported) }
+        }
+        let authorization = message.onlyValue(of: "authorization", in: span)
+        return .success(
+            RegistrationRoute.Call(
+                method: Method(named: span.extracting(method)),
+                bearerToken: authorization.flatMap { Request.bearerToken(in: bytes[$0]) },
+                isAuthorized: authorization != nil, body: body, origin: .oblivious))
+    }
+
+    private enum CallResult {
+        case success(RegistrationRoute.Call)
+        case failure(Problem)
+    }
+
+    /// A response as `message/ohttp-res`, of one size whatever it says.
+    private static func encapsulate(
+        _ answer: Response, _ protection: ResponseProtection
+    ) -> Response {
+        let count = Limits.obliviousAnswerBytes - protection.overhead
+        var sealed: [UInt8]?
+        if var message = message(answer, paddedTo: count) {
+            sealed = protection.seal(message)
+            message.wipe()
+        }
+        guard let sealed else { return .problem(.overloaded) }
+        return Response(200, fields: fields, body: .bytes(sealed))
+    }
+
+    private static let fields: [(StaticString, String)] = [
+        ("Content-Type", "\(ResponseProtection.mediaType)"),
+        ("Cache-Control", "private, no-store"), ("X-Content-Type-Options", "nosniff"),
+    ]
+
+    private static func message(_ answer: Response, paddedTo count: Int) -> [UInt8]? {
+        var writer = BinaryMessageWriter(status: answer.status, capacity: count)
+        for line in answer.fieldLines {
+            let name = line.name.map(\.lowercased)
+            writer.add(name.span, line.value.span)
+        }
+        guard case .bytes(let body) = answer.body else {
+            let nothing: [UInt8] = []
+            return writer.finish(content: nothing.span, paddedTo: count)
+        }
+        return writer.finish(content: body.span, paddedTo: count)
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import TestSupport
+
+/// A service with a gateway of Oblivious HTTP, and a relay before it: three processes with the
+/// client.
+final class ObliviousPlace {
+    let service: ServiceUnderTest
+    let relay: RunningProgram
+    private let relayPort: UInt16
+
+    var gateway: String { service.url + "/v1/oblivious" }
+    var relayURL: String { "http://127.0.0.1:\(relayPort)/" }
+
+    /// - Parameter sections: added to the service's configuration.
+    init(sections: String = "", perMinute: Int = 1_000_000) async throws {
+        service = try await ServiceUnderTest(sections: sections)
+        let place = service.directory.path + "/service"
+        try await Self.makeKey(place + "/keys/oblivious.key")
+        let file = place + "/reveille.conf"
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        try (text + "\n[oblivious]\nkey = keys/oblivious.key\n").write(
+            toFile: file, atomically: true, encoding: .utf8)
+        try await Self.succeed(service.command("reload"))
+        try await Self.succeed(service.command("feed", "refresh"))
+        relay = try RunningProgram(
+            "reveille",
+            [
+                "relay", "serve-oblivious", "--gateway", service.url + "/v1/oblivious",
+                "--listen", "127.0.0.1:0", "--per-minute", "\(perMinute)",
+            ])
+        let line = try await relay.line(containing: "listening on port ")
+        let word = try ServiceUnderTest.word(after: "on port ", in: line)
+        guard let port = UInt16(word) else { throw TestFailure(line) }
+        relayPort = port
+    }
+
+    private static func makeKey(_ path: String) async throws {
+        try await succeed(
+            RunningProgram.run("reveille", ["keygen", "--kind", "ohttp", path]))
+    }
+
+    private static func succeed(_ result: (status: Int32, output: String)) throws {
+        guard result.status == 0 else { throw TestFailure(result.output) }
+    }
+
+    private static func succeed(
+        _ run: @autoclosure () async throws -> (status: Int32, output: String)
+    ) async throws {
+        try succeed(try await run())
+    }
+
+    /// Makes another key; the one of before becomes the former one.
+    func replaceKey() async throws {
+        let keys = service.directory.path + "/service/keys"
+        try FileManager.default.moveItem(
+            atPath: keys + "/oblivious.key", toPath: keys + "/former.key")
+        try await Self.makeKey(keys + "/oblivious.key")
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        try (text + "former-key = keys/former.key\n").write(
+            toFile: service.configuration, atomically: true, encoding: .utf8)
+        try await Self.succeed(service.command("reload"))
+        try await Self.succeed(service.command("feed", "refresh"))
+    }
+
+    func forgetFormerKey() async throws {
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        try text.replacing("former-key = keys/former.key\n", with: "").write(
+            toFile: service.configuration, atomically: true, encoding: .utf8)
+        try await Self.succeed(service.command("reload"))
+        try await Self.succeed(service.command("feed", "refresh"))
+    }
+
+    /// A request through the relay.
+    func plan(
+        _ method: String, _ device: TestDevice, cipher: Int? = nil, key: Int? = nil
+    ) -> ObliviousPeer.Plan {
+        var plan = ObliviousPeer.Plan(
+            url: relayURL, keys: service.url + "/.well-known/ohttp-gateway", method: method)
+        plan.token = device.token
+        plan.cipher = cipher
+        plan.key = key
+        if method == "PUT" { plan.body = String(decoding: device.body, as: UTF8.self) }
+        return plan
+    }
+}
