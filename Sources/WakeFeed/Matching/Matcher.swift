@@ -16,7 +16,7 @@ public struct Matcher: Sendable {
 
     private static let none = UInt32.max
 
-    /// - Parameter salt: of the batch to search.
+    /// A matcher for a batch with digests of this width and this salt.
     public init(secrets: [LocalSecret], width: DigestWidth, salt: BatchSalt?) {
         let derivation = DigestDerivation(width: width, salt: salt)
         self.init(digests: secrets.map { derivation.digest(of: $0.bytes) }, width: width)
