@@ -265,6 +265,13 @@ public actor WakeClient {
     nonisolated func subscribe() -> EventSubscriber { EventSubscriber(self) }
 
     func nextEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
+        subscriber.setBusy(false)
+        let event = await waitForEvent(for: subscriber)
+        if event != nil { subscriber.setBusy(true) }
+        return event
+    }
+
+    private func waitForEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
         if let warning = subscriber.takeWarning() {
             // A loop that is cancelled may not have come to its end.
             outbox.end(warning: warning, isHandled: !Task.isCancelled)

@@ -43,9 +43,8 @@ public final class SimulatedFeed: Sendable {
     /// Of the file `keys`.
     package func tamperKeys(_ tamper: Tamper?) { state.withLock { $0.keysTamper = tamper } }
 
-    /// Publishes one batch with these secrets, 16 to 1024 bytes each, among others that nobody has.
-    /// - Parameter note: for the holders of any of them.
-    /// - Returns: the number of the batch.
+    /// Publishes one batch with these secrets, 16 to 1024 bytes each, among others that nobody has,
+    /// and with a note for the holders of any of them. Returns the number of the batch.
     @discardableResult
     public func publish(_ secrets: [[UInt8]], note: String? = nil) throws -> UInt64 {
         try publish(secrets, note: note, digests: 1024)

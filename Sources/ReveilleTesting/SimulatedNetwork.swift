@@ -103,6 +103,13 @@ public final class SimulatedNetwork: Sendable {
             self.ignoresRange = ignoresRange
             self.delay = delay
         }
+
+        /// The same, which never arrives.
+        func lost() -> Answer {
+            var copy = self
+            copy.isLost = true
+            return copy
+        }
     }
 
     package typealias Route = @Sendable (FetchRequest) -> Answer?

@@ -35,8 +35,8 @@ public final class SimulatedService: Sendable {
     /// Every answer is its own again.
     package func answerTruly() { state.withLock { $0.script = [] } }
 
-    /// Answers the next requests so, and does nothing.
-    /// - Parameter statuses: of HTTP, one for each request, with this `Retry-After`.
+    /// Answers the next requests with these statuses of HTTP, one for each, and does nothing; with
+    /// this `Retry-After`, if any.
     public func refuse(next statuses: [Int], retryAfter: Duration? = nil) {
         let seconds = retryAfter.map { Int($0.components.seconds) }
         answer(next: statuses.map { .init(status: $0, retryAfter: seconds) })
@@ -51,9 +51,8 @@ public final class SimulatedService: Sendable {
         }
         if scripted?.isUnsent == true { return nil }
         if let scripted, !scripted.isLost { return scripted }
-        var answer = act(request)
-        answer.isLost = scripted != nil
-        return answer
+        let answer = act(request)
+        return scripted == nil ? answer : answer.lost()
     }
 
     private func act(_ request: FetchRequest) -> SimulatedNetwork.Answer {

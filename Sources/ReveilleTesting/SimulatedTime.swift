@@ -36,7 +36,7 @@ public final class SimulatedTime: Sendable {
         /// Callers of `drive`; the clock goes while there are any.
         var drivers = 0
         /// Calls of the app that are under way and do not sleep on this clock.
-        var appWork = 0
+        var busyCalls = 0
         /// A thread executes jobs as they come.
         var isDraining = false
         var stepsDone = 0
@@ -49,7 +49,7 @@ public final class SimulatedTime: Sendable {
             guard let next else { return nil }
             let sleeper = sleepers.remove(at: next)
             now = max(now, sleeper.wake)
-            if sleeper.isInAppCall { appWork += 1 }
+            if sleeper.isInAppCall { busyCalls += 1 }
             return sleeper
         }
     }
@@ -171,7 +171,7 @@ public final class SimulatedTime: Sendable {
                         Sleeper(
                             id: id, wake: wake, continuation: continuation,
                             isInAppCall: isInAppCall))
-                    if isInAppCall { state.appWork -= 1 }
+                    if isInAppCall { state.busyCalls -= 1 }
                     return false
                 }
                 if isOver { continuation.resume() } else { wakeDrain() }
@@ -181,7 +181,7 @@ public final class SimulatedTime: Sendable {
                 guard let index = state.sleepers.firstIndex(where: { $0.id == id }) else {
                     return nil
                 }
-                if isInAppCall { state.appWork += 1 }
+                if isInAppCall { state.busyCalls += 1 }
                 return state.sleepers.remove(at: index)
             }
             sleeper?.continuation.resume()
@@ -274,7 +274,7 @@ public final class SimulatedTime: Sendable {
 
     /// Notes that the app began, or ended, to work for the client.
     func noteAppWork(_ change: Int) {
-        state.withLock { $0.appWork += change }
+        state.withLock { $0.busyCalls += change }
         wakeDrain()
     }
 
@@ -298,7 +298,7 @@ public final class SimulatedTime: Sendable {
             let step = state.withLock { state -> Step in
                 state.stepsDone += 1
                 if !state.jobs.isEmpty { return .execute(state.jobs.removeFirst()) }
-                if state.drivers > 0, state.appWork <= 0, let sleeper = state.takeSleeper() {
+                if state.drivers > 0, state.busyCalls <= 0, let sleeper = state.takeSleeper() {
                     return .wake(sleeper)
                 }
                 state.isDraining = false

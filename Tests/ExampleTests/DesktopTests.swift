@@ -53,7 +53,7 @@ struct DesktopTests {
             let notes = directory.path + "/notes-\(UUID().uuidString)"
             try (note + "\n").write(toFile: notes, atomically: true, encoding: .utf8)
             let published = try await service.command(
-                "feed", "publish", "-", "--secrets", "--notes", notes, "--then-broadcast",
+                "feed", "publish", "-", "--secrets", "--note-file", notes, "--then-broadcast",
                 input: Array((line + "\n").utf8))
             guard published.status == 0 else { throw TestFailure(published.output) }
         }

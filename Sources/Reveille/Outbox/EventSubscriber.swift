@@ -43,7 +43,6 @@ final class EventSubscriber: Sendable {
     }
 
     let changed = AsyncEvent()
-    /// `WakeClient.runsEnded` when the loop began; nil until it asks for the first event.
     private let client: WakeClient
     private let number: UInt64
     private let state = Mutex(State())
@@ -61,18 +60,18 @@ final class EventSubscriber: Sendable {
         client.returned.add(.warning(warning))
     }
 
-    func next() async -> ClientEvent? {
-        let wasBusy = state.withLock { state in
-            defer { state.isBusy = false }
-            return state.isBusy
-        }
-        if wasBusy { client.environment.appWork(-1) }
-        guard let event = await client.nextEvent(for: self) else { return nil }
-        state.withLock { $0.isBusy = true }
-        return event
-    }
+    func next() async -> ClientEvent? { await client.nextEvent(for: self) }
 
     // MARK: By the client
+
+    /// The app has an event to work on, or has asked for the next one.
+    func setBusy(_ isBusy: Bool) {
+        let wasBusy = state.withLock { state in
+            defer { state.isBusy = isBusy }
+            return state.isBusy
+        }
+        if isBusy != wasBusy { client.environment.appWork(isBusy ? 1 : -1) }
+    }
 
     /// The warning that the loop has handled by asking for more.
     func takeWarning() -> Int64? {

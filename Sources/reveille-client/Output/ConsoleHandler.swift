@@ -138,7 +138,9 @@ final class ConsoleHandler: MatchHandler {
 
     /// `match ID SECRET NOTE`, the note as JSON text so that it stays on its line.
     private func line(_ match: Match) -> [UInt8] {
-        Array("match \(match.id.text) \(match.secretID) ".utf8) + Self.json(match.noteBytes) + [0x0A]
+        Array("match \(match.id.text) \(match.secretID) ".utf8) + Self.json(match.noteBytes) + [
+            0x0A
+        ]
     }
 
     /// A JSON string: the note's text, or its base64url after `base64url:` when it is no UTF-8.

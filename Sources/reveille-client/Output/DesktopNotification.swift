@@ -29,7 +29,9 @@ struct DesktopNotification: Sendable {
         var text = "Something that was published matches a secret of yours."
         if showsNote {
             // A reader of the note may see the name.
-            text = NotificationText.plain(match.noteBytes) ?? "It matches the secret \(match.secretID)."
+            text =
+                NotificationText.plain(match.noteBytes)
+                ?? "It matches the secret \(match.secretID)."
         }
         return await show(summary: "Reveille found a match", text, urgency: 2)
     }
