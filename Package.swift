@@ -215,7 +215,7 @@ let package = Package(
             "WakeServerTests",
             [
                 "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeModel",
-                "WakeSodium",
+                "WakeSodium", "WakeFetch",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(
