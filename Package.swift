@@ -226,8 +226,8 @@ let package = Package(
         tests(
             "WakeServerTests",
             [
-                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeOblivious",
-                "WakeModel", "WakeSodium",
+                "WakeServer", "WakeHTTP", "WakeStore", "WakePush", "WakeFeed", "WakeFetch",
+                "WakeOblivious", "WakeModel", "WakeSodium",
             ]),
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(

@@ -229,7 +229,7 @@ struct HostileFeedTests {
                     ? (try? FeedDirectory(twin.directory).headBytes()).map { .init(body: $0) } : nil
             }
             await #expect(throws: ClientError.fork) { try await client.synchronize() }
-            #expect(world.network.traces.count == requests + 1)
+            #expect(world.network.traces.count == requests + 2)
             #expect(await client.status.isForked)
             #expect(await client.status.fingerprint == fingerprint)
             try await client.startOver()
@@ -308,13 +308,17 @@ struct HostileFeedTests {
             let before = world.network.bytesDelivered
             world.feed.tamper { _, _ in .init(body: huge, isUnannounced: true) }
             await #expect(throws: ClientError.tooLarge) { try await client.synchronize() }
-            #expect(world.network.bytesDelivered - before <= 4096 + 16_384)
+            #expect(
+                world.network.bytesDelivered - before
+                    <= 4096 + world.proofBytes + 16_384)
             world.feed.tamper { path, bytes in
                 path == "head" ? nil : .init(body: bytes + huge, isUnannounced: true)
             }
             let start = world.network.bytesDelivered
             await #expect(throws: ClientError.tooLarge) { try await client.synchronize() }
-            #expect(world.network.bytesDelivered - start <= 4096 + 6656 + 16_384)
+            #expect(
+                world.network.bytesDelivered - start
+                    <= 4096 + world.proofBytes + 6656 + 16_384)
             #expect(await client.status.sequence == 1)
         }
     }

@@ -86,7 +86,9 @@ struct MeteringTests {
                 let before = world.network.bytesSent
                 for _ in 0..<4 { try await client.synchronize() }
                 // No server sends more of a batch, not even what nobody takes; heads always come.
-                #expect(world.network.bytesSent - before <= budget + 3 * FeedLimits.headBytes)
+                #expect(
+                    world.network.bytesSent - before
+                        <= budget + 3 * FeedLimits.headBytes + 2 * FeedLimits.proofBytes)
                 world.time.setWall(by: Self.day)
                 days += 1
             }
@@ -131,11 +133,11 @@ struct MeteringTests {
                 path == "head" ? nil : .init(body: bytes, cutAfter: 200_000)
             }
             await #expect(throws: ClientError.truncated) { try await client.synchronize() }
-            #expect(try counted(world) == 2 * 4096 + 200_000)
+            #expect(try counted(world) == 2 * 4096 + world.proofBytes + 200_000)
             world.feed.tamper(nil)
             try await client.synchronize()
             let rest = try world.feed.newestBytes() - 196_608
-            #expect(try counted(world) == 3 * 4096 + 200_000 + rest)
+            #expect(try counted(world) == 3 * 4096 + 2 * world.proofBytes + 200_000 + rest)
         }
     }
 
@@ -152,7 +154,8 @@ struct MeteringTests {
                 return .init(body: bytes)
             }
             await #expect(throws: ClientError.corruptBatch) { try await client.synchronize() }
-            #expect(try counted(world) == 2 * 4096 + 2 * world.feed.newestBytes())
+            #expect(
+                try counted(world) == 2 * 4096 + world.proofBytes + 2 * world.feed.newestBytes())
         }
     }
 

@@ -68,7 +68,7 @@ extension BehaviourTests {
             #expect(try await client.synchronize() == .checked(batches: 1, matches: 0))
         }
         #expect(world.network.requests.allSatisfy { $0.fields.isEmpty && $0.range == nil })
-        #expect(world.network.traces.count == 12)
+        #expect(world.network.traces.count == 13)
     }
 
     @Test("bounds: what is asked for has its cap, and 64 KiB marks are where a fetch goes on")
@@ -89,7 +89,9 @@ extension BehaviourTests {
             let before = world.network.bytesDelivered
             try await client.synchronize()
             // Cut after 65,536, then after 100,000 more: 131,072 were kept.
-            #expect(world.network.bytesDelivered - before == 4096 + whole - 131_072)
+            #expect(
+                world.network.bytesDelivered - before
+                    == 4096 + world.proofBytes + whole - 131_072)
             _ = try await client.storedRegistration()
             try await world.live(client, for: .seconds(10))
         }
@@ -97,6 +99,7 @@ extension BehaviourTests {
         for request in world.network.requests {
             let path = String(decoding: request.url.bytes, as: UTF8.self)
             switch request.purpose {
+            case .feed where path.hasSuffix("/proof"): #expect(request.limit == 8192)
             case .feed where !path.contains("/b/"): #expect(request.limit == 4096)
             case .feed: #expect(request.limit == 256 + (4 << 20))
             case .registration: #expect(request.limit <= 16_384)

@@ -138,7 +138,7 @@ struct WithheldBatchTests {
             await #expect(throws: ClientError.httpStatus(503, retryAfter: nil)) {
                 try await world.client().synchronize()
             }
-            #expect(world.network.traces.count == before + 4)
+            #expect(world.network.traces.count == before + 5)
         }
     }
 

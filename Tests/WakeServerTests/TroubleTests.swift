@@ -48,6 +48,10 @@ struct TroubleTests {
             (.storeFull, { $0.store = .full }), (.storeFailing, { $0.store = .failing }),
             (.keyFileMissing, { $0.isKeyFileMissing = true }), (.diskLow, { $0.free = 99 }),
             (.feedUnreadable, { $0.head = nil }),
+            (
+                .feedUnwitnessed,
+                { $0.witnesses = WitnessFacts(size: 9, cosigned: 1, isQuorum: false) }
+            ),
             (.feedNotRefreshed, { $0.now = 84 * 3600 + 1 }),
             (.feedExpired, { $0.now = 7 * Self.day + 1 }),
             (.broadcastLate, { $0.pause = Self.pause(since: 7301) }),

@@ -56,6 +56,12 @@ struct WitnessFacts: Sendable, Equatable {
     let cosigned: Int
     let isQuorum: Bool
 
+    init(size: Int, cosigned: Int, isQuorum: Bool) {
+        self.size = size
+        self.cosigned = cosigned
+        self.isQuorum = isQuorum
+    }
+
     /// - Returns: nil without a policy, and while it or the checkpoint cannot be read.
     init?(policy path: String?, feed directory: String) {
         guard let path, let policy = try? WitnessFile.read(path),

@@ -186,3 +186,10 @@ extension WakeClient {
         get throws { try registration.desired()?.instanceToken.bytes.copy() }
     }
 }
+
+extension World {
+    /// Bytes of the proof that is fetched with every head.
+    var proofBytes: Int {
+        (try? Files.read(feed.directory + "/proof", limit: FeedLimits.proofBytes).count) ?? 0
+    }
+}

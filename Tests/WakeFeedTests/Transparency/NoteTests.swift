@@ -228,7 +228,7 @@ struct NoteTests {
         func read(_ from: String, _ to: String) -> LogProof? {
             LogProof(Array(text.replacing(from, with: to).utf8))
         }
-        #expect(read("index", "extra AAAA\nindex") == proof)
+        #expect(read("index", "extra AAAA\nindex")?.extra == [0, 0, 0])
         for (from, to) in [
             ("@v1", "@v2"), ("index 4", "index 04"), ("index 4\n", ""), ("index", "extra A\nindex"),
             ("index", "extra AAAA\nextra AAAA\nindex"), ("index 4", "index -4"),
