@@ -18,7 +18,13 @@ PROPERTIES = "org.freedesktop.DBus.Properties"
 
 
 def watch(program, feed, key, service, directory, name, *words):
-    lines.prepare(program, feed, key, service, directory, name)
+    # The default profile, whose name on the bus is known, of a home in this directory.
+    is_new = not os.path.exists(directory)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    environment = dict(
+        os.environ, HOME=directory, XDG_STATE_HOME=directory + "/state",
+        XDG_CACHE_HOME=directory + "/cache")
+    lines.prepare(program, feed, key, service, name, is_new, environment=environment)
     dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
     bus, loop = dbus.SessionBus(), GLib.MainLoop()
 
@@ -49,8 +55,10 @@ def watch(program, feed, key, service, directory, name, *words):
 
     def start():
         run = subprocess.Popen(
-            [program, "run", "--dbus", "--state", directory], preexec_fn=lines.with_parent)
-        stop = GLib.unix_signal_add(GLib.PRIORITY_DEFAULT, signal.SIGTERM, run.terminate)
+            [program, "run", "--dbus"], env=environment, preexec_fn=lines.with_parent)
+        stop = GLib.unix_signal_add(
+            GLib.PRIORITY_DEFAULT, signal.SIGTERM,
+            lambda: run.terminate() or GLib.SOURCE_CONTINUE)
         GLib.child_watch_add(GLib.PRIORITY_DEFAULT, run.pid, ended, stop)
 
     def ended(process, status, stop):

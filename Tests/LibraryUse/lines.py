@@ -17,17 +17,18 @@ def with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def prepare(program, feed, key, service, directory, name):
+def prepare(program, feed, key, service, name, is_new, profile=(), environment=None):
     """Makes the profile, and adds standard input as a secret unless it is empty."""
-    if not os.path.exists(directory):
+    def call(*words, **options):
         subprocess.run(
-            [program, "init", "--feed", feed, "--key", key, "--service", service, "--state",
-             directory], check=True, stdout=subprocess.DEVNULL)
+            [program, *words, *profile], env=environment, check=True, stdout=subprocess.DEVNULL,
+            **options)
+
+    if is_new:
+        call("init", "--feed", feed, "--key", key, "--service", service)
     secret = sys.stdin.buffer.read()
     if secret:
-        subprocess.run(
-            [program, "secrets", "add", name, "--state", directory], input=secret, check=True,
-            stdout=subprocess.DEVNULL)
+        call("secrets", "add", name, input=secret)
 
 
 def show(status):
@@ -41,7 +42,9 @@ LOCKED = 75
 
 
 def watch(program, feed, key, service, directory, name, *words):
-    prepare(program, feed, key, service, directory, name)
+    prepare(
+        program, feed, key, service, name, not os.path.exists(directory),
+        profile=["--state", directory])
     status = LOCKED
     while status == LOCKED:
         status = run_once(program, directory, later="later" in words)
