@@ -58,6 +58,9 @@ struct StrangerTests {
         _ = try await running.line(containing: "stream connected")
         for program in [running, service.program] {
             let said = program.output
+            let limits = try String(
+                contentsOfFile: "/proc/\(program.identifier)/limits", encoding: .utf8)
+            #expect(limits.contains(/\nMax core file size +0 +0 +bytes/))
             program.signal(signal)
             #expect(await program.exit() == -signal)
             #expect(program.output.hasPrefix(said))

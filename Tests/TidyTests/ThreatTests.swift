@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Policy/THREATS.md quotes tests that exist")
+@Suite("The documents of Policy quote tests that exist")
 struct ThreatTests {
     /// What a line quotes: `- "name of a test" (Folder)`.
     private struct Quote: Hashable {
@@ -51,6 +51,16 @@ struct ThreatTests {
         let (lines, names) = try threats()
         #expect(lines.count { Quote($0) != nil } > 60)
         #expect(Self.missing(in: lines, of: names) == [])
+    }
+
+    @Test("so does every one that PRIVACY.md and SECURITY.md quote")
+    func others() throws {
+        let tree = try SourceTree.repository()
+        for (path, least) in [("Policy/PRIVACY.md", 40), ("Policy/SECURITY.md", 4)] {
+            let document = try #require(tree.files.first { $0.path == path })
+            #expect(document.lines.count { Quote($0) != nil } >= least)
+            #expect(Self.missing(in: document.lines, of: Self.names(in: tree)) == [])
+        }
     }
 
     @Test("every threat quotes a test")

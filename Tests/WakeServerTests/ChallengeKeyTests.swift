@@ -58,6 +58,34 @@ struct ChallengeKeyTests {
         #expect(new.admitted.load(ordering: .relaxed) == 2)
     }
 
+    @Test("what is remembered of used proofs is as long as they are good, and 20 minutes at most")
+    func forgotten() throws {
+        var random = SplitMix64(seed: 3)
+        var used = UsedProofs()
+        var inserted: [(proof: RegistrationProof, at: UInt64)] = []
+        var now = 1000 * Self.second
+        // Often enough that forgetting comes by new ones, and by the clock alone at the end.
+        for _ in 0..<60 {
+            let bytes = (0..<24).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            let proof = RegistrationProof(challenge: bytes, nonce: 0)
+            used.insert(proof, now: now)
+            inserted.append((proof, now))
+            now += random.next() % 200 * Self.second
+            for (proof, time) in inserted where now - time <= 600 * Self.second {
+                #expect(used.contains(proof))
+            }
+            for (proof, time) in inserted where now - time > 1400 * Self.second {
+                #expect(!used.contains(proof))
+            }
+        }
+        #expect(!used.isEmpty)
+        for _ in 0..<2 {
+            now += 600 * Self.second
+            used.forget(now: now)
+        }
+        #expect(used.isEmpty && inserted.allSatisfy { !used.contains($0.proof) })
+    }
+
     private static func challenge(_ response: Response) -> RegistrationChallenge? {
         guard case .bytes(let body) = response.body else { return nil }
         return RegistrationChallenge(problem: body)

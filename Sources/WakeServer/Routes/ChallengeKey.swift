@@ -47,18 +47,40 @@ struct ChallengeKey: Sendable {
 
 /// The proofs that let a registration in, as each does once: with a delete after every registration
 /// one proof would count as the work of many, and make it harder for everybody else. Of one size: a
-/// proof is forgotten for a later one in its place, which took as much work.
+/// proof is forgotten for a later one in its place, which took as much work, and in any case once
+/// its challenge is good no more.
 struct UsedProofs: Sendable {
-    private var marks = [UInt64](repeating: 0, count: 1 << 14)
+    private static let places = 1 << 14
+    private static let none = [UInt64](repeating: 0, count: places)
+
+    private var marks = none
+    /// Those of the ten minutes before.
+    private var former = none
+    /// When `marks` began.
+    private var begin: UInt64 = 0
+    private(set) var isEmpty = true
 
     func contains(_ proof: RegistrationProof) -> Bool {
         let mark = mark(proof)
-        return marks[place(mark)] == mark
+        return marks[place(mark)] == mark || former[place(mark)] == mark
     }
 
-    mutating func insert(_ proof: RegistrationProof) {
+    mutating func insert(_ proof: RegistrationProof, now: UInt64) {
+        forget(now: now)
         let mark = mark(proof)
         marks[place(mark)] = mark
+        if isEmpty { begin = now }
+        isEmpty = false
+    }
+
+    /// Forgets what was inserted twice the life of a challenge ago.
+    mutating func forget(now: UInt64) {
+        let (age, life) = (now - min(begin, now), UInt64(ChallengeKey.seconds) * 1_000_000_000)
+        guard !isEmpty, age >= life else { return }
+        former = age < 2 * life ? marks : Self.none
+        isEmpty = former == Self.none
+        marks = Self.none
+        begin = now
     }
 
     /// Of the keyed hash in its challenge.

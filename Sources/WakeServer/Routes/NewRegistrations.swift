@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WakeHTTP
 import WakeModel
@@ -64,14 +65,16 @@ final class NewRegistrations: Sendable {
             guard !isCounted.value.load(ordering: .relaxed) else { return true }
             let places = origin.places
             let (fill, now) = (fill(), now())
-            let admits = state.withLock { state in
+            let (admits, isFirst) = state.withLock { state in
                 let proof = bits == nil ? nil : proof
                 let isUsed = proof.map(state.used.contains) ?? false
                 let admits = state.budget.admits(
                     from: places, bits: isUsed ? nil : bits, fill: fill, now: now)
-                if admits, let proof { state.used.insert(proof) }
-                return admits
+                let isFirst = state.used.isEmpty
+                if admits, let proof { state.used.insert(proof, now: now) }
+                return (admits, isFirst && !state.used.isEmpty)
             }
+            if isFirst { forgetLater() }
             if admits {
                 isCounted.value.store(true, ordering: .relaxed)
                 admitted.add(1, ordering: .relaxed)
@@ -79,6 +82,20 @@ final class NewRegistrations: Sendable {
                 challenged.add(1, ordering: .relaxed)
             }
             return admits
+        }
+    }
+
+    /// Used proofs are forgotten also when nobody comes any more.
+    private func forgetLater() {
+        let later = DispatchTime.now() + .seconds(ChallengeKey.seconds)
+        DispatchQueue.global().asyncAfter(deadline: later) { [weak self] in
+            guard let self else { return }
+            let now = now()
+            let isLeft = state.withLock { state in
+                state.used.forget(now: now)
+                return !state.used.isEmpty
+            }
+            if isLeft { forgetLater() }
         }
     }
 

@@ -149,11 +149,12 @@ struct HeldConnectionsTests {
         #expect(await service.stop() == 0)
     }
 
-    /// As many connections as one process may have, and no certificates.
+    /// As many connections as one process may have, no certificates, and as many requests of one
+    /// network as this test makes.
     private static func widened(_ text: String) -> String {
         [
             (" ssl backlog", " backlog"), (" ssl;", ";"),
-            ("worker_connections 2048", "worker_connections 19900"),
+            ("worker_connections 2048", "worker_connections 19900"), ("rate=20r", "rate=9000r"),
             ("global\n", "global\n    no strict-limits\n    ulimit-n 19900\n"),
             ("maxconn 1000\n", "maxconn 13000\n"),
         ].reduce(text) { $0.replacing($1.0, with: $1.1) }

@@ -1,6 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 import WakeModel
+import WakePush
+import WakeStore
 
 @testable import WakeServer
 
@@ -63,5 +66,60 @@ struct PolicyFiguresTests {
         #expect(zeros.contains("\(grouped(Limits.reserveBytes)) of them"))
         #expect(Limits.relaySeconds == 5 * 60)
         #expect(text.contains("push tokens in memory until told, at most five minutes"))
+    }
+
+    /// A document of the policy as one line.
+    private func prose(_ name: String) throws -> String {
+        try Repository.text("Policy/" + name).split { $0.isWhitespace }.joined(separator: " ")
+    }
+
+    @Test("what PRIVACY.md says in numbers about times, counts and words")
+    func privacy() throws {
+        let prose = try prose("PRIVACY.md")
+        let (shortest, longest) = (
+            RotationSchedule.days.lowerBound, RotationSchedule.days.upperBound
+        )
+        #expect(RotationSchedule.longestRenewal == 56 * 3600 && Limits.logMilliseconds * 2 <= 1000)
+        #expect(RegistrationBudget.prefixSeconds == 600)
+        for words in [
+            "one of \(grouped(RegistrationBudget.places)) places",
+            "within ten minutes, that of all within the longest life of a row (\(2 * shortest) days)",
+            "not renewed it for \(shortest) to \(2 * shortest) days",
+            "every 1 to 2 days and 8 hours", "gone from the files within a second",
+            "Every \(shortest) days (an operator can choose up to \(longest))",
+            "after \(2 * longest) days, twice the longest time of a generation",
+            "replaced every \(ProviderTokenPolicy.usual / 60) minutes",
+            "about the last three broadcasts", "more than three pushes",
+        ] {
+            #expect(prose.contains(words), "\(words)")
+        }
+        let log = try #require(PolicyDocument.inForce.dataset("reveille_log"))
+        #expect((35...45).contains(log.collections.count) && prose.contains("about forty events"))
+        let ends = try #require(text.firstMatch(of: /"words_goaway": "([^"]*)"/)).1.split(
+            separator: " ")
+        let names = ends.count { $0 != "none" && $0 != "other" }
+        #expect(names == 30 && prose.contains("one of thirty names, or as `other`"))
+    }
+
+    @Test("what THREATS.md says in numbers about new registrations")
+    func threats() throws {
+        let prose = try prose("THREATS.md")
+        var store = StoreConfiguration(dataDirectory: "", keyFile: nil)
+        store.maxPages = Configuration(directory: "").storeMegabytes * 256
+        let rows = store.newRowPages * 5
+        let life = 2 * RotationSchedule.days.lowerBound * 86_400
+        let free = RegistrationBudget.free(.init(rows: rows, lifeSeconds: life))
+        #expect(rows / 100_000 == 26 && Configuration(directory: "").newPerPrefix == 16)
+        for words in [
+            "has sixteen in ten minutes",
+            "\(grouped(free.atOnce / 1000 * 1000)) of the 2.6 million of the default `megabytes`",
+            "\(grouped(free.perDay / 100 * 100)) a day",
+            "2^\(RegistrationBudget.bits.lowerBound) hashes",
+            "up to 2^\(RegistrationBudget.bits.upperBound)",
+            "unless more than \(Limits.griddedWrites) writes are made durable together",
+            "has a log of up to half a second with it",
+        ] {
+            #expect(prose.contains(words), "\(words)")
+        }
     }
 }
