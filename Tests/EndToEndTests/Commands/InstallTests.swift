@@ -47,7 +47,8 @@ struct InstallTests {
         }
         expected["usr/local/share/man/man5/reveille.conf.5"] = 0o644
         for name in [
-            "reveille.service", "reveille-oblivious.service", "reveille@.service", "reveille-feed.service", "reveille-feed.timer",
+            "reveille.service", "reveille-oblivious.service", "reveille@.service",
+            "reveille-feed.service", "reveille-feed.timer",
             "reveille-audit.service", "reveille-audit.timer",
         ] {
             expected["usr/local/lib/systemd/system/" + name] = 0o644
