@@ -36,6 +36,10 @@ struct RegistrationBudgetTests {
             return budget.admits(from: .network(places), bits: bits, fill: fill, now: now)
         }
 
+        func admitsOblivious(bits: Int? = nil, at now: UInt64 = 0) -> Bool {
+            budget.admits(from: .oblivious, bits: bits, fill: 0, now: now)
+        }
+
         func change(perPrefix: Int, perDay: Int, at now: UInt64) {
             let free = RegistrationBudget.Free(atOnce: perDay, perDay: perDay)
             budget.change(perPrefix: perPrefix, free: free, now: now)
@@ -44,6 +48,19 @@ struct RegistrationBudgetTests {
         func bits(_ fill: Double = 0, at now: UInt64 = 0) -> Int {
             budget.neededBits(fill: fill, now: now)
         }
+    }
+
+    @Test("those who come through relays have an eighth, and leave the rest to the others")
+    func oblivious() {
+        let asked = Asked(Self.budget(perDay: 1000))
+        let now = Self.second
+        #expect((0..<5000).filter { _ in asked.admitsOblivious(at: now) }.count == 125)
+        #expect(asked.admitsOblivious(bits: 16, at: now))
+        // All but those from everybody's thousand.
+        #expect((0..<5000).filter { asked.admits($0, at: now) }.count == 875)
+        // 691.2 s for one.
+        #expect(!asked.admitsOblivious(at: now + 691 * Self.second))
+        #expect(asked.admitsOblivious(at: now + 692 * Self.second))
     }
 
     @Test("other limits count what was counted before, and leak by their own rule")
@@ -178,7 +195,7 @@ struct RegistrationBudgetTests {
                 let place = Int(random.next() % UInt64(prefixes))
                 sent += 1
                 let isTaken = budget.admits(
-                    from: (place, place), bits: nil, fill: fill, now: now)
+                    from: .network((place, place)), bits: nil, fill: fill, now: now)
                 if isTaken { rubbish[0] += 1 } else { refusals += 1 }
             }
             worked += hashes * 60
@@ -195,12 +212,12 @@ struct RegistrationBudgetTests {
         private mutating func newcomer(_ now: UInt64) {
             let place = prefixes + Int(random.next() % 1000)
             guard fill < 1 else { return costs.append(.infinity) }
-            if budget.admits(from: (place, place), bits: nil, fill: fill, now: now) {
+            if budget.admits(from: .network((place, place)), bits: nil, fill: fill, now: now) {
                 return costs.append(0)
             }
             let bits = budget.neededBits(fill: fill, now: now)
             let isTaken = budget.admits(
-                from: (place, place), bits: bits, fill: fill, now: now)
+                from: .network((place, place)), bits: bits, fill: fill, now: now)
             #expect(isTaken)
             // Nonces until the first that fits are distributed so.
             costs.append(-Double(1 << bits) * log(1 - random.unit()))

@@ -27,20 +27,25 @@ package struct PrivacyPage: Sendable {
     private let retentionDays: Int?
     private let `operator`: Operator?
     private let absentFiles: Set<String>
+    /// Whether apps can register through relays that hide their addresses.
+    private let isOblivious: Bool
 
     /// - Parameters:
     ///   - retentionDays: where the operator has chosen another than the policy's.
     ///   - absentFiles: files of the policy that this service does not have, as what they are for
     ///     is off.
+    ///   - isOblivious: whether there is a gateway of Oblivious HTTP.
     init(
         _ policy: PolicyDocument = .inForce, hash: String = PrivacyPolicy.hash,
-        retentionDays: Int? = nil, operator: Operator? = nil, absentFiles: Set<String> = []
+        retentionDays: Int? = nil, operator: Operator? = nil, absentFiles: Set<String> = [],
+        isOblivious: Bool = false
     ) {
         self.policy = policy
         self.hash = hash
         self.retentionDays = retentionDays ?? policy.retentionDays
         self.operator = `operator`
         self.absentFiles = absentFiles
+        self.isOblivious = isOblivious
     }
 
     /// The page of a service without operator and counts, in English.
@@ -88,7 +93,7 @@ package struct PrivacyPage: Sendable {
         <h2>\(text[.storedTitle])</h2>
         <p>\(text[.storedLead])</p>
         \(columns(text))
-        <p>\(text[.storedNote])</p>
+        <p>\(text[.storedNote])\(isOblivious ? " " + text[.obliviousNote] : "")</p>
         <h2>\(text[.timeTitle])</h2>
         <p>\(retention(text))</p>
         \(Self.rights(text))

@@ -104,7 +104,7 @@ extension PrivacyPage {
             retentionDays: 2 * configuration.rotationDays,
             operator: Operator(
                 name: configuration.pageOperator, contact: configuration.pageContact),
-            absentFiles: absent)
+            absentFiles: absent, isOblivious: configuration.obliviousKey != nil)
     }
 }
 
