@@ -39,7 +39,8 @@ enum TidyRules {
         ],
         "reveille-service": [
             "WakeServer", "WakeRelay", "WakeHTTP", "WakeStore", "WakeFeed", "WakeFetch",
-            "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium", "WakeSystem",
+            "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel", "WakeSodium",
+            "WakeSystem",
             "CLinux",
         ],
         "reveille-client": [

@@ -98,7 +98,7 @@ package struct CompleteSubtree: Sendable, Hashable {
 
     /// The complete subtrees of a tree of `size` leaves, or of the rest of one from a leaf on that
     /// the tree is split at; the largest first.
-    static func covering(_ leaves: Range<UInt64>) -> [CompleteSubtree] {
+    package static func covering(_ leaves: Range<UInt64>) -> [CompleteSubtree] {
         var (start, parts) = (leaves.lowerBound, [CompleteSubtree]())
         while start < leaves.upperBound {
             let rest = leaves.upperBound - start
