@@ -181,7 +181,7 @@ public final class Feed {
         require(self >= 0, "wrongFeed");
         int signer = signer(data, "wake-feed/head/1\n", 4024, keys, Math.max(oldest, self));
         require(Arrays.equals(part(data, 8, 16), feedID), "wrongFeed");
-        require(isZero(data, 120, 136) && isZero(data, 3840, 184), "malformedHead(reservedBytes)");
+        require(isZero(data, 184, 72) && isZero(data, 3840, 184), "malformedHead(reservedBytes)");
         long last = number(data, 24, 8), first = number(data, 32, 8);
         long issued = number(data, 40, 8), expires = number(data, 48, 8);
         require(last >= 0 && last < Long.MAX_VALUE && first >= 1 && first <= last + 1
@@ -263,9 +263,9 @@ public final class Feed {
         int signer = signer(header, "wake-feed/batch/1\n", 184, keys, 0);
         require(isZero(header, 136, 48), "corruptBatch(reservedBytes)");
         long count = number(header, 40, 4);
-        int width = header[44], kind = header[45], note = (int) number(header, 46, 2);
-        require(number(header, 32, 8) >= 0 && (width == 8 || width == 16 || width == 32)
-            && count >= 1024 && count % 1024 == 0
+        int bits = header[44], kind = header[45], note = (int) number(header, 46, 2);
+        require(number(header, 32, 8) >= 0 && bits >= 40 && bits <= 54
+            && count >= 1024 && count % 1024 == 0 && count <= 1L << 64 - bits
             && (kind == 0 && note == 0 || kind == 1 && note >= 42), "corruptBatch(shape)");
         require(Arrays.equals(part(header, 8, 16), feedID), "wrongFeed");
         require(number(header, 24, 8) == number, "corruptBatch(sequence)");
@@ -281,23 +281,22 @@ public final class Feed {
         require(number != number(head, 24, 8) || Arrays.equals(hash, part(head, 56, 32)), "fork");
         long size = number(header, 128, 8);
         require(size >= 0 && size <= LARGEST, "tooLarge");
-        require(size == count * (width + note), "corruptBatch(size)");
+        long end = size - count * note;
+        require(count * (bits + 1) <= 8 * end && 8 * end <= count * (bits + 2),
+            "corruptBatch(size)");
         require(data.length >= HEADER + size, "truncated");
         require(data.length == HEADER + size, "tooLarge");
         byte[] payload = part(data, HEADER, (int) size);
         require(Arrays.equals(Blake2b.hash(32, null, payload), part(header, 96, 32)),
             "corruptBatch(payloadHash)");
-        for (int i = 1; i < count; i++) {
-            require(compare(payload, width * (i - 1), payload, width * i, width) < 0,
-                "corruptBatch(order)");
-        }
+        long[] values = values(payload, (int) end, (int) count, bits);
 
         List<Match> matches = new ArrayList<>();
         byte[] salt = part(header, 48, 16);
         for (byte[] secret : secrets) {
-            int row = search(payload, (int) count, digest(secret, salt, width));
+            int row = Arrays.binarySearch(values, value(secret, salt, count, bits));
             if (row < 0) continue;
-            byte[] sealed = part(payload, (int) count * width + row * note, note);
+            byte[] sealed = part(payload, (int) end + row * note, note);
             byte[] text = kind == 0 ? null : Note.open(sealed, secret);
             matches.add(new Match(matchID(secret, text), secret, text));
         }
@@ -311,11 +310,52 @@ public final class Feed {
         return matches;
     }
 
-    /** Section 6. */
-    private static byte[] digest(byte[] secret, byte[] salt, int width) {
+    /**
+     * The values of a code (section 4), ascending. They are unsigned: with the first bit turned
+     * they are in the order of signed numbers.
+     */
+    private static long[] values(byte[] code, int bytes, int count, int bits) throws Refused {
+        long[] values = new long[count];
+        int[] quotients = new int[8];
+        int at = 0, end = 8 * bytes;
+        // The least that the next value can be, and the most that any can.
+        long least = 0, most = count == 1L << 64 - bits ? -1 : ((long) count << bits) - 1;
+        for (int i = 0; i < count; i += 8) {
+            for (int k = 0; k < 8; k++, at++) {
+                quotients[k] = 0;
+                for (; at < end && bit(code, at) == 0; at++) quotients[k]++;
+                require(at < end && quotients[k] < count, "corruptBatch(code)");
+            }
+            for (int k = 0; k < 8; k++) {
+                require(at + bits <= end, "corruptBatch(code)");
+                long rest = 0;
+                for (int n = 0; n < bits; n++, at++) rest |= (long) bit(code, at) << n;
+                long value = least + ((long) quotients[k] << bits) + rest;
+                // Beyond the range, or beyond 64 bits: then it would seem less than what it follows.
+                require(compare(value, least) >= 0 && compare(value, most) <= 0
+                    && (i + k == 0 || least != 0), "corruptBatch(code)");
+                values[i + k] = value ^ Long.MIN_VALUE;
+                least = value + 1;
+            }
+        }
+        require(end - at < 8, "corruptBatch(code)");
+        for (; at < end; at++) require(bit(code, at) == 0, "corruptBatch(code)");
+        return values;
+    }
+
+    private static int bit(byte[] code, int at) { return code[at >> 3] >> (at & 7) & 1; }
+
+    private static int compare(long a, long b) {
+        return Long.compare(a ^ Long.MIN_VALUE, b ^ Long.MIN_VALUE);
+    }
+
+    /** Section 6, as {@link #values} gives them. */
+    private static long value(byte[] secret, byte[] salt, long count, int bits) {
         byte[] message = isZero(salt, 0, 16) ? secret : join(secret, salt);
         byte[] key = Blake2b.hash(32, null, ascii("wake-feed/digest/1"));
-        return part(Blake2b.hash(Math.max(width, 16), key, message), 0, width);
+        BigInteger digest = new BigInteger(1, Blake2b.hash(16, key, message));
+        return digest.multiply(BigInteger.valueOf(count)).shiftRight(128 - bits).longValue()
+            ^ Long.MIN_VALUE;
     }
 
     /** Section 8. */
@@ -323,18 +363,6 @@ public final class Feed {
         byte[] length = {(byte) secret.length, (byte) (secret.length >> 8)};
         byte[] message = join(feedID, length, secret, note == null ? new byte[0] : note);
         return Blake2b.hash(16, Blake2b.hash(32, null, ascii("wake-feed/match/1")), message);
-    }
-
-    private static int search(byte[] payload, int count, byte[] digest) {
-        int low = 0, high = count - 1;
-        while (low <= high) {
-            int middle = (low + high) >>> 1;
-            int order = compare(payload, middle * digest.length, digest, 0, digest.length);
-            if (order == 0) return middle;
-            if (order < 0) low = middle + 1;
-            else high = middle - 1;
-        }
-        return -1;
     }
 
     // ---- Kept across kills ----------------------------------------------------------------------
@@ -725,14 +753,6 @@ public final class Feed {
     private static boolean startsWith(byte[] bytes, String mark) {
         int count = Math.min(bytes.length, mark.length());
         return Arrays.equals(part(bytes, 0, count), part(ascii(mark), 0, count));
-    }
-
-    private static int compare(byte[] a, int atA, byte[] b, int atB, int count) {
-        for (int i = 0; i < count; i++) {
-            int order = (a[atA + i] & 0xFF) - (b[atB + i] & 0xFF);
-            if (order != 0) return order;
-        }
-        return 0;
     }
 
     private static int indexOf(byte[] key, List<byte[]> keys) {
