@@ -137,7 +137,8 @@ struct FCMResponsesTests {
     func messages() {
         let faults: [FCMFault] = [
             .grantRefused, .exchangeRefused(status: 400), .exchangeUntrusted, .cannotSign,
-            .tokenRefused, .forbidden, .projectUnknown, .tokensOfOtherProject, .tokensOfOtherPlatform,
+            .tokenRefused, .forbidden, .projectUnknown, .tokensOfOtherProject,
+            .tokensOfOtherPlatform,
             .tokensRefused, .requestRefused(status: 400), .subjectToken, .metadataServer,
             .impersonationRefused(status: 403), .topicRefused,
         ]
