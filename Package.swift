@@ -59,7 +59,7 @@ let commit: [CSetting] =
 /// loaded, because its threads do. Options of the linker's own are "unsafe" to the package manager,
 /// which then lets no other package depend on this product; `Reveille` is the one for those.
 let shared =
-    ["-static-stdlib", "-use-ld=lld", "-l_FoundationCollections"]
+    ["-static-stdlib", "-use-ld=lld", "-l_FoundationCollections", "-l_FoundationCShims"]
     + [
         "--version-script=\(Context.packageDirectory)/Sources/WakeClientC/exports.map",
         "-soname=libreveille.so.0", "-z", "nodelete",
