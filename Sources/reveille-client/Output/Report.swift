@@ -79,6 +79,10 @@ extension CommandFailure {
             case .httpStatus, .source: (answered, nil)
             case .tooLarge, .badSignature: (.badData, portal)
             case .wrongFeed, .corruptBatch, .protocolViolation: (.badData, nil)
+            case .unwitnessed(.otherHistory):
+                (.badData, "the proof is in the state directory: show it to others")
+            case .unwitnessed:
+                (.transient, "asked again; if it lasts, ask the publisher who cosigns the feed")
             case .fork:
                 (
                     .badData,
