@@ -62,7 +62,9 @@ let shared =
     ["-static-stdlib", "-use-ld=lld", "-l_FoundationCollections", "-l_FoundationCShims"]
     + [
         "--version-script=\(Context.packageDirectory)/Sources/WakeClientC/exports.map",
-        "-soname=libreveille.so.0", "-z", "nodelete",
+        "-soname=libreveille.so.0", "-z", "nodelete", "-z", "defs",
+        // FoundationEssentials does not name what it is made of to the linker.
+        "-l_FoundationCollections", "-l_FoundationCShims",
     ].flatMap { ["-Xlinker", $0] }
 
 let package = Package(
