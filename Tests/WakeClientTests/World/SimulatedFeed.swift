@@ -40,14 +40,16 @@ final class SimulatedFeed: Sendable {
     /// Of the file `keys`.
     func tamperKeys(_ tamper: Tamper?) { state.withLock { $0.keysTamper = tamper } }
 
-    /// Publishes one batch with these secrets among decoys.
+    /// Publishes one batch with these secrets among decoys. Its size is a matter of chance: for two
+    /// feeds of the same size their `random` bytes must be the same.
     @discardableResult
     func publish(
-        _ secrets: [[UInt8]], note: String? = nil, digests: Int = 1024, again: Bool = false
+        _ secrets: [[UInt8]], note: String? = nil, digests: Int = 1024, again: Bool = false,
+        random: RandomSource = .system
     ) throws -> UInt64 {
         let lines = secrets.map { Hex.encode($0.span) + [0x0A] }.flatMap(\.self)
         let input = try FeedInput(secretsFrom: lines, notes: note.map { Array("\($0)\n".utf8) })
-        return try FeedPublisher(directory: directory, key: key).publish(
+        return try FeedPublisher(directory: directory, key: key, random: random).publish(
             input, options: PublishOptions(minimumDigests: digests, again: again), now: time.wall
         ).sequence
     }
