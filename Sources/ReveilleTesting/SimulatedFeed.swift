@@ -98,14 +98,16 @@ public final class SimulatedFeed: Sendable {
         }
     }
 
-    /// As `publish(_:note:)`.
+    /// As `publish(_:note:)`. A batch's size is a matter of chance: for two feeds of the same size their
+    /// `random` bytes must be the same.
     @discardableResult
     package func publish(
-        _ secrets: [[UInt8]], note: String? = nil, digests: Int = 1024, again: Bool = false
+        _ secrets: [[UInt8]], note: String? = nil, digests: Int = 1024, again: Bool = false,
+        random: RandomSource = .system
     ) throws -> UInt64 {
         let lines = secrets.map { Hex.encode($0.span) + [0x0A] }.flatMap(\.self)
         let input = try FeedInput(secretsFrom: lines, notes: note.map { Array("\($0)\n".utf8) })
-        return try FeedPublisher(directory: directory, key: key).publish(
+        return try FeedPublisher(directory: directory, key: key, random: random).publish(
             input, options: PublishOptions(minimumDigests: digests, again: again), now: time.wall
         ).sequence
     }

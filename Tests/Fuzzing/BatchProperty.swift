@@ -16,9 +16,9 @@ enum BatchProperty {
         LocalSecret(id: "\(index)", bytes: [UInt8](repeating: UInt8(index), count: 16).span)
     }
 
-    /// - Parameter input: options (1: the hash is right, 2: the size is the code's own), a byte that
-    ///   says how the payload is cut, the fields of a header, and changes of a good payload: a place,
-    ///   2 bytes, and a byte.
+    /// - Parameter input: options (1: the hash is right, 2: the size is the code's own), a byte
+    ///   that says how the payload is cut, the fields of a header, and changes of a good payload: a
+    ///   place, 2 bytes, and a byte.
     static func check(_ input: [UInt8]) throws(Violation) -> Bool {
         guard input.count >= 2 + fields else { return false }
         var bytes = Array(input[2..<2 + fields]) + [UInt8](repeating: 0, count: 72)

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import ReveilleTesting
 import Synchronization
+import TestSupport
 import Testing
 import WakeFeed
 import WakeSystem
@@ -260,7 +261,12 @@ struct MeteringTests {
         func traces(_ secret: [UInt8]) throws -> [SimulatedNetwork.Trace] {
             let world = try World(seed: 3)
             world.secrets.add("visit", secret)
-            for _ in 0..<3 { try world.feed.publish([Self.secret], digests: 43_008, again: true) }
+            let random = Mutex(SplitMix64(seed: 3))
+            let source = RandomSource { count in random.withLock { $0.bytes(count) } }
+            for _ in 0..<3 {
+                try world.feed.publish(
+                    [Self.secret], digests: 43_008, again: true, random: source)
+            }
             try world.time.run {
                 let client = try client(world, budget: DailyQuota.least)
                 try await world.live(client, for: .seconds(4 * Self.day))

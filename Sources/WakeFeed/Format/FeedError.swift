@@ -42,8 +42,8 @@ public enum BatchFault: Sendable, Equatable {
     case size
     /// The payload's hash is another than the header's.
     case payloadHash
-    /// The code of the digests has another number of values, one beyond their range, or does not end
-    /// with its last byte.
+    /// The code of the digests has another number of values, one beyond their range, or does not
+    /// end with its last byte.
     case code
 }
 

@@ -101,7 +101,8 @@ extension FeedDirectory {
 }
 
 extension FeedInput {
-    /// The hash of kind, false-match bits, note size and the set of items with notes, before salt and padding.
+    /// The hash of kind, false-match bits, note size and the set of items with notes, before salt
+    /// and padding.
     func identity(_ shape: BatchShape) -> HeaderHash {
         var bytes: [UInt8]
         switch self {
