@@ -148,10 +148,12 @@ struct StatusScreen {
     }
 
     private var requests: String {
-        "registered \(number("registers")) (\(number("registers_new")) new), "
+        let hidden = number("oblivious_opened")
+        return "registered \(number("registers")) (\(number("registers_new")) new), "
             + "deleted \(number("deletes")), read \(number("reads")); "
             + "refused \(number("store_refusals")) for room, "
             + "\(number("store_overloads") + number("store_failures")) for trouble"
+            + (hidden > 0 ? "; \(hidden) of these through relays" : "")
     }
 
     private var broadcasts: String {

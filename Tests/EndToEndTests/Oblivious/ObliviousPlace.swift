@@ -20,8 +20,8 @@ final class ObliviousPlace {
         let text = try String(contentsOfFile: file, encoding: .utf8)
         try (text + "\n[oblivious]\nkey = keys/oblivious.key\n").write(
             toFile: file, atomically: true, encoding: .utf8)
-        try await Self.succeed(service.command("reload"))
-        try await Self.succeed(service.command("feed", "refresh"))
+        try Self.succeed(await service.command("reload"))
+        try Self.succeed(await service.command("feed", "refresh"))
         relay = try RunningProgram(
             "reveille",
             [
@@ -35,18 +35,12 @@ final class ObliviousPlace {
     }
 
     private static func makeKey(_ path: String) async throws {
-        try await succeed(
-            RunningProgram.run("reveille", ["keygen", "--kind", "ohttp", path]))
+        try succeed(
+            await RunningProgram.run("reveille", ["keygen", "--kind", "ohttp", path]))
     }
 
     private static func succeed(_ result: (status: Int32, output: String)) throws {
         guard result.status == 0 else { throw TestFailure(result.output) }
-    }
-
-    private static func succeed(
-        _ run: @autoclosure () async throws -> (status: Int32, output: String)
-    ) async throws {
-        try succeed(try await run())
     }
 
     /// Makes another key; the one of before becomes the former one.
@@ -58,16 +52,16 @@ final class ObliviousPlace {
         let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
         try (text + "former-key = keys/former.key\n").write(
             toFile: service.configuration, atomically: true, encoding: .utf8)
-        try await Self.succeed(service.command("reload"))
-        try await Self.succeed(service.command("feed", "refresh"))
+        try Self.succeed(await service.command("reload"))
+        try Self.succeed(await service.command("feed", "refresh"))
     }
 
     func forgetFormerKey() async throws {
         let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
         try text.replacing("former-key = keys/former.key\n", with: "").write(
             toFile: service.configuration, atomically: true, encoding: .utf8)
-        try await Self.succeed(service.command("reload"))
-        try await Self.succeed(service.command("feed", "refresh"))
+        try Self.succeed(await service.command("reload"))
+        try Self.succeed(await service.command("feed", "refresh"))
     }
 
     /// A request through the relay.
