@@ -164,7 +164,7 @@ private struct MonitorVisit {
         of old: UInt64, in size: UInt64
     ) async throws(CommandFailure) -> MerkleFrontier {
         var (roots, tiles): ([TreeHash], [LogTile: [TreeHash]]) = ([], [:])
-        for subtree in CompleteSubtree.covering(0..<old) {
+        for subtree in MerkleProofPlan.root(of: old).parts.first ?? [] {
             let tile = LogTile(holding: subtree, size: size)
             var hashes = tiles[tile]
             if hashes == nil {
