@@ -2,8 +2,8 @@ internal import WakeModel
 import WakeSystem
 
 /// BLAKE2b-128 (RFC 7693) of many short messages under one key, whose block is compressed once and
-/// not for each, as by libsodium: a salted batch of 65,536 digests and 1,000 secrets takes 13 % less
-/// time (`Tests/Bench client-matching --salted`).
+/// not for each, as by libsodium: a salted batch of 65,536 digests and 1,000 secrets takes 13 %
+/// less time (`Tests/Bench client-matching --salted`).
 struct KeyedHash: Sendable {
     private static let blockBytes = 128
 
