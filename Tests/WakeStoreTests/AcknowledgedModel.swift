@@ -21,7 +21,7 @@ struct AcknowledgedModel {
     /// Whether the worker could close its store.
     private(set) var hasEnded = false
 
-    /// Tokens that nothing is stored under, and those that something is, as far as was acknowledged.
+    /// Tokens that nothing is stored under, and those that something is, by what was acknowledged.
     var deleted: [Int] { known.filter { $0.value == 0 && open[$0.key] == nil }.map(\.key) }
     var stored: [Int] { known.filter { $0.value != 0 && open[$0.key] == nil }.map(\.key) }
 

@@ -83,7 +83,8 @@ struct PolicyFiguresTests {
         #expect(RegistrationBudget.prefixSeconds == 600)
         for words in [
             "one of \(grouped(RegistrationBudget.places)) places",
-            "within ten minutes, that of all within the longest life of a row (\(2 * shortest) days)",
+            "Each number leaks away within ten minutes",
+            "that of all within the longest life of a row (\(2 * shortest) days)",
             "not renewed it for \(shortest) to \(2 * shortest) days",
             "every 1 to 2 days and 8 hours", "gone from the files within a second",
             "Every \(shortest) days (an operator can choose up to \(longest))",
