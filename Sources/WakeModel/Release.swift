@@ -10,8 +10,9 @@ package struct Release: Sendable, Equatable {
     package static let current = Release(
         commit: digits { linux_build_commit_digit($0) }, isChanged: linux_build_is_changed())
 
-    /// The hexadecimal digits of the commit; nil in a build that was not told it: only `Deploy/build`
-    /// tells it, and only where the sources are a checkout of git or the caller knows.
+    /// The hexadecimal digits of the commit; nil in a build that was not told it: only
+    /// `Deploy/build` tells it, and only where the sources are a checkout of git or the caller
+    /// knows.
     package let commit: String?
     /// Whether the sources had changes that are not in the commit.
     package let isChanged: Bool
@@ -23,7 +24,10 @@ package struct Release: Sendable, Equatable {
         self.isChanged = self.commit != nil && isChanged
     }
 
-    /// The answer to `--version`, behind the program's name.
+    /// The answer to `--version`, behind the program's name: `0.1.0 (<commit>)`, with words in
+    /// place of the commit where none is known, and behind it where the sources had changes.
+    ///
+    /// `Deploy/package` reads it.
     package var text: String {
         "\(Self.version) (\(commit ?? "commit unknown")\(isChanged ? ", with changes" : ""))"
     }

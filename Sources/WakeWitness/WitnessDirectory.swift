@@ -5,8 +5,8 @@ import WakeSystem
 
 /// The directory of a witness: `key`, `identity`, `logs`, and a file of `checkpoints` for each log.
 ///
-/// The checkpoints are the memory that makes a witness one: with an older copy of them it would cosign two
-/// histories of one log. So nothing here is ever made again because it is missing.
+/// The checkpoints are the memory that makes a witness one: with an older copy of them it would
+/// cosign two histories of one log. So nothing here is ever made again because it is missing.
 package struct WitnessDirectory: Sendable {
     package let path: String
 
@@ -24,8 +24,8 @@ package struct WitnessDirectory: Sendable {
             checkpoints + "/" + WitnessedLog.identifier(of: origin), protection: .integrity)
     }
 
-    /// The first two checkpoints of one size with different roots: both with the log's signature, which
-    /// proves that the log has two histories.
+    /// The first two checkpoints of one size with different roots: both with the log's signature,
+    /// which proves that the log has two histories.
     func evidenceFile(_ origin: [UInt8]) -> String {
         checkpoints + "/" + WitnessedLog.identifier(of: origin) + ".fork"
     }
@@ -88,7 +88,8 @@ package struct WitnessDirectory: Sendable {
         try mapError(WitnessDirectoryError.lost, try logsFile.read())
     }
 
-    /// The latest cosigned checkpoint of a log; one that is missing is lost, as it was made with the log.
+    /// The latest cosigned checkpoint of a log; one that is missing is lost, as it was made with
+    /// the log.
     package func checkpoint(
         of origin: [UInt8], key: NoteKey
     ) throws(WitnessDirectoryError) -> CosignedCheckpoint {
@@ -102,8 +103,8 @@ package struct WitnessDirectory: Sendable {
 
     // MARK: Logs
 
-    /// Adds a log, or a key to one that is there; a running witness takes it up with the next request.
-    /// What was cosigned of the log before holds.
+    /// Adds a log, or a key to one that is there; a running witness takes it up with the next
+    /// request. What was cosigned of the log before holds.
     package func addLog(
         _ key: NoteKey, origin: [UInt8]
     ) throws(WitnessDirectoryError) -> WitnessedLog {
@@ -155,13 +156,13 @@ package enum WitnessDirectoryError: Error, Equatable, Sendable {
         case .lost(let error):
             error.isNotPermitted || Self.isFileFault(error)
                 ? "\(error.message)\nhint: run as the user of the witness; others must not write it"
-                : "\(error.message)\nhint: a witness that has forgotten what it cosigned must not go on:"
+                : "\(error.message)\nhint: a witness that forgot what it cosigned must not go on:"
                     + " make a new one with a new key (reveille witness init)"
         case .file(let error):
             error.isNotPermitted
                 ? "\(error.message)\nhint: run this as the user of the witness" : error.message
         case .key(.keyFileNotPrivate):
-            "the key file is not this user's alone\nhint: it has mode 0600 and belongs to the witness"
+            "the key file is not this user's alone\nhint: it has mode 0600 and is the witness's"
         case .key(.file(let error)): "the key file could not be used: \(error.reason)"
         case .key: "the key file is damaged\nhint: make a new witness with a new key"
         case .otherKey: "the key is not the one that the file identity names"

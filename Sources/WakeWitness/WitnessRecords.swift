@@ -27,11 +27,12 @@ struct WitnessIdentity: StateRecord, Equatable {
 package struct WitnessedLog: Sendable, Hashable {
     /// The first line of its checkpoints.
     package let origin: [UInt8]
-    /// Keys whose signature counts, at least one; the log's former and next one while it changes them.
+    /// Keys whose signature counts, at least one; the log's former and next one while it changes
+    /// them.
     package let keys: [NoteKey]
 
-    /// SHA-256 of the origin, hexadecimal: the log's name in paths (C2SP tlog-witness, "Monitor Retrieval
-    /// Mechanism").
+    /// SHA-256 of the origin, hexadecimal: the log's name in paths (C2SP tlog-witness, "Monitor
+    /// Retrieval Mechanism").
     package var identifier: String { Self.identifier(of: origin) }
 
     package static func identifier(of origin: [UInt8]) -> String {
@@ -109,8 +110,8 @@ package enum WitnessedLogsFault: Error, Equatable, Sendable {
     case isThere
 }
 
-/// The latest checkpoint of a log that a witness cosigned, in a file of `checkpoints`: all that it has to
-/// remember of the log.
+/// The latest checkpoint of a log that a witness cosigned, in a file of `checkpoints`: all that it
+/// has to remember of the log.
 package struct CosignedCheckpoint: StateRecord, Equatable {
     package static let format: StaticString = "witness-checkpoint"
     package static let version = 1
@@ -172,8 +173,8 @@ package struct CosignedCheckpoint: StateRecord, Equatable {
     /// The signature line of this witness.
     var cosignature: NoteSignature? { note?.signatures.last }
 
-    /// Whether the note says what the record says, in a cosignature of this key: what was changed by
-    /// accident, or belongs to another witness, is found.
+    /// Whether the note says what the record says, in a cosignature of this key: what was changed
+    /// by accident, or belongs to another witness, is found.
     func isCosigned(by key: NoteKey) -> Bool {
         guard let note, let cosignature else { return true }
         return key.matches(cosignature) && key.verify(cosignature, of: note.text)?.time == time

@@ -1,7 +1,8 @@
 package import WakeFeed
 import WakeSystem
 
-/// The judgement of one `add-checkpoint` request, each with the status that C2SP tlog-witness gives it.
+/// The judgement of one `add-checkpoint` request, each with the status that C2SP tlog-witness gives
+/// it.
 package enum WitnessVerdict: Sendable, Equatable {
     /// 400: no request, or its old size is above the checkpoint's.
     case malformed
@@ -15,8 +16,8 @@ package enum WitnessVerdict: Sendable, Equatable {
     case inconsistent
     /// 422 as well: the log has signed two trees of one size.
     case forked
-    /// 200, once the record is durable: the checkpoint with the log's signatures, those of unknown keys
-    /// left out.
+    /// 200, once the record is durable: the checkpoint with the log's signatures, those of unknown
+    /// keys left out.
     case consistent(LogCheckpoint, SignedNote)
 }
 

@@ -3,14 +3,16 @@ package import WakeFeed
 import WakeModel
 import WakeSystem
 
-/// The memory of a running witness: judges, remembers durably, then cosigns; one request after another.
+/// The memory of a running witness: judges, remembers durably, then cosigns; one request after
+/// another.
 package final class WitnessStore: Sendable {
     /// The outcome of one request.
     package enum Outcome: Sendable, Equatable {
         /// Durable: this line may leave.
         case cosigned([UInt8])
         case refused(WitnessVerdict)
-        /// The record could not be written, or the clock is behind what was signed: nothing is cosigned.
+        /// The record could not be written, or the clock is behind what was signed: nothing is
+        /// cosigned.
         case unavailable
         /// The log asks too often.
         case tooMany
@@ -26,7 +28,8 @@ package final class WitnessStore: Sendable {
         var isFailing = false
     }
 
-    /// A cosignature that is asked for again within so many seconds is given again: the same statement.
+    /// A cosignature that is asked for again within so many seconds is given again: the same
+    /// statement.
     private static let repeatSeconds: Int64 = 5
     /// Durable writes that one log may cause, so that it leaves room for the others.
     private static let writesPerSecond = 20
@@ -75,8 +78,8 @@ package final class WitnessStore: Sendable {
         _ body: [UInt8], now: Int64 = Int64(SystemClock.wallSeconds),
         uptime: UInt64 = SystemClock.monotonicNanoseconds
     ) -> Outcome {
-        // The lock is held until the record is durable: of two requests for one log the second is judged
-        // by what the first one left.
+        // The lock is held until the record is durable: of two requests for one log the second is
+        // judged by what the first one left.
         state.withLock { state in
             refresh(&state)
             let verdict = WitnessRules.judge(
@@ -100,8 +103,8 @@ package final class WitnessStore: Sendable {
     ) -> Outcome {
         let origin = checkpoint.origin
         guard let latest = state.records[origin] else { return .refused(.unknownOrigin) }
-        // A cosignature says which tree is the largest at its time: a clock that went back would have two
-        // of them contradict each other.
+        // A cosignature says which tree is the largest at its time: a clock that went back would
+        // have two of them contradict each other.
         guard now >= latest.time else {
             report(.clockBehind(seconds: Int(clamping: latest.time - now)))
             return .unavailable

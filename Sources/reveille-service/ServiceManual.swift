@@ -41,9 +41,9 @@ enum ServiceManual {
         .entry("feed/", "The signed feed: `head`, `keys`, and batches below `b`."),
         .entry(
             "/var/lib/reveille-witness",
-            "Of `witness`, which needs nothing of the above: `key`, `identity`, `logs`, and what it "
-                + "cosigned last of each log in `checkpoints`. It must not be lost, and no copy of it "
-                + "be used."),
+            "Of `witness`, which needs nothing of the above: `key`, `identity`, `logs`, and what "
+                + "it cosigned last of each log in `checkpoints`. It must not be lost, and no copy "
+                + "of it be used."),
     ]
 
     private static let json: [Manual.Part] = [

@@ -151,9 +151,11 @@ struct WitnessRulesTests {
             CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
 
             — example.com/behind-the-sofa \
-            Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
+            Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoR\
+            De4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
             — example.com/behind-the-sofa \
-            opLqBQsREYCgu6xQkYQwJr9fo45a62DN9EdmHXnZdXNqlcVGlCum2Wks+49/V6267UEjw6QUXTS5Rovnzv++qbSzm9Q=
+            opLqBQsREYCgu6xQkYQwJr9fo45a62DN9EdmHXnZdXNqlc\
+            VGlCum2Wks+49/V6267UEjw6QUXTS5Rovnzv++qbSzm9Q=
 
             """
         let body = Array(text.utf8)

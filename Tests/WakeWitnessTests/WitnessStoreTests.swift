@@ -243,7 +243,8 @@ struct WitnessStoreTests {
             Issue.record("refused")
             return
         }
-        // A directory in the temporary file's place: opening it fails as a disk without inodes does.
+        // A directory in the temporary file's place: opening it fails as a disk without inodes
+        // does.
         let blocked = file(
             "checkpoints/" + WitnessedLog.identifier(of: log.origin) + ".tmp")
         try FileManager.default.createDirectory(atPath: blocked, withIntermediateDirectories: false)

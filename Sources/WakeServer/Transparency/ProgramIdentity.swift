@@ -3,13 +3,13 @@ package import WakeModel
 private import WakeSodium
 package import WakeSystem
 
-/// The running program as it names itself: an honest operator's claim, which anybody can compare with
-/// what they build from the same commit. A dishonest one could have another program name it.
+/// The running program as it names itself: an honest operator's claim, which anybody can compare
+/// with what they build from the same commit. A dishonest one could have another program name it.
 package struct ProgramIdentity: Sendable, Equatable {
     /// The version, and the commit where the build knew it.
     package let release: Release
-    /// SHA-256 of the program's file, hexadecimal; nil until it is computed, and where the file cannot be
-    /// read.
+    /// SHA-256 of the program's file, hexadecimal; nil until it is computed, and where the file
+    /// cannot be read.
     package let hash: String?
 
     package init(release: Release = .current, hash: String? = nil) {

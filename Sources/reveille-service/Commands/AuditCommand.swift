@@ -40,9 +40,9 @@ enum AuditCommand {
             here (its admin socket is found by --config); GET / shows them until it is restarted.
             When the service cannot be reached, a clean audit ends with 75.
 
-            --program asks the service that runs here for the SHA-256 of its program, and compares it
-            with the file's; GET /v1/policy tells the public the same. Deploy/reproduce builds the
-            program of a commit. That the answer is true only the machine's owner can know.
+            --program asks the service that runs here for the SHA-256 of its program, and compares
+            it with the file's; GET /v1/policy tells the public the same. Deploy/reproduce builds
+            the program of a commit. That the answer is true only the machine's owner can know.
 
             exit status: 0 clean or the same, 3 violations or another program, 4 not audited
             """,

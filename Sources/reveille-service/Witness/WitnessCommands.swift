@@ -26,9 +26,9 @@ enum WitnessCommands {
             "reveille witness init witness.example.org/w1 --directory ./witness",
         ],
         notes: """
-            It prints the verifier key, which goes to the logs that are to ask this witness and to the
-            policies of those who trust it. The key is for one witness: never run it on two machines, and
-            never go on from a copy of the directory.
+            It prints the verifier key, which goes to the logs that are to ask this witness and to
+            the policies of those who trust it. The key is for one witness: never run it on two
+            machines, and never go on from a copy of the directory.
             """,
         run: { (invocation) async throws(CommandFailure) in
             guard let name = NoteKeyName(invocation.operands[0]),
@@ -61,11 +61,13 @@ enum WitnessCommands {
             directory,
         ],
         examples: [
-            "reveille witness add-log example.com/log+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
+            "reveille witness add-log "
+                + "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
         ],
         notes: """
-            A running witness takes it up with its next request. A second key of the same origin counts
-            beside the first one: so a log changes its key. Run this as the user of the witness.
+            A running witness takes it up with its next request. A second key of the same origin
+            counts beside the first one: so a log changes its key. Run this as the user of the
+            witness.
             """,
         run: { (invocation) async throws(CommandFailure) in
             guard let key = NoteKey(text: invocation.operands[0]) else {

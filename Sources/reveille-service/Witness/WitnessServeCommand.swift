@@ -22,9 +22,10 @@ enum WitnessServeCommand {
             "reveille witness serve --listen unix:/run/reveille-witness/http.sock",
         ],
         notes: """
-            It speaks C2SP tlog-witness: POST /add-checkpoint for logs, GET /HASH/checkpoint for monitors.
-            What it cosigned is on the disk before it answers. It does not start when a file of its
-            directory is missing or damaged: a witness that forgot would cosign a second history.
+            It speaks C2SP tlog-witness: POST /add-checkpoint for logs, GET /HASH/checkpoint for
+            monitors. What it cosigned is on the disk before it answers. It does not start when a
+            file of its directory is missing or damaged: a witness that forgot would cosign a second
+            history.
             """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 

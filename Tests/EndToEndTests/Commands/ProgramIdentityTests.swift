@@ -23,7 +23,7 @@ struct ProgramIdentityTests {
     }
 
     @Test(
-        "the running program's version, commit and SHA-256 are told, and a file is compared with them"
+        "the program that runs tells version, commit and SHA-256, and a file is compared with them"
     )
     func told() async throws {
         let service = try await ServiceUnderTest()

@@ -114,7 +114,7 @@ struct WitnessTests {
     }
 
     @Test(
-        "killed again and again while logs lie, it never cosigns two histories, nor a smaller tree after a larger"
+        "killed again and again it never cosigns two histories, nor a smaller tree later"
     )
     func kills() async throws {
         let isLong = ProcessInfo.processInfo.environment["REVEILLE_LONG"] != nil

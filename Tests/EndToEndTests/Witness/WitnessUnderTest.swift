@@ -1,8 +1,8 @@
 import Foundation
 import TestSupport
 
-/// `reveille witness serve` in a directory of its own, and the logs and witnesses of Tests/Witnesses, which
-/// share not a line with it.
+/// `reveille witness serve` in a directory of its own, and the logs and witnesses of
+/// Tests/Witnesses, which share not a line with it.
 final class WitnessUnderTest {
     let directory: TemporaryDirectory
     private(set) var program: RunningProgram
@@ -45,8 +45,8 @@ final class WitnessUnderTest {
 
     func restart() async throws { (program, port) = try await Self.start(place) }
 
-    /// The same on a disk of its own, such as "256k", that only the witness sees: its files are then under
-    /// `placeWithin`.
+    /// The same on a disk of its own, such as "256k", that only the witness sees: its files are
+    /// then under `placeWithin`.
     /// - Returns: false when no such disk can be made here.
     func restart(within size: String) async throws -> Bool {
         let reveille = RunningProgram.folder.appending(path: "reveille").path
