@@ -66,7 +66,7 @@ final class WitnessUnderTest {
     /// Ends it in an orderly way; its exit status.
     func stop() async -> Int32 {
         program.signal(SIGTERM)
-        return await program.status
+        return await program.exit()
     }
 
     private static func serving(_ place: String) -> [String] {
