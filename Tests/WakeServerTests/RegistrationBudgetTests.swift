@@ -189,7 +189,9 @@ struct RegistrationBudgetTests {
                 guard worked >= cost else { break }
                 worked -= cost
                 sent += 1
-                if budget.admits(from: nil, bits: bits, fill: fill, now: now) { rubbish[0] += 1 }
+                if budget.admits(from: .network(nil), bits: bits, fill: fill, now: now) {
+                    rubbish[0] += 1
+                }
             }
         }
 
