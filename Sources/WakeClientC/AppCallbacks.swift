@@ -64,7 +64,7 @@ struct AppCallbacks: Sendable {
 
     private func call(_ warning: Warning) {
         let function = unsafe unsafeBitCast(self.warning, to: OnWarning?.self)
-        let numbers = WarningValues(warning)
+        guard let numbers = WarningValues(warning) else { return }
         unsafe warning.code.withCString { name in
             unsafe warning.description.withCString { text in
                 var values = unsafe reveille_warning(

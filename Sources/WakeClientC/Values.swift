@@ -9,7 +9,8 @@ struct WarningValues {
     var last: UInt64 = 0
     var since: Int64 = 0
 
-    init(_ warning: Warning) {
+    /// Nil for what no program in C can be warned of.
+    init?(_ warning: Warning) {
         let code: reveille_warning_code
         switch warning {
         case .silence(let days): (code, number) = (REVEILLE_WARNING_SILENCE, Int64(days))
