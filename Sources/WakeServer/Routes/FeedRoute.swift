@@ -2,7 +2,7 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-/// `/feed/head`, `/feed/keys`, `/feed/ohttp-keys` and `/feed/b/<name>`: the same bytes for everybody.
+/// `/feed/head`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`: the same bytes for everybody.
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
