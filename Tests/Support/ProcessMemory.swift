@@ -41,8 +41,8 @@ package enum ProcessMemory {
         return Int(limit.rlim_cur)
     }
 
-    /// How many of the patterns are anywhere in the writable memory of a process (proc(5)); nil when
-    /// it cannot be read.
+    /// How many of the patterns are anywhere in the writable memory of a process (proc(5)); nil
+    /// when it cannot be read.
     package static func hits(_ patterns: [[UInt8]], of process: Int32) -> Int? {
         guard let maps = try? String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
         else { return nil }

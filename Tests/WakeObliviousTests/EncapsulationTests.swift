@@ -108,7 +108,7 @@ struct EncapsulationTests {
         for bit in 0..<request.count * 8 {
             var changed = request
             changed[bit / 8] ^= 1 << UInt8(bit % 8)
-            // RFC 7748 §5: the highest bit of a point does not count; it is authenticated all the same.
+            // RFC 7748 §5: the highest bit of a point does not count; it is authenticated, too.
             #expect(failure(ring, changed) == .key, "bit \(bit)")
         }
         for count in 0..<request.count {

@@ -77,8 +77,8 @@ package struct KeyConfiguration: Sendable, Equatable {
                 ciphers: ciphers, bytes: bytes))
     }
 
-    /// Reads `application/ohttp-keys` (RFC 9458 §3.2): each configuration after its length. Those of
-    /// other kinds are passed over, as they are for other clients.
+    /// Reads `application/ohttp-keys` (RFC 9458 §3.2): each configuration after its length. Those
+    /// of other kinds are passed over, as they are for other clients.
     /// - Returns: nil when any is malformed, or the list is empty.
     package static func list(_ bytes: [UInt8]) -> [KeyConfiguration]? {
         var found: [KeyConfiguration] = []

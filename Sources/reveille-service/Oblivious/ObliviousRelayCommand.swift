@@ -24,8 +24,8 @@ enum ObliviousRelayCommand {
                 + "--listen unix:/run/reveille-oblivious/http.sock --proxy-protocol"
         ],
         notes: """
-            It stores nothing and logs nothing. Run it apart from the gateway, by another operator: \
-            who has both knows whose requests they are.
+            It stores nothing and logs nothing. Run it apart from the gateway, by another \
+            operator: who has both knows whose requests they are.
             """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
