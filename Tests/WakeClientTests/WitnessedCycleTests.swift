@@ -2,6 +2,7 @@ import Foundation
 import ReveilleTesting
 import Testing
 import WakeFeed
+import WakeFetch
 import WakeModel
 import WakeSodium
 import WakeSystem
