@@ -59,7 +59,7 @@ package final class WitnessSubmission: Sendable {
         witnesses = Mutex(Array(repeating: Witness(), count: policy.witnesses.count))
     }
 
-    /// What a publisher asks witnesses with.
+    /// An asker of the policy's witnesses, for a publisher.
     package static func collector(
         _ policy: WitnessPolicy, _ fetcher: Fetcher, patience: Patience = Patience(),
         report: @escaping @Sendable (_ witness: String, Outcome) -> Void
