@@ -2,12 +2,8 @@ import WakeHTTP
 import WakeModel
 import WakeSystem
 
-<<<<<<< HEAD
 /// `/feed/head`, `/feed/proof`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`, and the log of
 /// heads below `/feed/checkpoint` and `/feed/tile/`: the same bytes for everybody.
-=======
-/// `/feed/head`, `/feed/keys`, `/feed/ohttp-keys`, `/feed/b/<name>`: the same bytes for everybody.
->>>>>>> ohttp
 struct FeedRoute: Sendable {
     static let prefix = Array("/feed/".utf8)
     private static let batchPrefix = Array("/feed/b/".utf8)
