@@ -98,8 +98,8 @@ public final class SimulatedFeed: Sendable {
         }
     }
 
-    /// As `publish(_:note:)`. A batch's size is a matter of chance: for two feeds of the same size their
-    /// `random` bytes must be the same.
+    /// As `publish(_:note:)`. A batch's size is a matter of chance: for two feeds of the same size
+    /// their `random` bytes must be the same.
     @discardableResult
     package func publish(
         _ secrets: [[UInt8]], note: String? = nil, digests: Int = 1024, again: Bool = false,

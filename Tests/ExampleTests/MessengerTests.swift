@@ -28,7 +28,8 @@ struct MessengerTests {
         var account: String {
             let key = Data(key).base64EncodedString()
             return """
-                {"name": "\(name)", "feed": "\(provider.url)/feed/", "feedKey": "\(provider.feedKey)",
+                {"name": "\(name)", "feed": "\(provider.url)/feed/",
+                "feedKey": "\(provider.feedKey)",
                 "service": "\(provider.url)", "mailboxKey": "\(key)", "mailbox": "\(directory)"}
                 """
         }

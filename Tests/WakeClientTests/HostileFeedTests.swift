@@ -1,3 +1,4 @@
+import Foundation
 import ReveilleTesting
 import Synchronization
 import Testing
@@ -246,15 +247,7 @@ struct HostileFeedTests {
 
     /// Copies a feed's files, to be continued as another history.
     private static func copy(of feed: SimulatedFeed, to directory: String) throws -> String {
-        for folder in ["", "/b"] {
-            try Files.makeDirectory(directory + folder)
-            for name in try Files.names(in: feed.directory + folder) {
-                let path = "\(feed.directory)\(folder)/\(name)"
-                guard try FileStatus(of: path).isRegular else { continue }
-                let bytes = try Files.read(path, limit: 1 << 20)
-                try Files.create("\(directory)\(folder)/\(name)", with: bytes.span)
-            }
-        }
+        try FileManager.default.copyItem(atPath: feed.directory, toPath: directory)
         return directory
     }
 

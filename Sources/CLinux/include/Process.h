@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/// A digit of the commit that the program was built from, as ASCII: digit 0 is the first one. 0 behind
-/// the last, and for each in a build that was not given the commit (REVEILLE_COMMIT, Package.swift).
+/// A digit of the commit that the program was built from, as ASCII: digit 0 is the first one. 0
+/// behind the last, and for each in a build that was not given the commit (REVEILLE_COMMIT,
+/// Package.swift).
 uint8_t linux_build_commit_digit(int index);
 
 /// Whether the sources had changes beside that commit.

@@ -89,11 +89,13 @@ bool crt_crypto_hmac(
 /// the message, the tag last. `associated` is authenticated with it.
 bool crt_crypto_seal(
     crt_crypto crypto, const uint8_t *key, const uint8_t *nonce,
-    const uint8_t *_Nullable associated, size_t associated_count, const uint8_t *message, size_t count, uint8_t *sealed);
+    const uint8_t *_Nullable associated, size_t associated_count,
+    const uint8_t *message, size_t count, uint8_t *sealed);
 /// The inverse: `count` bytes, the tag among them, into `message`, which holds CRT_TAG_BYTES fewer.
 /// False when key, nonce, associated bytes or any bit differ; nothing of `message` counts then.
 bool crt_crypto_open(
     crt_crypto crypto, const uint8_t *key, const uint8_t *nonce,
-    const uint8_t *_Nullable associated, size_t associated_count, const uint8_t *sealed, size_t count, uint8_t *message);
+    const uint8_t *_Nullable associated, size_t associated_count,
+    const uint8_t *sealed, size_t count, uint8_t *message);
 
 #pragma clang assume_nonnull end

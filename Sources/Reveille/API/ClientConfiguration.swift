@@ -50,8 +50,8 @@ public struct ClientConfiguration: Sendable, Redacted {
     public var dailyByteBudget: Int?
     /// Bytes of batches that are kept for secrets added later; the oldest make room for newer ones.
     public var cacheCapacity: Int
-    /// The text of a policy (C2SP tlog-policy): a head is believed only when so many of its witnesses
-    /// have cosigned the feed's log of heads. nil: the feed's signature is enough.
+    /// The text of a policy (C2SP tlog-policy): a head is believed only when so many of its
+    /// witnesses have cosigned the feed's log of heads. nil: the feed's signature is enough.
     public var witnesses: String?
 
     /// A configuration; nothing is checked before `WakeClient.init`.

@@ -5,10 +5,10 @@ import WakeSystem
 /// The log of all heads that a feed's publisher signed, as files of its directory: an RFC 6962 tree
 /// whose entries are the heads, in tiles that are only added (C2SP tlog-tiles).
 ///
-/// A head counts as logged when `.log` has its size, which is durable after the tiles and before any
-/// witness sees a checkpoint: what a witness may have cosigned is never replaced. A head that is
-/// logged and not served, because the publisher was killed or no quorum came, is *pending*, and the
-/// next publisher serves it before anything else.
+/// A head counts as logged when `.log` has its size, which is durable after the tiles and before
+/// any witness sees a checkpoint: what a witness may have cosigned is never replaced. A head that
+/// is logged and not served, because the publisher was killed or no quorum came, is *pending*, and
+/// the next publisher serves it before anything else.
 struct FeedLog: Sendable {
     let directory: FeedDirectory
     private(set) var record: FeedLogRecord

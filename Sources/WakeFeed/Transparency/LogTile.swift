@@ -65,8 +65,8 @@ package struct LogTile: Sendable, Hashable {
         return range.upperBound == count || (tile.isFull && range.upperBound <= count)
     }
 
-    /// All tiles that are new in a tree of `size` leaves after one of `old`: the entries first, then
-    /// the levels from the leaves on.
+    /// All tiles that are new in a tree of `size` leaves after one of `old`: the entries first,
+    /// then the levels from the leaves on.
     package static func added(from old: UInt64, to size: UInt64) -> [LogTile] {
         guard old < size else { return [] }
         var tiles = covering(.entries, old..<size, size: size)

@@ -61,8 +61,8 @@ package struct HeadProofVerifier: Sendable {
 
     package struct Verified: Sendable {
         package let cursor: LogCursor
-        /// Without the cosignatures that are older than a head's life there is no quorum. One of the
-        /// two clocks may be wrong: a warning, as of a head that is stale.
+        /// Without the cosignatures that are older than a head's life there is no quorum. One of
+        /// the two clocks may be wrong: a warning, as of a head that is stale.
         package let isStale: Bool
     }
 

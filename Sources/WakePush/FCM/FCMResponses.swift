@@ -201,8 +201,8 @@ package enum FCMFault: Sendable, Hashable {
                 + "read it, and this machine's clock"
         case .metadataServer:
             "what answers at the address of Google's metadata server is another server; its token "
-                + "was not taken\nhint: credentials = metadata is for machines of Google's; elsewhere "
-                + "set key. Check GCE_METADATA_HOST and this machine's name service"
+                + "was not taken\nhint: credentials = metadata is for machines of Google's; "
+                + "elsewhere set key. Check GCE_METADATA_HOST and this machine's name service"
         case .impersonationRefused(let status):
             "a token of the service account was refused with status \(status)\nhint: give the "
                 + "federated identity the role Workload Identity User on that service account"

@@ -6,8 +6,8 @@ import WakeSystem
 
 /// The session stage of a run, and the table of wake-ups in flight. Used by one task.
 final class RunSessions {
-    /// One gateway of the run. In one value: each look at a property of an object has its price, and
-    /// every row takes some.
+    /// One gateway of the run. In one value: each look at a property of an object has its price,
+    /// and every row takes some.
     private struct Lane {
         enum State {
             case open

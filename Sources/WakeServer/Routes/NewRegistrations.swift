@@ -38,7 +38,9 @@ final class NewRegistrations: Sendable {
         let budget = RegistrationBudget(
             configuration.room, perPrefix: configuration.newPerPrefix,
             free: configuration.freeRegistrations)
-        self.init(budget, fill: { Double(counters.pages.load(ordering: .relaxed)) / pages })
+        self.init(budget) {
+            Double(max(0, counters.pages.load(ordering: .relaxed) - StoreSchema.emptyPages)) / pages
+        }
     }
 
     /// Takes the limits of a configuration that was read again.

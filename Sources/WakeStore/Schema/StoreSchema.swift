@@ -8,6 +8,9 @@ package enum StoreSchema {
     /// `user_version`, and the first byte of the data every row is sealed with.
     package static let version: Int64 = 1
 
+    /// Pages of a store without rows: the schema, and the root of each table.
+    package static let emptyPages = 3
+
     /// The two tables between which the generations alternate.
     package enum TableName: String, CaseIterable, Sendable {
         case a = "registration_a"

@@ -93,7 +93,8 @@ private struct MonitorVisit {
         var findings: [LogFinding]
         let size: UInt64
         let read: UInt64
-        /// The tree for the next visit to build on; nil when the log contradicts itself or the last one.
+        /// The tree for the next visit to build on; nil when the log contradicts itself or the last
+        /// one.
         let log: MonitoredLog?
     }
 

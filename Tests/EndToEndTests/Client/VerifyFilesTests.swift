@@ -53,7 +53,7 @@ struct VerifyFilesTests {
         let folder = cache + "/" + (kept.first ?? "")
         let mine = try await client.command("verify", folder)
         #expect(mine.status == 0 && lines(mine.output).count == 1)
-        #expect(site.requests.count == 3, "those of sync")
+        #expect(site.requests.count == 4, "those of sync")
     }
 
     @Test("each damaged file is named, the others stay right, and the status is 65")

@@ -60,7 +60,7 @@ struct CompletionTests {
             "reveille",
             ["keygen --kind ", "policy --format t", "relay allow a "]
                 .map { "reveille " + $0 })
-        #expect(service == [["admin", "relay", "vapid"], ["table"], []])
+        #expect(service == [["admin", "ohttp", "relay", "vapid"], ["table"], []])
     }
 
     @Test("files and directories are left to the shell", arguments: CompletingShell.installed)

@@ -105,8 +105,8 @@ struct JavaMachine: PhoneMachine {
         let endpoint = "webpush https://push.example.org/" + hex
         // The keys that clients send who read no message, see Policy/PROTOCOL.md.
         let keys =
-            " BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"
-            + " AAAAAAAAAAAAAAAAAAAAAA"
+            " BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAa"
+            + "De_UfU AAAAAAAAAAAAAAAAAAAAAA"
         let forms = ["fcm " + hex, endpoint, endpoint + keys]
         _ = try say("register " + forms[Int(token[0]) % 3], now: now)
     }

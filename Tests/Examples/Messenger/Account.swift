@@ -34,7 +34,8 @@ struct Account: Decodable, Sendable {
         try await client.run()
     }
 
-    /// Shows and fetches all that is new: of how much there is, and of whom, the match says nothing.
+    /// Shows and fetches all that is new: of how much there is, and of whom, the match says
+    /// nothing.
     private func look() throws {
         for file in try FileManager.default.contentsOfDirectory(atPath: mailbox).sorted() {
             let path = mailbox + "/" + file

@@ -123,7 +123,8 @@ extension Warning: CustomStringConvertible {
         case .noQuorum:
             "too few witnesses have cosigned the feed's newest head: the one before stays in force"
         case .otherHistory:
-            "the feed's log does not contain what it contained before: somebody is shown another one"
+            "the feed's log does not contain what it contained before: somebody is shown another "
+                + "one"
         case .staleCosignature: "the witnesses' cosignatures are older than a head's life"
         case .clockSkew(let time): "the clock differs from the feed's by \(time.wholeSeconds) s"
         case .badFeed: "nothing but heads without a valid signature for a day"

@@ -24,7 +24,8 @@ struct TokenDeduplicator {
     var byteCount: Int { slots.count * 8 }
 
     /// The hashes of rows' push tokens that will be inserted. Their slots are anywhere in a table
-    /// that no cache holds: reading them here, many at once, is several times faster than one by one.
+    /// that no cache holds: reading them here, many at once, is several times faster than one by
+    /// one.
     mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
         let hashes = rows.indices.map { value(of: rows[$0].token) }
         let mask = slots.count - 1
