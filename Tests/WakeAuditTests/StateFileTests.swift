@@ -79,7 +79,7 @@ struct StateFileTests {
             "watched-feed",
             sealed(
                 "watched-feed", 1,
-                #""cursor":"\#(String(repeating: "A", count: 112))","#
+                #""cursor":"\#(String(repeating: "A", count: 198))","#
                     + #""keys":[{"key":"\#(String(repeating: "A", count: 54))"},"#
                     + #"{"key":"\#(String(repeating: "B", count: 52))AA"}]"#)
         ),

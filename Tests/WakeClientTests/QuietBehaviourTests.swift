@@ -32,8 +32,8 @@ extension BehaviourTests {
         let one = try requests(1, Self.secret, Self.token)
         let two = try requests(2, Self.other, [UInt8](repeating: 0x61, count: 400))
         #expect(one == two)
-        // Head, keys, batches, stream, and three of registrations.
-        #expect(one.count == 7, "\(one.sorted { $0[0] < $1[0] })")
+        // Head, keys, proof, batches, stream, and three of registrations.
+        #expect(one.count == 8, "\(one.sorted { $0[0] < $1[0] })")
     }
 
     /// Everything in a request that is not an instance token, a push token or a batch's name.
@@ -275,7 +275,7 @@ extension BehaviourTests {
     @Test("requests: the time of the next does not tell how long it took to store an answer")
     func pace() throws {
         let quick = try Self.checked().requests
-        #expect(quick.count == 5, "head, keys, batches")
+        #expect(quick.count == 6, "head, keys, proof, batches")
         #expect(try Self.checked(work: .milliseconds(30)).requests == quick)
     }
 

@@ -19,7 +19,7 @@ struct AlertTests {
         let tests = try Repository.text("Tests/EndToEndTests/Service/AlertTests.swift")
         let rules = try String(contentsOf: PrometheusUnderTest.rules, encoding: .utf8)
         let names = rules.matches(of: /alert: (\w+)/).map { String($0.1) }
-        #expect(names.count == 8)
+        #expect(names.count == 9)
         for name in names {
             let isTested = ["\"", " "].contains { tests.contains("fires(\"\(name)\($0)") }
             #expect(isTested, "\(name)")
@@ -76,6 +76,26 @@ struct AlertTests {
         let prometheus = try PrometheusUnderTest(reserved.port)
         try await prometheus.fires("ReveilleFeedOld feed-not-refreshed")
         #expect(!prometheus.fired.contains("ReveilleFeed feed-expired"))
+    }
+
+    @Test("of a head that the witnesses of the policy have not cosigned")
+    func unwitnessed() async throws {
+        let reserved = try WireServer.reservedPort()
+        let service = try await ServiceUnderTest(sections: Self.metrics(reserved.port))
+        #expect(await service.stop() == 0)
+        let made = try await RunningProgram.run(
+            "reveille",
+            ["witness", "init", "w.example/1", "--directory", service.directory.path + "/witness"])
+        let key = try ServiceUnderTest.word(after: "witness key: ", in: made.output)
+        let policy = "witness w \(key) http://127.0.0.1:9\nquorum w\n"
+        try policy.write(
+            toFile: service.directory.path + "/service/policy", atomically: true, encoding: .utf8)
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        try text.replacing("\nserve = on\n", with: "\nserve = on\nwitnesses = policy\n")
+            .write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        try await service.restart()
+        let prometheus = try PrometheusUnderTest(reserved.port)
+        try await prometheus.fires("ReveilleFeedUnwitnessed feed-unwitnessed")
     }
 
     @Test(

@@ -27,7 +27,8 @@ struct PublisherCrashTests {
             #expect(retry.output.contains("as sequence \(round)"), "\(retry.output)")
             let isRepeat = retry.output.hasPrefix("already published")
             #expect(isRepeat || retry.output.hasPrefix("published 50 items"))
-            #expect(isRepeat == (count == round))
+            // One that is logged and not served yet is served by the retry, which repeats it.
+            #expect(isRepeat || count == round - 1)
             #expect(try await verifiedBatches(service) == round)
         }
         // What crashes left behind can be cleared away, and nothing else is.

@@ -71,6 +71,8 @@ struct PolicyTests {
             ("idleSeconds", Limits.idleSeconds),
             ("registrationAnswerBytes", Limits.registrationAnswerBytes),
             ("paddedBodyBytes", Limits.paddedBodyBytes),
+            ("obliviousRequestBytes", Limits.obliviousRequestBytes),
+            ("obliviousAnswerBytes", Limits.obliviousAnswerBytes),
             ("keepAliveSeconds", Limits.keepAliveSeconds),
             ("streamRetryMilliseconds", Limits.streamRetryMilliseconds),
             ("plaintextBytes", Limits.plaintextBytes),
