@@ -154,7 +154,7 @@ struct PhoneTests {
         var random = SplitMix64(seed: 99)
         for wish in ["first", "second", "", "third"] {
             let words =
-                [service.url + "/", file]
+                ["client", service.url + "/", file]
                 + (wish.isEmpty
                     ? ["erase"] : ["register", "https://push.example.org/" + wish])
             for _ in 0..<4 {
