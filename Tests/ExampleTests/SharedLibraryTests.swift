@@ -79,7 +79,8 @@ struct SharedLibraryTests {
         let program = try await library.compileExample()
         let checker = [
             SharedLibrary.checker ?? "", "--quiet", "--error-exitcode=99", "--leak-check=full",
-            "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", program,
+            "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+            "--suppressions=" + Repository.absolute("Tests/LibraryUse/valgrind.supp"), program,
         ]
         try await WatchedLife(library, checker).run()
     }
