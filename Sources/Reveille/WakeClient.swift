@@ -50,7 +50,8 @@ public actor WakeClient {
     /// What loops over `events` gave back.
     nonisolated let returned: ReturnedEvents
     private var runningSince: Int64?
-    private var runsEnded = 0
+    /// The runs that have ended, and whether the newest did so before it was cancelled.
+    private var runs = (ended: 0, newestEndedItself: false)
     /// Calls of `check` that have not closed their connections.
     private var checks = 0
     var isRunning: Bool { runningSince != nil }
@@ -98,9 +99,11 @@ public actor WakeClient {
     public func run() async throws(ClientError) {
         guard !isRunning else { throw .locked }
         runningSince = environment.wallSeconds()
+        var hasEndedItself = true
         defer {
             runningSince = nil
-            runsEnded += 1
+            runs.ended += 1
+            runs.newestEndedItself = hasEndedItself
             change.signal()
         }
         try registration.shortenWait()
@@ -114,7 +117,12 @@ public actor WakeClient {
         let late = [scheduler.resumed, stream?.resumed, registration.event].compactMap(\.self)
         let stopObserving = environment.resumes.start { for event in late { event.signal() } }
         defer { stopObserving() }
-        let failure = await withTaskGroup(of: ClientError?.self) { group in
+        if let failure = await onTaskExecutor({ await runTasks() }) { throw failure }
+        hasEndedItself = !Task.isCancelled
+    }
+
+    private func runTasks() async -> ClientError? {
+        await withTaskGroup(of: ClientError?.self) { group in
             group.addTask { await self.keepCycling() }
             group.addTask { await self.poll() }
             group.addTask { await self.keepRegistered() }
@@ -124,7 +132,6 @@ public actor WakeClient {
             group.cancelAll()
             return failure ?? nil
         }
-        if let failure { throw failure }
     }
 
     /// Repeats `step` until true or cancelled; any fault of the state but a full disk ends the run.
@@ -199,6 +206,14 @@ public actor WakeClient {
     public func synchronize(
         _ reason: SyncReason = .manual
     ) async throws(ClientError) -> SyncOutcome {
+        try await onTaskExecutor { () async throws(ClientError) in
+            try await checkAndDeliver(reason)
+        }
+    }
+
+    private func checkAndDeliver(
+        _ reason: SyncReason
+    ) async throws(ClientError) -> SyncOutcome {
         let outcome: SyncOutcome
         do throws(ClientError) {
             outcome = try await check(reason)
@@ -253,7 +268,9 @@ public actor WakeClient {
     /// search for since the last time. Makes no request; returns the number of new matches.
     @discardableResult
     public func recheckRetained() async throws(ClientError) -> Int {
-        try await runner.recheckRetained()
+        try await onTaskExecutor { () async throws(ClientError) in
+            try await runner.recheckRetained()
+        }
     }
 
     // MARK: Events
@@ -266,12 +283,13 @@ public actor WakeClient {
 
     func nextEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
         subscriber.setBusy(false)
-        let event = await waitForEvent(for: subscriber)
+        let event = await onTaskExecutor { await waitForEvent(for: subscriber) }
         if event != nil { subscriber.setBusy(true) }
         return event
     }
 
     private func waitForEvent(for subscriber: EventSubscriber) async -> ClientEvent? {
+        let endedBefore = subscriber.runsEndedBefore(runs.ended)
         if let warning = subscriber.takeWarning() {
             // A loop that is cancelled may not have come to its end.
             outbox.end(warning: warning, isHandled: !Task.isCancelled)
@@ -284,7 +302,10 @@ public actor WakeClient {
                 return event
             }
             if subscriber.takes(status) { return .status(status) }
-            if wait == nil, runsEnded > 0, !isRunning { return nil }
+            // After a run that was cancelled, a loop may begin before the next run does.
+            if wait == nil, !isRunning, runs.newestEndedItself || runs.ended > endedBefore {
+                return nil
+            }
             await subscriber.changed.wait(for: wait ?? outbox.nextWait, in: environment)
         }
         return nil
@@ -306,28 +327,6 @@ public actor WakeClient {
             if error == .diskFull { outbox.reportFullDisk() }
         }
         change.signal()
-    }
-
-    // MARK: Registration
-
-    /// Stores the push token as desired, and tries to register it; `run` keeps trying, and renews.
-    public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
-        try registration.register(token)
-        try await registration.reconcile()
-        return try registration.state()
-    }
-
-    /// Stores as desired that the service holds nothing about this client, and tries once. `run`
-    /// keeps trying; once acknowledged, no byte of the instance token is left on this device.
-    public func unregister() async throws(ClientError) -> RegistrationState {
-        try registration.unregister()
-        try await registration.reconcile()
-        return try registration.state()
-    }
-
-    /// Asks the service for everything it holds about this client.
-    public func storedRegistration() async throws(ClientError) -> HeldRegistration {
-        try await registration.held()
     }
 
     // MARK: Status
@@ -372,6 +371,7 @@ public actor WakeClient {
             try profile.erase(start: start, now: environment.wallSeconds())
             source.eraseCache()
             outbox.reset()
+            runs.newestEndedItself = false
         }
     }
 }

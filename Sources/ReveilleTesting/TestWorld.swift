@@ -81,6 +81,7 @@ public final class TestWorld: Sendable {
         environment.randomBytes = { time.randomBytes($0) }
         environment.executor = { time.executor }
         environment.appExecutor = { time.tasks }
+        environment.taskExecutor = time.tasks
         environment.appWork = { time.noteAppWork($0) }
         return environment
     }

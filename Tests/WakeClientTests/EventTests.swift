@@ -240,6 +240,24 @@ struct EventTests {
         }
     }
 
+    @Test("after a run that was cancelled, a loop that begins first waits for the next run")
+    func beginsFirst() throws {
+        let world = try world()
+        try world.time.run {
+            let client = try client(world)
+            let first = EventLoop(of: client, in: world)
+            try await first.live(for: .seconds(3600))
+            #expect(first.matches == ["1"])
+            let second = EventLoop(of: client, in: world)
+            second.start()
+            await world.time.sleep(.seconds(3600))
+            try world.feed.publish([Self.secret(1)], note: "again")
+            try await world.live(client, for: .seconds(7200))
+            await second.ended()
+            #expect(second.matches == ["1"])
+        }
+    }
+
     @Test("erasing is refused while it runs, and starts over once that has ended")
     func erase() throws {
         let world = try world()
@@ -304,6 +322,9 @@ private final class EventLoop: Sendable {
         task?.cancel()
         await task?.value
     }
+
+    /// Returns when the loop has come to its end by itself.
+    func ended() async { await state.withLock { $0.task }?.value }
 
     /// Beside `run`, for so long.
     func live(for duration: Duration) async throws {

@@ -77,9 +77,11 @@ struct TestWorldTests {
         let client = try WakeClient(
             world.configuration(channel: .stream), secrets: secrets(world),
             environment: world.environment)
+        let (begun, begin) = AsyncStream<Void>.makeStream()
         let found = Task { @MainActor in
             var notes: [String] = []
             for await event in client.events {
+                begin.finish()
                 if case .match(let delivery) = event {
                     notes.append(delivery.match.note)
                     await delivery.acknowledge()
@@ -87,6 +89,8 @@ struct TestWorldTests {
             }
             return notes
         }
+        // A loop ends with the run that ends while it is there.
+        for await _ in begun {}
         try await world.run { [world] in
             let running = Task { try await client.run() }
             for index in 0..<20 {

@@ -59,3 +59,14 @@ extension WakeClient {
         unsafe executor.asUnownedSerialExecutor()
     }
 }
+
+extension WakeClient {
+    /// Runs `body`, and all that it calls or starts, on the environment's executor of tasks,
+    /// whatever task called the client.
+    @discardableResult
+    func onTaskExecutor<Value: Sendable, Failure>(
+        _ body: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await withTaskExecutorPreference(environment.taskExecutor, operation: body)
+    }
+}

@@ -40,6 +40,8 @@ final class EventSubscriber: Sendable {
         var hold: (cycle: Int, deadline: Duration)?
         /// The app works on an event.
         var isBusy = false
+        /// Runs of the client that had ended when the first event was asked for.
+        var runsEndedBefore: Int?
     }
 
     let changed = AsyncEvent()
@@ -89,6 +91,15 @@ final class EventSubscriber: Sendable {
             guard state.status?.differs(from: status) ?? true else { return false }
             state.status = status
             return true
+        }
+    }
+
+    /// The number of runs that had ended when this loop began, which is this one at first.
+    func runsEndedBefore(_ runsEnded: Int) -> Int {
+        state.withLock { state in
+            let before = state.runsEndedBefore ?? runsEnded
+            state.runsEndedBefore = before
+            return before
         }
     }
 

@@ -57,7 +57,9 @@ public struct MatchDelivery: Sendable, Identifiable {
 /// Nothing is buffered: each event is read from the state when the loop asks for it, and a status
 /// that was followed by another is never seen. Events come while `run` runs and after each
 /// `synchronize`. A loop ends when its task is cancelled, and when `run` has ended and what was
-/// found is handed out; one that begins after `run` threw ends in the same way until it runs again.
+/// found is handed out. One that begins after `run` threw, or ended as the feed is retired, ends in
+/// the same way until it runs again or `erase` begins everything anew; one that begins after `run`
+/// was cancelled waits for the next.
 ///
 /// Several loops share matches and warnings: each goes to one of them, and is free for the others
 /// when that loop drops it. A status goes to all. At most ``mostUnacknowledged`` matches are out at

@@ -1,0 +1,38 @@
+/// What an app asks of the service: to be woken, or to be forgotten. Both are stored as desired
+/// before the first request, and survive every restart.
+///
+/// ```swift
+/// switch try await client.register(token) {
+/// case .registered: print("Pushes wake this device.")
+/// case .suspended: print("The publisher has switched registrations off for now.")
+/// default: print("The service will be asked again.")
+/// }
+/// ```
+extension WakeClient {
+    /// Stores the push token as desired, and tries to register it; `run` keeps trying, and renews.
+    public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
+        try registration.register(token)
+        return try await reconciledState()
+    }
+
+    /// Stores as desired that the service holds nothing about this client, and tries once. `run`
+    /// keeps trying; once acknowledged, no byte of the instance token is left on this device.
+    public func unregister() async throws(ClientError) -> RegistrationState {
+        try registration.unregister()
+        return try await reconciledState()
+    }
+
+    private func reconciledState() async throws(ClientError) -> RegistrationState {
+        try await onTaskExecutor { () async throws(ClientError) in
+            try await registration.reconcile()
+        }
+        return try registration.state()
+    }
+
+    /// Asks the service for everything it holds about this client.
+    public func storedRegistration() async throws(ClientError) -> HeldRegistration {
+        try await onTaskExecutor { () async throws(ClientError) in
+            try await registration.held()
+        }
+    }
+}
