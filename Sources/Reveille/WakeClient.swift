@@ -295,6 +295,8 @@ public actor WakeClient {
             outbox.end(warning: warning, isHandled: !Task.isCancelled)
         }
         while !Task.isCancelled {
+            // The next run is for the loops that begin for it.
+            if isRunning, runs.ended > endedBefore { return nil }
             let status = status
             if !subscriber.hasStatus, subscriber.takes(status) { return .status(status) }
             let wait = deliveryWait(of: subscriber)

@@ -278,6 +278,7 @@ struct EventTests {
             #expect(await loop.client.status.sequence == 0)
             let next = EventLoop(of: loop.client, in: world)
             try await next.live(for: .seconds(3600))
+            #expect(loop.matches == ["1"])
             #expect(next.matches == ["1"] && next.ids == loop.ids)
         }
     }

@@ -22,6 +22,7 @@ extension WakeClient {
         return try await reconciledState()
     }
 
+    /// Tries once, and says how far that came.
     private func reconciledState() async throws(ClientError) -> RegistrationState {
         try await onTaskExecutor { () async throws(ClientError) in
             try await registration.reconcile()
@@ -30,6 +31,7 @@ extension WakeClient {
     }
 
     /// Asks the service for everything it holds about this client.
+    /// - Throws: `notRegistered` without a registration, or the failure of the request.
     public func storedRegistration() async throws(ClientError) -> HeldRegistration {
         try await onTaskExecutor { () async throws(ClientError) in
             try await registration.held()
