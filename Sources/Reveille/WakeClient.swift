@@ -268,7 +268,8 @@ public actor WakeClient {
     /// search for since the last time. Makes no request; returns the number of new matches.
     @discardableResult
     public func recheckRetained() async throws(ClientError) -> Int {
-        try await onTaskExecutor { () async throws(ClientError) in
+        defer { change.signal() }
+        return try await onTaskExecutor { () async throws(ClientError) in
             try await runner.recheckRetained()
         }
     }

@@ -56,6 +56,38 @@ struct EventTests {
         }
     }
 
+    @Test("on a full disk, what a loop drops or has handled does not come without end")
+    func fullDisk() throws {
+        let world = try world()
+        try world.feed.resign(FeedSettings(flags: .retired))
+        try world.time.run {
+            let client = try client(world)
+            try await client.synchronize()
+            world.faults.withLock {
+                $0.reach = { (point) throws(InjectedFault) in
+                    switch point {
+                    case .inside(.delivery), .inside(.postponement), .inside(.warning):
+                        throw InjectedFault(code: 13)
+                    default: break
+                    }
+                }
+            }
+            let loop = EventLoop(of: client, in: world, acknowledgesAfter: 1)
+            loop.start()
+            await world.time.sleep(.seconds(3600))
+            #expect(loop.matches == ["1"])
+            #expect(loop.warnings.count { $0 == .retired } == 1)
+            world.faults.withLock { $0.reach = { (_) throws(InjectedFault) in } }
+            // Something has to ask.
+            try await client.synchronize()
+            await world.time.sleep(.seconds(86_400))
+            await loop.stop()
+            #expect(loop.matches == ["1", "1"])
+            #expect(loop.warnings.count { $0 == .retired } == 1)
+            #expect(await client.status.matchesToDeliver == 0)
+        }
+    }
+
     @Test("what is postponed comes again as what is dropped, and only the first end counts")
     func postponed() throws {
         let world = try world()

@@ -9,8 +9,15 @@ final class EventQueue {
     private let returned: ReturnedEvents
     private var matchesOut: Set<MatchID> = []
     private var warningsOut: Set<Int64> = []
-    /// Acknowledged while the disk had no room to record it.
-    private var unrecorded: [MatchID] = []
+    /// What ended, and is out until the disk has room to record that: handed out again at once, it
+    /// would come without end.
+    private var unrecorded = Unrecorded()
+
+    private struct Unrecorded {
+        var acknowledged: [MatchID] = []
+        var postponed: [MatchID] = []
+        var warnings: [Int64] = []
+    }
 
     init(_ profile: ProfileState, _ returned: ReturnedEvents, in environment: ClientEnvironment) {
         self.profile = profile
@@ -18,17 +25,32 @@ final class EventQueue {
         self.environment = environment
     }
 
-    /// Takes back what loops have dropped, and records what could not be recorded before.
+    /// Takes back what loops have dropped, and records what has ended.
+    /// - Throws: `diskFull`, and what is not recorded by then is tried again the next time.
     func settle() throws(ClientError) {
         for item in returned.takeAll() {
             switch item {
             case .warning(let id): warningsOut.remove(id)
-            case .match(let id): try? postpone(id)
+            case .match(let id): unrecorded.postponed.append(id)
             }
         }
-        while let id = unrecorded.first {
-            try record(id)
-            unrecorded.removeFirst()
+        while let id = unrecorded.acknowledged.first {
+            try profile.database.markDelivered(id, now: environment.wallSeconds())
+            profile.noteTraces()
+            matchesOut.remove(id)
+            unrecorded.acknowledged.removeFirst()
+        }
+        while let id = unrecorded.postponed.first {
+            if let progress = try profile.database.progress(of: id), !progress.isDelivered {
+                try profile.postpone(id, failures: progress.failures + 1, in: environment)
+            }
+            matchesOut.remove(id)
+            unrecorded.postponed.removeFirst()
+        }
+        while let id = unrecorded.warnings.first {
+            try profile.database.dropWarning(id)
+            warningsOut.remove(id)
+            unrecorded.warnings.removeFirst()
         }
     }
 
@@ -41,8 +63,8 @@ final class EventQueue {
     }
 
     func confirm(warning id: Int64) throws(ClientError) {
-        defer { warningsOut.remove(id) }
-        try profile.database.dropWarning(id)
+        unrecorded.warnings.append(id)
+        try settle()
     }
 
     func giveBack(warning id: Int64) { warningsOut.remove(id) }
@@ -61,32 +83,17 @@ final class EventQueue {
         return try profile.database.nextDelivery(excluding: matchesOut)
     }
 
-    /// The match is out no more, except when it could not be recorded.
     func acknowledge(_ id: MatchID) throws(ClientError) {
-        do throws(ClientError) {
-            try record(id)
-        } catch {
-            // It must not be handed out again by this process.
-            unrecorded.append(id)
-            throw error
-        }
-    }
-
-    private func record(_ id: MatchID) throws(ClientError) {
-        try profile.database.markDelivered(id, now: environment.wallSeconds())
-        profile.noteTraces()
-        matchesOut.remove(id)
+        unrecorded.acknowledged.append(id)
+        try settle()
     }
 
     func postpone(_ id: MatchID) throws(ClientError) {
-        matchesOut.remove(id)
-        guard let progress = try profile.database.progress(of: id), !progress.isDelivered else {
-            return
-        }
-        try profile.postpone(id, failures: progress.failures + 1, in: environment)
+        unrecorded.postponed.append(id)
+        try settle()
     }
 
-    func reset() { (matchesOut, warningsOut, unrecorded) = ([], [], []) }
+    func reset() { (matchesOut, warningsOut, unrecorded) = ([], [], Unrecorded()) }
 }
 
 extension ProfileState {
