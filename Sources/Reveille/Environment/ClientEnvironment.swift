@@ -21,7 +21,7 @@ public struct ClientEnvironment: Sendable {
     package var executor: @Sendable () -> any SerialExecutor
     /// A new thread of its own for each part of the app that the client calls.
     package var appExecutor: @Sendable () -> any TaskExecutor
-    /// What runs the parts of a client that no actor runs; nil for the executor of the calling task.
+    /// What runs the parts of a client that no actor runs; nil for that of the calling task.
     package var taskExecutor: (any TaskExecutor)?
     /// Lets the process die in tests; nil outside them.
     var faultPoint: StateDatabase.FaultPoint?
