@@ -81,13 +81,11 @@ struct TroubledServiceTests {
         let others = (0..<rows).map { PushedToken(fcm: "good\($0)-\(TestDevice().token)") }
         try PushedToken.register(phones + others, place.service)
         try await place.apns.set(trouble.habit, trouble.value, after: trouble.after)
-        let start = ContinuousClock.now
         let round = try RunningProgram(
             "reveille", ["broadcast", "--force", "--config", place.service.configuration])
         try await place.fcm.report(woken: rows)
         if isEndAwaited {
             let output = await round.finished().output
-            #expect(ContinuousClock.now - start < .seconds(300 + 10), name)
             if trouble.end == .woken {
                 #expect(output.contains("120 accepted"), "\(name) \(output)")
             }
