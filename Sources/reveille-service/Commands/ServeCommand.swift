@@ -1,4 +1,3 @@
-import Dispatch
 import WakeCommand
 import WakeHTTP
 import WakeServer
@@ -30,28 +29,8 @@ enum ServeCommand {
             throw failure(error, configuration)
         }
         HangupSignal.calls { service.requestReload() }
-        await TerminationSignal.cancels {
-            ServiceManager.notify(.ready)
-            let watchdog = Task { await notifyWatchdog(service) }
-            await withTaskCancellationHandler {
-                await service.run()
-            } onCancel: {
-                ServiceManager.notify(.stopping)
-            }
-            // Not waited for: it may be waiting for threads that have ended.
-            watchdog.cancel()
-        }
+        await service.runUntilTerminated()
         return .success
-    }
-
-    /// Notifies the service manager's watchdog, which restarts a service that hangs.
-    private static func notifyWatchdog(_ service: Service) async {
-        guard let interval = ServiceManager.watchdog else { return }
-        while !Task.isCancelled {
-            await service.proveLife()
-            ServiceManager.notify(.alive)
-            try? await Task.sleep(for: interval)
-        }
     }
 
     private static func failure(
@@ -64,13 +43,7 @@ enum ServeCommand {
         case .watch(let error): CommandFailure(error.message, status: .configuration)
         case .oblivious(let error): CommandFailure(error.message, status: .configuration)
         case .store(let error): CommandFailure(error.message(configuration.store))
-        case .http(.addressInUse(let listener)):
-            CommandFailure(
-                "\(name(listener)) is in use", hint: "is another service running already?")
-        case .http(.cannotListen(let listener, let number)):
-            CommandFailure("\(name(listener)) cannot be bound: \(SystemError(number).reason)")
-        case .http(.noEventLoop(let number)):
-            CommandFailure("the event loop could not be made: \(SystemError(number).reason)")
+        case .http(let error): CommandFailure(error, name: name)
         }
     }
 

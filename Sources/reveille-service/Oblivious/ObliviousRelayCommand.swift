@@ -73,8 +73,8 @@ enum ObliviousRelayCommand {
                 "cannot load libcurl.so.4",
                 hint: "install the package libcurl4: apt-get install libcurl4",
                 status: .configuration)
-        case .http(.addressInUse)?: CommandFailure("the address of --listen is in use")
-        case .http?, nil: CommandFailure("the address of --listen cannot be bound")
+        case .http(let error)?: CommandFailure(error) { _ in "the address of --listen" }
+        case nil: CommandFailure("the relay cannot be started")
         }
     }
 }

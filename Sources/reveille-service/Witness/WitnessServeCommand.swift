@@ -48,35 +48,9 @@ enum WitnessServeCommand {
                 proxyProtocol: invocation.flag("--proxy-protocol")
             ) { log($0) }
         } catch {
-            let reason =
-                switch error {
-                case .addressInUse: "is in use"
-                case .cannotListen(_, let number), .noEventLoop(let number):
-                    "cannot be bound: \(SystemError(number).reason)"
-                }
-            throw CommandFailure("\(text) \(reason)")
+            throw CommandFailure(error) { _ in text }
         }
-        await TerminationSignal.cancels {
-            ServiceManager.notify(.ready)
-            let watchdog = Task { await notifyWatchdog(service) }
-            await withTaskCancellationHandler {
-                await service.run()
-            } onCancel: {
-                ServiceManager.notify(.stopping)
-            }
-            // Not waited for: it may be waiting for threads that have ended.
-            watchdog.cancel()
-        }
+        await service.runUntilTerminated()
         return .success
-    }
-
-    /// Notifies the service manager's watchdog, which restarts a witness that hangs.
-    private static func notifyWatchdog(_ service: WitnessService) async {
-        guard let interval = ServiceManager.watchdog else { return }
-        while !Task.isCancelled {
-            await service.proveLife()
-            ServiceManager.notify(.alive)
-            try? await Task.sleep(for: interval)
-        }
     }
 }
