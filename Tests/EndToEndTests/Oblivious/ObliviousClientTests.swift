@@ -11,27 +11,38 @@ struct ObliviousClientTests {
         for _ in 0..<10 {
             #expect(try await place.client().register(TestDevice()) == 0)
         }
-        #expect(try await Self.challenged(place) == 0)
+        #expect(try await place.count("registers_challenged") == 0)
         let client = try await place.client()
         let device = TestDevice()
         let registered = try await client.command(
             "register", "apns", "--json", input: Array(device.pushText.utf8))
         #expect(registered.status == 0, "\(registered.output)")
-        #expect(try await Self.challenged(place) == 1)
+        #expect(try await place.count("registers_challenged") == 1)
         #expect(try await client.command("stored").output.contains("service  apns"))
         // Who comes directly is not held up by them.
         let direct = try place.service.send(
             "PUT", "/v1/registration", token: TestDevice().token, body: TestDevice().body)
         #expect(direct.status == 204)
-        #expect(try await Self.challenged(place) == 1)
+        #expect(try await place.count("registers_challenged") == 1)
         #expect(try await client.command("unregister").status == 0)
         #expect(try place.service.rows() == 11)
     }
 
-    private static func challenged(_ place: ObliviousPlace) async throws -> Int? {
-        let status = try await place.service.command("status", "--json").output
-        let word = try ServiceUnderTest.word(after: "\"registers_challenged\":", in: status)
-        return Int(word.prefix { $0.isNumber })
+    @Test("has its doctor try the whole way, which leaves nothing anywhere")
+    func doctor() async throws {
+        let place = try await ObliviousPlace()
+        let client = try await place.client()
+        _ = try await client.command("sync")
+        let before = try client.files()
+        let sound = try await client.command("doctor", "--json").output
+        #expect(sound.contains("the service answers through it"), "\(sound)")
+        #expect(!sound.contains("\"stream\""), "\(sound)")
+        #expect(try client.files() == before)
+        #expect(try await place.count("oblivious_opened") == 1)
+        place.relay.signal(SIGKILL)
+        _ = await place.relay.exit()
+        let gone = try await client.command("doctor")
+        #expect(gone.status == 75 && gone.output.contains("relay"), "\(gone.output)")
     }
 
     @Test("goes through two relays, of which neither knows the other's part")
@@ -105,8 +116,8 @@ struct ObliviousClientTests {
         }
         #expect(try place.service.rows() == 0)
         #expect(Set(asked.value.map(\.body.count)) == [2103])
-        let status = try await place.service.command("status", "--all").output
-        #expect(status.contains("oblivious_opened") && !status.contains("registers_new 1"))
+        #expect(try await place.count("oblivious_opened") == 0)
+        #expect(try await place.count("registers") == 0)
     }
 
     @Test("is told that the relay does not reach the gateway, and that nothing went past it")

@@ -81,6 +81,13 @@ final class ObliviousPlace {
         try Self.succeed(await service.command("feed", "refresh"))
     }
 
+    /// A number of the service's status.
+    func count(_ name: String) async throws -> Int? {
+        let status = try await service.command("status", "--json").output
+        let word = try ServiceUnderTest.word(after: "\"\(name)\":", in: status)
+        return Int(word.prefix { $0.isNumber })
+    }
+
     /// A request through the relay.
     func plan(
         _ method: String, _ device: TestDevice, cipher: Int? = nil, key: Int? = nil

@@ -60,19 +60,17 @@ struct ObliviousPrivacyTests {
         #expect(try await client.command("stored").output.contains("service  apns"))
         #expect(try await client.command("unregister").status == 0)
         #expect(try place.service.rows() == 0)
-        let status = try await place.service.command("status", "--all").output
-        #expect(try Self.number("oblivious_opened", in: status) == 3)
+        #expect(try await place.count("oblivious_opened") == 3)
         // The service saw no request of another kind.
-        #expect(try Self.number("registers", in: status) == 1)
-        #expect(try Self.number("reads", in: status) == 1)
-        #expect(try Self.number("deletes", in: status) == 1)
+        #expect(try await place.count("registers") == 1)
+        #expect(try await place.count("reads") == 1)
+        #expect(try await place.count("deletes") == 1)
         // Without a relay there is no way, also not the direct one.
         place.relay.signal(SIGKILL)
         _ = await place.relay.exit()
         #expect(try await client.register(device) == 75)
         #expect(try place.service.rows() == 0)
-        let after = try await place.service.command("status", "--all").output
-        #expect(try Self.number("registers", in: after) == 1)
+        #expect(try await place.count("registers") == 1)
     }
 
     @Test("a client that is offered a key of its own refuses, and takes the next when it is named")
@@ -110,10 +108,5 @@ struct ObliviousPrivacyTests {
             #expect(ended.status == 0, "\(ended.output)")
         }
         #expect(try place.service.rows() == 0)
-    }
-
-    private static func number(_ name: String, in lines: String) throws -> Int {
-        let line = lines.split(separator: "\n").first { $0.hasPrefix(name + " ") }
-        return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
     }
 }
