@@ -93,6 +93,7 @@ enum reveille_error {
     REVEILLE_ERROR_PROXY = 65,             /* host or port; or an onion service without it */
     REVEILLE_ERROR_DAILY_BYTE_BUDGET = 66, /* fewer than 262144 bytes a day */
     REVEILLE_ERROR_LIBRARY_MISSING = 67,   /* libcurl 4 is not installed */
+    REVEILLE_ERROR_OBLIVIOUS_URL = 69,     /* the relay's: as the others; or without a service */
 
     /* Registrations. */
     REVEILLE_ERROR_NOT_REGISTERED = 80,   /* nothing was ever registered, or it is all erased */
@@ -103,6 +104,8 @@ enum reveille_error {
     REVEILLE_ERROR_BUS = 85,              /* no session bus, or it does not answer */
     REVEILLE_ERROR_BUS_NAME = 86,         /* no name on a bus, or not a distributor's */
     REVEILLE_ERROR_VAPID_KEY = 87,        /* not 87 characters of base64url, or no key */
+    REVEILLE_ERROR_GATEWAY_KEY = 88,      /* feed and gateway do not agree on a key for relays */
+    REVEILLE_ERROR_RELAY = 89,            /* the relay answered, and not the service behind it */
 
     /* Secrets. */
     REVEILLE_ERROR_SECRETS = 100,        /* cannot be read or written, or others can */
@@ -247,6 +250,9 @@ typedef struct reveille_configuration {
     uint16_t proxy_port;
     uint64_t daily_byte_budget;  /* heads and batches a day (UTC), 262144 or more; 0: no limit */
     int64_t cache_capacity;      /* bytes kept for later secrets; 0: 64 MiB; negative: none */
+    const char *oblivious;       /* a relay of Oblivious HTTP (RFC 9458), run by somebody else than
+                                    the service: registrations go through it and no other way, and
+                                    the service does not learn the address; NULL for none */
 } reveille_configuration;
 
 /* Opens the state, or makes it. Makes no request, starts nothing and calls nothing back. */
@@ -357,7 +363,8 @@ int reveille_register(reveille_client *client, const reveille_push_token *token)
 int reveille_unregister(reveille_client *client);
 
 /* Makes the one request that the registration has due, if any, and waits for its end. What the app
- * did not ask for just now, as a renewal, first waits for a random time of up to ten minutes. */
+ * did not ask for just now, as a renewal, first waits for a random time of up to ten minutes. With
+ * a relay the feed's head is fetched before, if none was seen that names the gateway's key. */
 int reveille_reconcile(reveille_client *client);
 
 /* The UnifiedPush distributors of this desktop: their names on the session bus, sorted, each

@@ -85,6 +85,7 @@ public actor WakeClient {
             profile, handler: handler, returned: returned,
             hidesSequence: source is AppSourceCycle, in: environment)
         runner = CycleRunner(source, profile, in: environment)
+        if gatewayKeys != nil { registration.renewsHeads(by: runner) }
         scheduler = CycleScheduler(
             profile, runner: runner, outbox: outbox, wakes: wakes, in: environment)
         let url = channel == .stream ? service.wakes : nil

@@ -11,7 +11,8 @@ package struct Audit {
     private let keyFile: String?
     private let log: [UInt8]?
 
-    /// With a key file every row is opened; `log` holds lines of the service's log.
+    /// With a key file every row is opened, with a directory of keys every file there is checked as
+    /// well; `log` holds lines of the service's log.
     package init(path: String, policy: AuditPolicy, keyFile: String? = nil, log: [UInt8]? = nil) {
         self.path = path
         self.policy = policy
@@ -77,7 +78,8 @@ package struct Audit {
         _ place: DirectoryCheck, _ findings: inout AuditFindings
     ) throws(AuditFailure) -> MasterKeys? {
         guard let keyFile else { return nil }
-        return try MasterKeys.read(keyFile, dataDirectory: place.directory, &findings)
+        return try KeyFiles(policy: policy, dataDirectory: place.directory)
+            .masters(at: keyFile, &findings)
     }
 
     private func walk(

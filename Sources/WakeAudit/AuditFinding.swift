@@ -92,6 +92,8 @@ package enum AuditFinding: String, Sendable, CaseIterable, Hashable {
     case keyFileKind = "key-file-kind"
     case keyFileBesideData = "key-file-beside-data"
     case keyFileDamaged = "key-file-damaged"
+    case keyFileUndeclared = "key-file-undeclared"
+    case keyFileTwice = "key-file-twice"
     case rowDoesNotOpen = "row-does-not-open"
     case rowLayout = "row-layout"
     case padding = "padding-not-zero"

@@ -3,7 +3,7 @@ import WakeSodium
 import WakeSystem
 
 /// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
-/// datasets `reveille_store`, `reveille_service_state` and `reveille_log`.
+/// datasets `reveille_store`, `reveille_service_state`, `reveille_keys` and `reveille_log`.
 package struct AuditPolicy: Sendable, Equatable {
     package struct Table: Sendable, Equatable {
         package let name: String
@@ -41,6 +41,10 @@ package struct AuditPolicy: Sendable, Equatable {
     /// The form of each.
     let forms: [String: StateForm]
     package var directoryMode: UInt32
+    /// The form of each kind of key file.
+    let keyForms: [String: StateForm]
+    /// What the mode of a key file has at most.
+    package var keyFileMode: UInt32
     /// `PRAGMA schema_version` of every file.
     package var schemaCookie: UInt32
     /// Endings of the names of files that are there while the database is rewritten.
@@ -65,7 +69,8 @@ extension AuditPolicy {
     private static func policy(_ datasets: [JSONValue], hash: [UInt8]) -> AuditPolicy? {
         func dataset(_ key: String) -> JSONValue? { datasets.first { $0["fides_key"].text == key } }
         guard let store = dataset("reveille_store"),
-            let state = dataset("reveille_service_state"), let log = dataset("reveille_log"),
+            let state = dataset("reveille_service_state"), let keys = dataset("reveille_keys"),
+            let log = dataset("reveille_log"),
             let application = UInt32(store["meta"]["application_id"].text),
             let version = UInt32(store["meta"]["user_version"].text),
             let pageSize = Int(store["meta"]["page_size"].text),
@@ -73,7 +78,9 @@ extension AuditPolicy {
             let mode = UInt32(store["meta"]["file_mode"].text, radix: 8),
             let directoryMode = UInt32(state["meta"]["directory_mode"].text, radix: 8),
             let cookie = UInt32(store["meta"]["schema_cookie"].text),
-            let forms = forms(state),
+            let forms = forms(state), let keyForms = Self.forms(keys),
+            let keyMode = UInt32(keys["meta"]["file_mode"].text, radix: 8),
+            keyForms[MasterKeys.kind] != nil,
             case .string = log["meta"]["levels"], !store["collections"].elements.isEmpty
         else { return nil }
         var tables: [Table] = []
@@ -99,7 +106,8 @@ extension AuditPolicy {
         return AuditPolicy(
             tables: tables, applicationID: application, userVersion: version, pageSize: pageSize,
             fileMode: mode, siblings: state["collections"].elements.map { $0["name"].text },
-            forms: forms, directoryMode: directoryMode, schemaCookie: cookie,
+            forms: forms, directoryMode: directoryMode, keyForms: keyForms, keyFileMode: keyMode,
+            schemaCookie: cookie,
             rewriteFiles: words(store["meta"]["rewrite_files"]),
             levels: words(log["meta"]["levels"]), events: events,
             hash: String(decoding: Hex.encode(hash.span), as: UTF8.self))

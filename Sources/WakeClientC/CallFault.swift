@@ -77,11 +77,14 @@ extension ClientError {
             case .configuration(.proxy): REVEILLE_ERROR_PROXY
             case .configuration(.dailyByteBudget): REVEILLE_ERROR_DAILY_BYTE_BUDGET
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
+            case .configuration(.obliviousURL): REVEILLE_ERROR_OBLIVIOUS_URL
             // No number of reveille_configuration gives it, and programs in C have no data source.
-            // Nor can they name witnesses, or a relay for registrations.
-            case .configuration(.cacheCapacity), .configuration(.witnesses),
-                .configuration(.obliviousURL), .unwitnessed, .gatewayKey, .source, .metered:
+            // Nor can they name witnesses.
+            case .configuration(.cacheCapacity), .configuration(.witnesses), .unwitnessed, .source,
+                .metered:
                 REVEILLE_ERROR_ARGUMENT
+            case .gatewayKey: REVEILLE_ERROR_GATEWAY_KEY
+            case .relay: REVEILLE_ERROR_RELAY
             case .protocolViolation: REVEILLE_ERROR_PROTOCOL
             case .notRegistered: REVEILLE_ERROR_NOT_REGISTERED
             case .notServed: REVEILLE_ERROR_NOT_SERVED
@@ -136,6 +139,8 @@ enum ErrorTexts {
             "the proxy's host or port cannot be, or an onion service has no proxy"
         case REVEILLE_ERROR_DAILY_BYTE_BUDGET: "the daily budget is less than 262144 bytes"
         case REVEILLE_ERROR_LIBRARY_MISSING: "libcurl is not installed"
+        case REVEILLE_ERROR_OBLIVIOUS_URL:
+            "the relay's URL is not https (http: loopback and onion services), or has no service"
         case REVEILLE_ERROR_NOT_REGISTERED: "nothing is registered"
         case REVEILLE_ERROR_NOT_SERVED: "the service cannot wake this push token"
         case REVEILLE_ERROR_STILL_REGISTERED: "the service may still hold a registration"
@@ -145,6 +150,9 @@ enum ErrorTexts {
         case REVEILLE_ERROR_BUS_NAME:
             "this is no name on a session bus, or not one of a distributor of UnifiedPush"
         case REVEILLE_ERROR_VAPID_KEY: "the VAPID key is not 87 characters of base64url, or no key"
+        case REVEILLE_ERROR_GATEWAY_KEY:
+            "feed and gateway do not agree on a key for hidden registrations"
+        case REVEILLE_ERROR_RELAY: "the relay answered in place of the service"
         case REVEILLE_ERROR_SECRETS: "the secrets cannot be read or written, or others can"
         case REVEILLE_ERROR_SECRET_NAME: "the name of a secret is not 1 to 64 of a-z A-Z 0-9 . - _"
         case REVEILLE_ERROR_SECRET_SIZE: "a secret has 16 to 1024 bytes"

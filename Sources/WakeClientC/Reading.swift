@@ -48,6 +48,7 @@ enum Reading {
         if let host = try unsafe optionalText(values.proxy_host) {
             configuration.proxy = .init(host: host, port: unsafe values.proxy_port)
         }
+        configuration.oblivious = try unsafe optionalText(values.oblivious)
         let budget = Int(clamping: unsafe values.daily_byte_budget)
         configuration.dailyByteBudget = budget == 0 ? nil : budget
         let capacity = Int(clamping: unsafe values.cache_capacity)

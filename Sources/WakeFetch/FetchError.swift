@@ -33,6 +33,14 @@ package enum FetchError: Error, Sendable, Hashable {
     case protocolViolation
     /// A transport that encapsulates requests is offered no key that it may do so for.
     case keyRefused
+    /// A relay that passes on encapsulated requests answered by itself, with this status; 200: with
+    /// something that no gateway encapsulated.
+    case notEncapsulated(status: Int, retryAfter: Int?)
+
+    /// Seconds to wait, where an answer named them.
+    package var retryAfter: Int? {
+        if case .notEncapsulated(_, let seconds) = self { seconds } else { nil }
+    }
 }
 
 /// A shared library that could not be loaded at run time.

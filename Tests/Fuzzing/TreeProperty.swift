@@ -15,7 +15,8 @@ enum TreeProperty {
         lengths: [8, 40])
     private static let policy = AuditPolicy(
         tables: [table], applicationID: 0, userVersion: 0, pageSize: pageBytes, fileMode: 0,
-        siblings: [], forms: [:], directoryMode: 0, schemaCookie: 0, rewriteFiles: [], levels: [],
+        siblings: [], forms: [:], directoryMode: 0, keyForms: [:], keyFileMode: 0, schemaCookie: 0,
+        rewriteFiles: [], levels: [],
         events: [], hash: "")
 
     /// - Parameter input: a database, of which a last page that is short is filled with zeros.

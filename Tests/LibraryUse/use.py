@@ -27,7 +27,7 @@ OK, ARGUMENT, SIZE, CLOSED, IN_CALLBACK, STARTED, NOT_POLLED = range(7)
 CANCELLED = 8
 UNKNOWN_MATCH, LOCKED, FEED_URL, SERVICE_URL, FEED_KEY, SERVICE_MISSING = 9, 40, 60, 61, 62, 63
 PROXY, BUDGET, STILL_REGISTERED, TOO_LONG, MALFORMED = 65, 66, 82, 83, 84
-BUS, BUS_NAME, VAPID_KEY = 85, 86, 87
+BUS, BUS_NAME, VAPID_KEY, RELAY_URL = 85, 86, 87, 69
 NAME, SECRET_SIZE, EXISTS, SAME, MISSING = range(101, 106)
 
 FEED, KEY, SERVICE, DIRECTORY, SEED = sys.argv[1:]
@@ -131,7 +131,9 @@ def opening():
         (ARGUMENT, {"channel": -1}), (FEED_URL, {"feed": b"http://example.org/"}),
         (SERVICE_URL, {"service": b"gopher://example.org"}), (FEED_KEY, {"feed_key": b"short"}),
         (SERVICE_MISSING, {"service": None}), (PROXY, {"proxy_host": b"", "proxy_port": 1}),
-        (BUDGET, {"daily_byte_budget": 1}),
+        (BUDGET, {"daily_byte_budget": 1}), (RELAY_URL, {"oblivious": b"http://example.org/"}),
+        (RELAY_URL, {"oblivious": b"https://relay.example/", "service": None, "channel": 0}),
+        (ARGUMENT, {"oblivious": b"https://\xff/"}),
     ]:
         expect(error, "open", byref(configuration(**members)), byref(functions), byref(handle))
     assert not handle.value

@@ -10,6 +10,8 @@ final class AuditSite {
     let place = StorePlace()
     /// What is given to the audit; a link in one test.
     var audited: String
+    /// The key file, or a directory with all of them.
+    var auditedKeys: String
 
     var database: String { place.data + "/registrations.db" }
 
@@ -27,6 +29,7 @@ final class AuditSite {
     /// - Parameter store: nobody has it open.
     init(copying store: StorePlace) throws {
         audited = place.data + "/registrations.db"
+        auditedKeys = place.keys
         try Files.makeDirectory(place.data)
         try Files.makeDirectory(place.path + "/keys")
         for name in StorePlace.names(in: store.data) {
@@ -84,7 +87,7 @@ final class AuditSite {
 
     func audit(keys: Bool = false, log: String? = nil) throws -> AuditReport {
         try Audit(
-            path: audited, policy: Self.policy, keyFile: keys ? place.keys : nil,
+            path: audited, policy: Self.policy, keyFile: keys ? auditedKeys : nil,
             log: log.map { Array($0.utf8) }
         ).run()
     }

@@ -26,6 +26,20 @@ struct KeyTests {
     }
 
     private static let fcm = [1, 3, 0, 3] + Array("abc".utf8)
+    private static let seed = String(repeating: "A", count: 43) + "\n"
+
+    /// A file beside the keys, of whose directory all is audited.
+    private static func amongKeys(
+        _ description: String, _ finding: AuditFinding, _ name: String, _ text: String,
+        mode: mode_t = 0o600
+    ) -> Plant {
+        Plant(description, finding) { site in
+            site.auditedKeys = site.place.path + "/keys"
+            let path = site.auditedKeys + "/" + name
+            try Files.create(path, with: Array(text.utf8).span)
+            unsafe chmod(path, mode)
+        }
+    }
 
     static let plants = [
         Plant("the group may read them", .keyFileMode) { unsafe chmod($0.place.keys, 0o640) },
@@ -54,6 +68,29 @@ struct KeyTests {
             bytes.replaceSubrange(88..., with: Blake2b.hash(bytes.span.extracting(0..<88)))
             try Files.replace(site.place.keys, with: bytes.span)
         },
+        amongKeys(
+            "a file that is none of the declared keys", .keyFileUndeclared, "notes", "anna, bob"),
+        amongKeys("a seed that is too short", .keyFileUndeclared, "feed.key", "AAAA\n"),
+        amongKeys("a key that the group may read", .keyFileMode, "feed.key", seed, mode: 0o640),
+        Plant("a directory of keys that others write to", .keyFileMode) { site in
+            site.auditedKeys = site.place.path + "/keys"
+            unsafe chmod(site.auditedKeys, 0o777)
+        },
+        Plant("a link among the keys", .keyFileKind) { site in
+            site.auditedKeys = site.place.path + "/keys"
+            guard unsafe symlink(site.place.data, site.auditedKeys + "/link") == 0 else {
+                throw NoSuchPlace()
+            }
+        },
+        Plant("a copy of the keys, which outlives them", .keyFileTwice) { site in
+            site.auditedKeys = site.place.path + "/keys"
+            let bytes = StorePlace.bytes(of: site.place.keys)
+            try Files.create(site.auditedKeys + "/old.key", with: bytes.span)
+        },
+        Plant("no key of a store among them", .keyFileDamaged) { site in
+            site.auditedKeys = site.place.path + "/keys"
+            try Files.remove(site.place.keys)
+        },
         sealed("noise behind the push token", .padding, fcm + [0, 0, 9]),
         sealed("a push service nobody knows", .unknownService, [1, 9, 0, 3] + fcm[4...]),
         sealed("another layout", .rowLayout, [2] + fcm[1...]),
@@ -80,6 +117,38 @@ struct KeyTests {
         try Self.sealed("", .padding, Self.fcm).plant(site)
         let report = try site.audit(keys: true)
         #expect(report.isClean, "\(report.text)")
+    }
+
+    /// Of each kind what is written for it, or comes from elsewhere.
+    static let declared: [(name: String, text: String)] = {
+        let line = String(repeating: "A", count: 64) + "\n"
+        let pem = { (body: String) in
+            "-----BEGIN PRIVATE KEY-----\n\(body)-----END PRIVATE KEY-----"
+        }
+        return [
+            ("feed.key", seed), ("oblivious.key", String(repeating: "A", count: 47) + "\n"),
+            ("vapid.key", pem(line + line + String(repeating: "A", count: 56) + "\n") + "\n"),
+            ("AuthKey.p8", pem(line + line + line + "AAAAAA==\n")),
+            ("account.json", "{\n  \"type\": \"service_account\"\n}\n"),
+            ("registration.key.tmp", "RVLLKEYS"), ("empty.tmp", ""),
+        ]
+    }()
+
+    @Test("a directory of all kinds of keys is clean, and each with a byte more is not")
+    func directory() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        site.auditedKeys = site.place.path + "/keys"
+        for (name, text) in Self.declared {
+            try Files.create(site.auditedKeys + "/" + name, with: Array(text.utf8).span)
+        }
+        let report = try site.audit(keys: true)
+        #expect(report.isClean, "\(report.text)")
+        for (name, text) in Self.declared {
+            let path = site.auditedKeys + "/" + name
+            try Files.replace(path, with: (Array(text.utf8) + [0x7F]).span)
+            #expect(try site.audit(keys: true).findings.count(.keyFileUndeclared) == 1, "\(name)")
+            try Files.replace(path, with: Array(text.utf8).span)
+        }
     }
 
     @Test("keys in the data directory are found")

@@ -35,7 +35,7 @@ public struct ClientConfiguration: Sendable, Redacted {
     /// A relay of Oblivious HTTP (RFC 9458) that registrations go through, so that the service does
     /// not learn the address of who registers; nil: directly. Run by somebody else than the
     /// service. Then there is no other way: without a key that the feed's head names nothing is
-    /// sent.
+    /// sent. A client that has seen no such head yet fetches the newest one before it registers.
     public var oblivious: String?
     /// The way wakes arrive.
     public var channel: Channel

@@ -30,7 +30,10 @@ extension ClientError: LocalizedError {
         case .diskFull: "there is no room for the state"
         case .configuration(let fault): fault.phrase
         case .protocolViolation: "the server does not follow the protocol"
-        case .gatewayKey: "the key for hidden registrations is not one that the feed names"
+        case .gatewayKey: "feed and gateway do not agree on a key for hidden registrations"
+        case .relay(200...299, _):
+            "the relay answered something that does not come from the service"
+        case .relay(let number, _): "the relay answered \(number), and not the service"
         case .notRegistered: "nothing is registered"
         case .notServed: "the service sends nothing to such a push token"
         case .stillRegistered: "the service may still hold a registration"
@@ -57,6 +60,9 @@ extension ClientError: LocalizedError {
             "make the directory and its files the user's alone, without symbolic links"
         case .locked: "end the other one first"
         case .diskFull: "make room on the disk"
+        case .gatewayKey: "ask the operator: the feed is to name the gateway's key"
+        case .relay where !isTransient:
+            "ask the operators whether this is the URL of a relay that leads to this service"
         case .notServed: "leave it to the event stream or to polls"
         case .stillRegistered: "unregister first"
         case .configuration(.libraryMissing(let package)): "install the package \(package)"

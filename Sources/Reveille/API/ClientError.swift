@@ -39,8 +39,12 @@ public enum ClientError: Error, Sendable, Equatable {
     /// The service's answer does not follow the protocol.
     case protocolViolation
     /// The feed's head names no key that registrations may be encapsulated for, or the one that is
-    /// offered is another: a key of one's own would tell who one is. Nothing is sent.
+    /// offered is another (a key of one's own would tell who one is), or the service's gateway does
+    /// not know it. Nothing is sent that another key opens.
     case gatewayKey
+    /// The relay of registrations answered with this status in place of the service, and asked for
+    /// this pause; 200: with something that does not come from the service.
+    case relay(Int, retryAfter: Duration?)
     /// There is no instance token: nothing was ever registered, or it is all unregistered.
     case notRegistered
     /// The service does not serve this push service or endpoint's host; tried again after hours.
@@ -133,7 +137,8 @@ extension ClientError {
             .unwitnessed(.noQuorum), .unwitnessed(.rollback), .gatewayKey, .diskFull, .cancelled,
             .metered, .source(.failed), .source(.slow), .source(.endless):
             true
-        case .httpStatus(let status, _): status >= 500 || status == 429 || status == 408
+        case .httpStatus(let status, _), .relay(let status, _):
+            status >= 500 || status == 429 || status == 408
         case .unwitnessed(.otherHistory), .tooLarge, .fork, .state, .locked, .configuration,
             .protocolViolation, .notRegistered,
             .notServed, .stillRegistered, .secrets, .source(.cursorTooLarge), .source(.stuck):
@@ -161,6 +166,7 @@ extension ClientError {
         case .configuration: "configuration"
         case .protocolViolation: "protocol-violation"
         case .gatewayKey: "gateway-key"
+        case .relay: "relay"
         case .notRegistered: "not-registered"
         case .notServed: "not-served"
         case .stillRegistered: "still-registered"
@@ -186,13 +192,18 @@ extension ClientError {
         case .truncated: self = .truncated
         case .cancelled: self = .cancelled
         case .keyRefused: self = .gatewayKey
+        case .notEncapsulated(let status, let retryAfter):
+            self = .relay(status, retryAfter: retryAfter.map { .seconds($0) })
         case .stopped, .protocolViolation: self = .protocolViolation
         }
     }
 
     /// The wait that the server asked for.
     var retryAfter: Duration? {
-        if case .httpStatus(_, let pause) = self { pause } else { nil }
+        switch self {
+        case .httpStatus(_, let pause), .relay(_, let pause): pause
+        default: nil
+        }
     }
 
     /// A failure to get one batch, which keeps no other from being checked.

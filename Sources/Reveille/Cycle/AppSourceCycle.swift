@@ -39,6 +39,8 @@ struct AppSourceCycle: CycleSource {
         throw .source(.endless)
     }
 
+    func renewHead() {}
+
     private var cursor: DataCursor? {
         guard case .app(let cursor, _) = profile.record.position else {
             preconditionFailure("the state belongs to another kind of source")

@@ -11,6 +11,10 @@ protocol CycleSource {
     /// Fetches what is new and checks it; `hint` is the newest sequence that a wake named.
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome
 
+    /// Fetches the newest head alone, and the keys of the service's gateway that it names; the
+    /// batches are the next cycle's. Nothing where there is no head.
+    func renewHead() async throws(ClientError)
+
     /// The bytes of the counted day; nil without a limit.
     var quota: DailyQuota? { get }
 
@@ -105,6 +109,14 @@ final class CycleRunner {
         let outcome = try await source.cycle(hint: hint, onLate: setLate)
         if let unreadable { throw unreadable }
         return outcome
+    }
+
+    /// Fetches the newest head, beside no cycle.
+    func renewHead() async throws(ClientError) {
+        try await exclusively { () async throws(ClientError) in
+            guard !Task.isCancelled else { throw .cancelled }
+            try await source.renewHead()
+        }
     }
 
     /// Checks retained data again if the app has more to search for since the last time.

@@ -27,11 +27,7 @@ struct FeedCycle: CycleSource {
     func cycle(hint: UInt64?, onLate: () -> Void) async throws(ClientError) -> SyncOutcome {
         let transport = PacedTransport(transport, in: environment)
         let verified = try await newHead(hint: hint, through: transport)
-        if let gatewayKeys {
-            gatewayKeys.name(profile.record.cursor.settings.gatewayKeys)
-            // A failure is the registration's.
-            try? await gatewayKeys.refresh(through: transport)
-        }
+        await refreshGatewayKeys(through: transport)
         let batches = BatchChecker(
             addresses: addresses, cache: cache, meter: meter, profile: profile,
             transport: transport, environment: environment)
@@ -64,6 +60,19 @@ struct FeedCycle: CycleSource {
         if verified.freshness == .edgeIsStale { return .behind }
         return plan.isEmpty
             ? .upToDate : .checked(batches: end.checked, matches: end.matches)
+    }
+
+    func renewHead() async throws(ClientError) {
+        let transport = PacedTransport(transport, in: environment)
+        _ = try await newHead(hint: nil, through: transport)
+        await refreshGatewayKeys(through: transport)
+    }
+
+    /// A failure is the registration's.
+    private func refreshGatewayKeys(through transport: PacedTransport) async {
+        guard let gatewayKeys else { return }
+        gatewayKeys.name(profile.record.cursor.settings.gatewayKeys)
+        try? await gatewayKeys.refresh(through: transport)
     }
 
     private func newHead(

@@ -15,23 +15,25 @@ final class GatewayKeys: Sendable {
 
     private let state: Mutex<State>
     private let url: FetchURL
-    /// Where the list is kept: it may be lost, and is worth nothing to who changes it.
-    private let path: String
+    /// Where the list is kept, if it is: it may be lost, and is worth nothing to who changes it.
+    private let path: String?
 
     private static let name = "/ohttp-keys"
 
     /// None is named yet.
-    /// - Parameter feed: the directory that holds the head.
+    /// - Parameters:
+    ///   - feed: the directory that holds the head.
+    ///   - cacheDirectory: nil to keep nothing.
     /// - Returns: nil where registrations go to the service directly.
     init?(
-        of service: ServiceAddresses, _ feed: FetchURL, _ cacheDirectory: String
+        of service: ServiceAddresses, _ feed: FetchURL, _ cacheDirectory: String?
     ) throws(ClientError) {
         guard service.relay != nil else { return nil }
         url = try mapError(ClientError.init) { () throws(FetchError) in
             try feed.appending(String(Self.name.dropFirst()))
         }
-        path = cacheDirectory + Self.name
-        let kept = try? Files.read(path, limit: KeyConfiguration.longestList)
+        path = cacheDirectory.map { $0 + Self.name }
+        let kept = path.flatMap { try? Files.read($0, limit: KeyConfiguration.longestList) }
         let list = kept.flatMap(KeyConfiguration.list) ?? []
         state = Mutex(State(list: list))
     }
@@ -42,7 +44,7 @@ final class GatewayKeys: Sendable {
     /// Forgets what was fetched: the gateway did not know the key.
     func forget() {
         state.withLock { $0.list = [] }
-        try? Files.remove(path)
+        if let path { try? Files.remove(path) }
     }
 
     /// Fetches the list unless a key of it is named: with the feed, not when it is needed, so that
@@ -56,6 +58,7 @@ final class GatewayKeys: Sendable {
         }
         state.withLock { $0.list = list }
         guard known != nil else { throw .keyRefused }
+        guard let path else { return }
         if let directory = Files.parent(of: path) { try? Files.makeDirectory(directory) }
         try? Files.replace(path, with: bytes.span, mode: 0o600)
     }

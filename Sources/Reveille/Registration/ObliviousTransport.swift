@@ -31,16 +31,34 @@ struct ObliviousTransport: ClientTransport {
         guard var message = Self.message(request) else { throw .tooLarge }
         defer { message.wipe() }
         guard let encapsulated = ObliviousRequest(message, to: key) else { throw .keyRefused }
-        let (bytes, outer) = try await transport.answer(to: envelope(encapsulated, of: request))
-        guard outer.status == 200, outer.contentType == .obliviousResponse else {
-            // RFC 9458 §5.3: perhaps the key is out of date. Whatever it says, a relay may say it:
-            // nothing that was not encapsulated is an answer of the service.
-            if outer.status == 400 { keys.forget() }
-            return FetchResponse(status: 503, retryAfter: outer.retryAfter)
+        let bytes = try await encapsulatedAnswer(to: envelope(encapsulated, of: request))
+        guard var opened = encapsulated.response.open(bytes) else {
+            throw .notEncapsulated(status: 200, retryAfter: nil)
         }
-        guard var opened = encapsulated.response.open(bytes) else { throw .protocolViolation }
         defer { opened.wipe() }
         return try Self.deliver(opened, of: request, onHead, sink)
+    }
+
+    /// - Throws: `keyRefused` when the gateway does not know the key, `notEncapsulated` for every
+    ///   other answer that is not encapsulated: a relay can say anything, and nothing of that is an
+    ///   answer of the service.
+    private func encapsulatedAnswer(
+        to envelope: FetchRequest
+    ) async throws(FetchError) -> [UInt8] {
+        let (bytes, outer): ([UInt8], FetchResponse)
+        do throws(FetchError) {
+            (bytes, outer) = try await transport.answer(to: envelope)
+        } catch {
+            throw error == .tooLarge ? .notEncapsulated(status: 200, retryAfter: nil) : error
+        }
+        switch (outer.status, outer.contentType) {
+        case (200, .obliviousResponse): return bytes
+        case (400, .problem):
+            // RFC 9458 §5.3: perhaps the key is out of date.
+            keys.forget()
+            throw .keyRefused
+        default: throw .notEncapsulated(status: outer.status, retryAfter: outer.retryAfter)
+        }
     }
 
     func quiesce(_ purpose: FetchPurpose) async { await transport.quiesce(purpose) }

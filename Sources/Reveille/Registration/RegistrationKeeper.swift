@@ -8,6 +8,9 @@ final class RegistrationKeeper {
     private let service: ServiceAddresses
     private let transport: any ClientTransport
     private let environment: ClientEnvironment
+    /// Renews the head, which names the key that requests are encapsulated for; nil where they are
+    /// not, and once the client is gone.
+    private weak var heads: CycleRunner?
     /// Signalled when there may be a step to take.
     let event = AsyncEvent()
 
@@ -35,6 +38,9 @@ final class RegistrationKeeper {
         self.transport = transport
         self.environment = environment
     }
+
+    /// Lets a request renew the head when there is no key for it.
+    func renewsHeads(by runner: CycleRunner) { heads = runner }
 
     func desired() throws(ClientError) -> DesiredRegistration? {
         try profile.database.registration()
@@ -101,7 +107,14 @@ final class RegistrationKeeper {
         guard let desired = try desired(), desired.address == address else {
             throw .notRegistered
         }
-        return try await HeldRegistration(of: desired.instanceToken, at: url, through: transport)
+        let token = desired.instanceToken
+        do throws(ClientError) {
+            return try await HeldRegistration(of: token, at: url, through: transport)
+        } catch {
+            guard error == .gatewayKey, let heads else { throw error }
+            try await heads.renewHead()
+            return try await HeldRegistration(of: token, at: url, through: transport)
+        }
     }
 
     /// Cuts the wait that an earlier process left behind; see `Reconciler.restart`.
@@ -254,6 +267,25 @@ final class RegistrationKeeper {
         _ desired: DesiredRegistration, at url: FetchURL
     ) async throws(ClientError) {
         var sent = try await send(desired, nil, at: url)
+        if sent.failure == .gatewayKey, let heads {
+            // No head was seen yet, or one before the gateway's key was replaced.
+            do throws(ClientError) {
+                try await heads.renewHead()
+            } catch {
+                guard error != .cancelled else { throw .cancelled }
+                return try conclude(.failed(retryAfter: nil), error, for: desired)
+            }
+            // A renewal is kept apart from fetches: it waits once more.
+            if desired.isAcknowledged {
+                return try conclude(.failed(retryAfter: nil), .gatewayKey, for: desired)
+            }
+            try noteSuspension()
+            // The head may switch registrations off, and the app may desire something else by now.
+            guard desired.kind == .absent || profile.record.directives.mayRegister,
+                try self.desired()?.revision == desired.revision
+            else { return }
+            sent = try await send(desired, nil, at: url)
+        }
         for _ in 0..<ProofSearch.rounds {
             guard let challenge = sent.challenge,
                 let proof = try await prove(challenge, for: desired)
@@ -291,7 +323,8 @@ final class RegistrationKeeper {
         } catch {
             // The service may have got it or not; the next attempt carries the same token.
             guard error != .cancelled else { throw .cancelled }
-            return Sent(answer: .failed(retryAfter: nil), failure: ClientError(error))
+            return Sent(
+                answer: .failed(retryAfter: error.retryAfter), failure: ClientError(error))
         }
     }
 

@@ -51,6 +51,7 @@ package struct ProfileDiagnostics {
         package let witnesses: Witnesses?
         /// Seconds by which the server's clock, which is not signed, is ahead of this one.
         package let serverAhead: Int64?
+        fileprivate let gatewayKeys: GatewayKeyHashes
     }
 
     package enum Witnesses: Sendable, Equatable {
@@ -98,11 +99,29 @@ package struct ProfileDiagnostics {
             isFromFuture: verified.head.issued > now + tolerance,
             lacksKeys: needsKeys && keys.flatMap { try? KeyChain($0.span) } == nil,
             witnesses: witnesses(proof, of: bytes, verified, now: now),
-            serverAhead: response.date.map { $0 - now })
+            serverAhead: response.date.map { $0 - now },
+            gatewayKeys: verified.cursor.settings.gatewayKeys)
     }
 
     private func cursor() -> FeedCursor {
         (try? database?.feed())?.cursor ?? FeedCursor(key: addresses.key)
+    }
+
+    /// Asks the service through the relay about an instance token that nobody has, which is how
+    /// registrations go, and shows nothing of this client's.
+    /// - Returns: false where they go directly.
+    package func relay(
+        under feed: Feed, by transport: any ClientTransport
+    ) async throws(ClientError) -> Bool {
+        let service = try ServiceAddresses(configuration)
+        guard let url = service.registration,
+            let keys = try GatewayKeys(of: service, addresses.base, nil)
+        else { return false }
+        keys.name(feed.gatewayKeys)
+        _ = try await HeldRegistration(
+            of: environment.newInstanceToken(), at: url,
+            through: try service.carrier(keys, over: transport))
+        return true
     }
 
     package enum Stream: Sendable, Equatable {

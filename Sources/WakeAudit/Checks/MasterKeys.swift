@@ -9,6 +9,8 @@ struct MasterKeys {
 
     /// The first bytes of a key file.
     static let mark = "RVLLKEYS".utf8
+    /// The name of its form in the policy.
+    static let kind = "registration"
 
     /// - Returns: nil when the bytes are no key file.
     init?(_ bytes: [UInt8]) {
@@ -19,32 +21,6 @@ struct MasterKeys {
         let current = KeyMemory(bytes.span.extracting(24..<56))
         let previous = KeyMemory(bytes.span.extracting(56..<88))
         masters = bytes[9] == 0 ? [current, previous] : [previous, current]
-    }
-
-    /// Reads and checks the file; a copy of `dataDirectory` must not carry the keys along.
-    static func read(
-        _ path: String, dataDirectory: String, _ findings: inout AuditFindings
-    ) throws(AuditFailure) -> MasterKeys? {
-        var bytes: [UInt8]
-        do throws(FileError) {
-            let status = try FileStatus(of: path)
-            findings.note(.keyFileKind, if: !status.isRegular)
-            DirectoryCheck.check(path, status, &findings)
-            let directory = Files.parent(of: path) ?? "."
-            if !status.isLink {
-                findings.note(.keyFileMode, if: status.mode & 0o077 != 0)
-                let owner = try FileStatus(of: Files.resolve(directory)).owner
-                findings.note(.keyFileOwner, if: status.owner != owner)
-            }
-            let data = try Files.resolve(dataDirectory)
-            let place = try Files.resolve(directory)
-            findings.note(.keyFileBesideData, if: place == data || place.hasPrefix(data + "/"))
-            bytes = try Files.readGiven(path, limit: 4096)
-        } catch { throw .keys(error) }
-        defer { bytes.wipe() }
-        let keys = MasterKeys(bytes)
-        findings.note(.keyFileDamaged, if: keys == nil)
-        return keys
     }
 }
 

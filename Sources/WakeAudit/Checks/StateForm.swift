@@ -12,6 +12,8 @@ import WakeSystem
 /// | `bool` | `true` or `false` |
 /// | `word 10` | at most that number of letters, digits and hyphens |
 /// | `base64url 64` | that number of bytes |
+/// | `base64 60-64` | such a number of bytes, with `+` and `/`, in lines |
+/// | `text 0-64` | at most that number of printable characters and line breaks, to the end |
 /// | `encoded FORM` | base64url of that form |
 /// | `crc32` | in hexadecimal digits, of the bytes before the last comma |
 /// | `blake2b` | 32 bytes, of all before |
@@ -29,6 +31,8 @@ struct StateForm: Sendable, Equatable {
         case bool
         case word(Int)
         case base64url(Int)
+        case base64(ClosedRange<Int>)
+        case text(ClosedRange<Int>)
         case encoded([Part])
         case crc32
         case blake2b
@@ -98,6 +102,8 @@ struct StateForm: Sendable, Equatable {
         case ("hex", nil): return .hex(range.upperBound)
         case ("word", nil): return .word(range.upperBound)
         case ("base64url", nil): return .base64url(range.upperBound)
+        case ("base64", nil): return .base64(range)
+        case ("text", nil): return .text(range)
         case ("zeros", nil): return .zeros(range)
         case ("bytes", let count?): return .bytes(ranges.compactMap(\.self), count: count)
         case ("integers", let count?): return .integers(range, count: count)
@@ -156,6 +162,14 @@ struct StateForm: Sendable, Equatable {
             case .base64url(let count):
                 let text = takeRun((count * 8 + 5) / 6, Self.isBase64URL)
                 return text.flatMap { Base64URL.decode($0.span) }?.count == count
+            case .base64(let range): return takeBase64(range)
+            case .text(let range):
+                let count = bytes.count - position
+                guard range.contains(count), bytes[position...].allSatisfy(Self.isText) else {
+                    return false
+                }
+                position = bytes.count
+                return true
             case .encoded(let inner):
                 guard let text = takeRun(4096, Self.isBase64URL),
                     let decoded = Base64URL.decode(text.span)
@@ -220,6 +234,35 @@ struct StateForm: Sendable, Equatable {
             while position - start < most, has(1), fits(bytes[position]) { position += 1 }
             return isCut || start == position
                 ? nil : Array(bytes[start..<position])
+        }
+
+        /// RFC 7468 §2: lines of base64, the last of which is padded and ends as the others do.
+        private mutating func takeBase64(_ range: ClosedRange<Int>) -> Bool {
+            let most = range.upperBound * 2
+            guard var text = takeRun(most, Self.isBase64) else { return false }
+            defer { text.wipe() }
+            guard text.removeLast() == UInt8(ascii: "\n") else { return false }
+            text.removeAll { $0 == UInt8(ascii: "\n") }
+            while text.last == UInt8(ascii: "=") { text.removeLast() }
+            for index in text.indices {
+                switch text[index] {
+                case UInt8(ascii: "+"): text[index] = UInt8(ascii: "-")
+                case UInt8(ascii: "/"): text[index] = UInt8(ascii: "_")
+                default: break
+                }
+            }
+            guard var decoded = Base64URL.decode(text.span) else { return false }
+            defer { decoded.wipe() }
+            return range.contains(decoded.count)
+        }
+
+        private static func isBase64(_ byte: UInt8) -> Bool {
+            byte.isAlphanumeric
+                || [0x0A, 0x2B, 0x2F, 0x3D].contains(byte)  // "\n", "+", "/", "="
+        }
+
+        private static func isText(_ byte: UInt8) -> Bool {
+            (0x20...0x7E).contains(byte) || [0x09, 0x0A, 0x0D].contains(byte)
         }
 
         private mutating func takeNumber(_ range: ClosedRange<Int>) -> Bool {

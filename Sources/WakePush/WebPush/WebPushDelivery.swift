@@ -191,7 +191,8 @@ struct WebPushDelivery: DeliveryState {
             complete(attempt.entry, .retry(.endpointRefused))
         case .timeout, .unanswered: miss(attempt, cost: Self.timeoutCost)
         case .tls: miss(attempt, .misconfigured(.webPush(.untrusted)), lost: .refused)
-        case .libraryMissing, .cancelled, .closed, .outOfResources, .keyRefused:
+        case .libraryMissing, .cancelled, .closed, .outOfResources, .keyRefused,
+            .notEncapsulated:
             miss(attempt, lost: .refused)
         // libcurl-errors(3): 5 to 7, nothing was sent.
         case .network(code: 5...7): miss(attempt, lost: .refused)

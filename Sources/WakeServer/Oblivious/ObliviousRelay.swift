@@ -154,6 +154,8 @@ private final class ObliviousForwarder: Sendable {
         guard case .success(let (answer, body)) = result else {
             return .problem(.relayUnavailable)
         }
+        // The one thing beside it that a client has to know.
+        let wait = answer.retryAfter.map { [("Retry-After" as StaticString, String($0))] } ?? []
         switch (answer.status, answer.contentType) {
         case (200, .obliviousResponse):
             return Response(
@@ -164,9 +166,12 @@ private final class ObliviousForwarder: Sendable {
         case (400..<500, .problem):
             return Response(
                 UInt16(answer.status),
-                fields: [("Content-Type", "application/problem+json")] + Response.privateFields,
+                fields: [("Content-Type", "application/problem+json")] + Response.privateFields
+                    + wait,
                 body: .bytes(body))
-        default: return .problem(.relayUnavailable)
+        default:
+            let problem = Problem.relayUnavailable
+            return .problem(problem.status, title: problem.title, code: problem.code, fields: wait)
         }
     }
 }

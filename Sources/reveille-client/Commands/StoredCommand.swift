@@ -7,13 +7,27 @@ let storedCommand = Command(
     "stored", "show all that the service holds about this device, and what it could do with it",
     options: [.init("--json", "as JSON")] + Profile.options
 ) { invocation throws(CommandFailure) in
-    let (_, configuration) = try Profile.open(invocation)
+    let (profile, configuration) = try Profile.open(invocation)
     let stored = try await mapClientError { () async throws(ClientError) in
-        try await ProfileAccess(configuration).storedRegistration()
+        try await storedRegistration(profile, configuration)
     }
     let isJSON = invocation.flag("--json")
     Console().out(bytes: isJSON ? StoredReport.json(stored) : StoredReport.text(stored))
     return .success
+}
+
+private func storedRegistration(
+    _ profile: Profile, _ configuration: ClientConfiguration
+) async throws(ClientError) -> HeldRegistration {
+    do throws(ClientError) {
+        return try await ProfileAccess(configuration).storedRegistration()
+    } catch {
+        // A newer head may name another key, which only who holds the profile fetches.
+        guard error == .gatewayKey else { throw error }
+        do throws(ClientError) {
+            return try await profile.client(configuration).storedRegistration()
+        } catch .locked { throw .gatewayKey }
+    }
 }
 
 /// The service's row about this device and its uses, for people and for scripts.

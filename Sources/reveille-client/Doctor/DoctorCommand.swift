@@ -8,8 +8,9 @@ let doctorCommand = Command(
     examples: ["reveille-client doctor", "reveille-client doctor --json --profile work"],
     notes: """
         It changes nothing and may be used beside a running client. It makes two requests, those \
-        that every client makes: the feed's head and the event stream. Exit status 75 says that \
-        waiting may help, 78 that somebody must act; warnings alone end with 0.
+        that every client makes: the feed's head and the event stream; with a relay of \
+        registrations another one through that, about an instance token that nobody has. Exit \
+        status 75 says that waiting may help, 78 that somebody must act; warnings alone end with 0.
         """
 ) { invocation throws(CommandFailure) in
     let findings = await examine(try Profile(invocation))
@@ -48,6 +49,7 @@ private func summary(of configuration: ClientConfiguration) -> String {
         "a feed", configuration.service == nil ? "no service" : "a service",
         configuration.channel == .stream ? "woken by the event stream" : "polling",
     ]
+    if configuration.oblivious != nil { parts.append("registered through a relay") }
     if configuration.proxy != nil { parts.append("all through a proxy") }
     if configuration.dailyByteBudget != nil { parts.append("metered") }
     return parts.joined(separator: ", ")

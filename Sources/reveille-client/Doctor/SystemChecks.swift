@@ -22,14 +22,27 @@ enum NetworkChecks {
     ) async -> [Finding] {
         await check("libcurl") { () async throws(ClientError) in
             let transport = try diagnostics.transport()
+            var head: ProfileDiagnostics.Feed?
             let feed = await check("feed") { () async throws(ClientError) in
-                findings(try await diagnostics.feed(by: transport))
+                let verified = try await diagnostics.feed(by: transport)
+                head = verified
+                return findings(verified)
+            }
+            let relay = await check("relay") { () async throws(ClientError) in
+                guard let head, try await diagnostics.relay(under: head, by: transport) else {
+                    return []
+                }
+                return [.ok("relay", "the service answers through it")]
+            }
+            // Who only polls, and hides, shows the service no address here either.
+            guard configuration.oblivious == nil || configuration.channel == .stream else {
+                return [loaded] + feed + relay
             }
             let service = await check("service") { () async throws(ClientError) in
                 guard let stream = try await diagnostics.stream(by: transport) else { return [] }
                 return [.ok("service", "it answers"), finding(stream, configuration.channel)]
             }
-            return [loaded] + feed + service
+            return [loaded] + feed + relay + service
         }
     }
 

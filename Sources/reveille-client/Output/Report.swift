@@ -15,12 +15,17 @@ enum Report {
     }
 
     static func sentence(_ state: RegistrationState) -> String {
-        let reason = state.failure.map { ": \(CommandFailure($0).message)" } ?? ""
+        var reason = state.failure.map { ": \(CommandFailure($0).message)" } ?? ""
+        switch state.failure {
+        case .notServed?, .gatewayKey?, .relay?:
+            let hint = state.failure.flatMap { CommandFailure($0).hint }
+            reason += hint.map { "\nhint: " + $0 } ?? ""
+        default: break
+        }
         return switch state {
         case .none: "nothing is registered"
         case .registered: "registered"
-        case .registering(.notServed?):
-            "not registered\(reason)\nhint: \(CommandFailure(.notServed).hint ?? "")"
+        case .registering(.notServed?): "not registered\(reason)"
         case .registering: "registering, run and sync keep trying\(reason)"
         case .proving:
             "registering: many do so now, so this computer works on a proof for some seconds"
@@ -100,7 +105,18 @@ extension CommandFailure {
             case .gatewayKey:
                 (
                     .transient,
-                    "nothing was sent; `reveille-client sync` fetches what the feed names now"
+                    "the service's operator has the feed name the key of the gateway that the "
+                        + "relay leads to: `reveille feed refresh`"
+                )
+            case .relay(300...399, _):
+                (.badData, "it redirects; write the URL that it leads to into client.conf")
+            case .relay:
+                (
+                    answered,
+                    error.isTransient
+                        ? "the relay is busy, or does not reach the service's gateway"
+                        : "is oblivious in client.conf the URL of a relay, and does it lead to "
+                            + "this service?"
                 )
             case .notRegistered: (.failure, nil)
             case .notServed:

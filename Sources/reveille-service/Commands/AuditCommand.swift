@@ -14,7 +14,10 @@ enum AuditCommand {
         ],
         options: [
             .init("--policy", value: "FILE", "privacy.json to check against (default: built in)"),
-            .init("--keys", value: "FILE", "the key file: opens every row and checks its contents"),
+            .init(
+                "--keys", value: "PATH",
+                "the key file: opens every row and checks its contents; or the directory with all "
+                    + "key files, each of which is checked as well"),
             .init("--logs", value: "FILE|-", "lines of the log: nothing but declared events"),
             .init(
                 "--program", value: "FILE",

@@ -38,6 +38,24 @@ struct KeygenTests {
         #expect(text.contains("NIST CURVE: P-256"))
     }
 
+    @Test("an audit of the directory finds all kinds of keys as the policy declares them")
+    func declared() async throws {
+        let root = directory.path + "/service"
+        _ = try await RunningProgram.run("reveille", ["init", root])
+        for kind in ["relay", "admin", "ohttp"] {
+            let (status, output) = try await RunningProgram.run(
+                "reveille", ["keygen", "--kind", kind, root + "/keys/" + kind])
+            #expect(status == 0, "\(output)")
+        }
+        let words = ["audit", root + "/data/registrations.db", "--keys", root + "/keys"]
+        let clean = try await RunningProgram.run("reveille", words)
+        #expect(clean.status == 0 && clean.output.contains("ok          keys"), "\(clean.output)")
+        let stray = root + "/keys/visitors.csv"
+        try Data("a,b\n".utf8).write(to: URL(filePath: stray))
+        let found = try await RunningProgram.run("reveille", words)
+        #expect(found.status == 3 && found.output.contains("key-file-undeclared"))
+    }
+
     @Test("what it takes is said")
     func usage() async throws {
         for words in [["--kind", "rsa", "x"], ["x"], ["--kind", "vapid"]] {

@@ -6,7 +6,7 @@ import TestSupport
 final class ObliviousPlace {
     let service: ServiceUnderTest
     let relay: RunningProgram
-    private let relayPort: UInt16
+    let relayPort: UInt16
 
     var gateway: String { service.url + "/v1/oblivious" }
     var relayURL: String { "http://127.0.0.1:\(relayPort)/" }
@@ -22,16 +22,31 @@ final class ObliviousPlace {
             toFile: file, atomically: true, encoding: .utf8)
         try Self.succeed(await service.command("reload"))
         try Self.succeed(await service.command("feed", "refresh"))
-        relay = try RunningProgram(
+        (relay, relayPort) = try await Self.startRelay(
+            to: service.url + "/v1/oblivious", perMinute: perMinute)
+    }
+
+    /// Starts a relay before a gateway, or before another relay.
+    static func startRelay(
+        to gateway: String, perMinute: Int = 1_000_000
+    ) async throws -> (RunningProgram, port: UInt16) {
+        let relay = try RunningProgram(
             "reveille",
             [
-                "relay", "serve-oblivious", "--gateway", service.url + "/v1/oblivious",
+                "relay", "serve-oblivious", "--gateway", gateway,
                 "--listen", "127.0.0.1:0", "--per-minute", "\(perMinute)",
             ])
         let line = try await relay.line(containing: "listening on port ")
         let word = try ServiceUnderTest.word(after: "on port ", in: line)
         guard let port = UInt16(word) else { throw TestFailure(line) }
-        relayPort = port
+        return (relay, port)
+    }
+
+    /// A new profile that registers through a relay: this place's unless another is named.
+    func client(relay: String? = nil) async throws -> ClientUnderTest {
+        try await ClientUnderTest(
+            feed: service.url + "/feed/", key: service.feedKey, "--service", service.url,
+            "--oblivious", relay ?? relayURL, "--channel", "poll")
     }
 
     private static func makeKey(_ path: String) async throws {
@@ -57,11 +72,20 @@ final class ObliviousPlace {
     }
 
     func forgetFormerKey() async throws {
+        let keys = service.directory.path + "/service/keys"
+        try FileManager.default.removeItem(atPath: keys + "/former.key")
         let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
         try text.replacing("former-key = keys/former.key\n", with: "").write(
             toFile: service.configuration, atomically: true, encoding: .utf8)
         try Self.succeed(await service.command("reload"))
         try Self.succeed(await service.command("feed", "refresh"))
+    }
+
+    /// A number of the service's status.
+    func count(_ name: String) async throws -> Int? {
+        let status = try await service.command("status", "--json").output
+        let word = try ServiceUnderTest.word(after: "\"\(name)\":", in: status)
+        return Int(word.prefix { $0.isNumber })
     }
 
     /// A request through the relay.

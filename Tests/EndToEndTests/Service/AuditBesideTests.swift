@@ -85,7 +85,8 @@ struct AuditBesideTests {
         let service = try await ServiceUnderTest()
         let devices = (0..<300).map { _ in TestDevice() }
         try Self.load(devices, service.port)
-        let keys = service.directory.path + "/service/keys/registration.key"
+        // The directory: what a kill leaves beside the key file is declared, too.
+        let keys = service.directory.path + "/service/keys"
         let words = ["audit", service.data + "/registrations.db", "--keys", keys]
         // Each takes until the third look, and several kills.
         let audits = Self.audits / 4
