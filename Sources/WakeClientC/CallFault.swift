@@ -77,10 +77,12 @@ extension ClientError {
             case .configuration(.proxy): REVEILLE_ERROR_PROXY
             case .configuration(.dailyByteBudget): REVEILLE_ERROR_DAILY_BYTE_BUDGET
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
+            case .configuration(.witnesses): REVEILLE_ERROR_WITNESSES
+            case .unwitnessed: REVEILLE_ERROR_UNWITNESSED
             // No number of reveille_configuration gives it, and programs in C have no data source.
-            // Nor can they name witnesses, or a relay for registrations.
-            case .configuration(.cacheCapacity), .configuration(.witnesses),
-                .configuration(.obliviousURL), .unwitnessed, .gatewayKey, .source, .metered:
+            // Nor can they name a relay for registrations.
+            case .configuration(.cacheCapacity), .configuration(.obliviousURL), .gatewayKey,
+                .source, .metered:
                 REVEILLE_ERROR_ARGUMENT
             case .protocolViolation: REVEILLE_ERROR_PROTOCOL
             case .notRegistered: REVEILLE_ERROR_NOT_REGISTERED
@@ -120,6 +122,8 @@ enum ErrorTexts {
         case REVEILLE_ERROR_FORK: "the feed has two histories: nothing newer is checked"
         case REVEILLE_ERROR_CORRUPT_BATCH: "a batch is not what its signed header says"
         case REVEILLE_ERROR_PROTOCOL: "the server's answer does not follow the protocol"
+        case REVEILLE_ERROR_UNWITNESSED:
+            "no proof under the policy of witnesses shows that everybody is shown this head"
         case REVEILLE_ERROR_LOCKED: "another client works with this state directory"
         case REVEILLE_ERROR_STATE_NEWER: "the state was written by a newer version of the library"
         case REVEILLE_ERROR_STATE_EXPOSED: "others can reach the state, or it is a symbolic link"
@@ -136,6 +140,8 @@ enum ErrorTexts {
             "the proxy's host or port cannot be, or an onion service has no proxy"
         case REVEILLE_ERROR_DAILY_BYTE_BUDGET: "the daily budget is less than 262144 bytes"
         case REVEILLE_ERROR_LIBRARY_MISSING: "libcurl is not installed"
+        case REVEILLE_ERROR_WITNESSES:
+            "the policy of witnesses is none, or none of its quorums can be met"
         case REVEILLE_ERROR_NOT_REGISTERED: "nothing is registered"
         case REVEILLE_ERROR_NOT_SERVED: "the service cannot wake this push token"
         case REVEILLE_ERROR_STILL_REGISTERED: "the service may still hold a registration"
