@@ -79,7 +79,8 @@ enum FeedCommands {
         options: options, examples: ["reveille feed prune"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let count = try mapError(CommandFailure.init, try feed.publisher().prune(now: now))
+            let count = try mapError(
+                CommandFailure.init, try feed.publisher(signing: false).prune(now: now))
             Console().out("removed \(count) files")
             return .success
         })
@@ -180,24 +181,27 @@ struct FeedSelection {
         }
     }
 
-    func publisher() throws(FeedDirectoryError) -> FeedPublisher {
+    /// - Parameter signing: whether a head will be signed, which the witnesses have to cosign.
+    func publisher(signing: Bool = true) throws(FeedDirectoryError) -> FeedPublisher {
         FeedPublisher(
-            directory: directory, key: try FeedKeyFile.load(keyFile), witnesses: witnesses)
+            directory: directory, key: try FeedKeyFile.load(keyFile),
+            witnesses: signing ? try witnesses() : nil)
     }
 
-    /// The asker of the policy's witnesses, read when the first head is ready; nil without one.
-    var witnesses: WitnessCollector? {
+    /// The asker of the policy's witnesses; nil without a policy.
+    /// - Throws: for a policy that no publish could meet, before anything is signed.
+    func witnesses() throws(FeedDirectoryError) -> WitnessCollector? {
         guard let policyFile else { return nil }
+        func refusal(_ reason: String) -> FeedDirectoryError {
+            .witnesses(WitnessRefusal(.policy, reasons: [reason]))
+        }
+        let policy = try mapError({ refusal("\(policyFile): \($0.message)") }) {
+            () throws(WitnessFile.Fault) in try WitnessFile.read(policyFile)
+        }
+        let fetcher = try mapError({ refusal("\($0)") }) { () throws(FetchError) in
+            try Fetcher(FetchConfiguration())
+        }
         return { submission throws(FeedDirectoryError) in
-            func refusal(_ reason: String) -> FeedDirectoryError {
-                .witnesses(WitnessRefusal(.noQuorum, reasons: [reason]))
-            }
-            let policy = try mapError({ refusal("\(policyFile): \($0.message)") }) {
-                () throws(WitnessFile.Fault) in try WitnessFile.read(policyFile)
-            }
-            let fetcher = try mapError({ refusal("\($0)") }) { () throws(FetchError) in
-                try Fetcher(FetchConfiguration())
-            }
             let collector = WitnessSubmission.collector(policy, fetcher) { witness, outcome in
                 switch outcome {
                 case .cosigned: Console().progress("cosigned by \(witness)")
@@ -254,7 +258,12 @@ extension CommandFailure {
             case .head, .keys, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong:
                 .badData
             case .log: .badData
-            case .witnesses(let refusal): refusal.kind == .noQuorum ? .transient : .badData
+            case .witnesses(let refusal):
+                switch refusal.kind {
+                case .noQuorum: .transient
+                case .otherHistory: .badData
+                case .policy: .configuration
+                }
             case .locked: .transient
             case .keyFileNotPrivate, .keyFileMalformed: .configuration
             default: .failure

@@ -54,7 +54,7 @@ enum FeedKeyCommands {
             let outcome = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try FeedSuccession(
                     directory: feed.directory, keyFile: feed.keyFile, newKeyFile: newKey,
-                    witnesses: feed.witnesses
+                    witnesses: feed.witnesses()
                 ).run(now: FeedCommands.now)
             }
             report(outcome, newKey: newKey)

@@ -43,16 +43,18 @@ enum FeedMonitorCommand {
                 hint: "`reveille feed key` prints it: 43 characters of base64url")
         }
         let policy = try invocation.path("--policy").map { path throws(CommandFailure) in
-            let bytes = try Console().contents(of: path, limit: WitnessPolicy.byteLimit)
-            return try mapError({ CommandFailure("\(path): \($0.message)", status: .badData) }) {
-                () throws(WitnessPolicyError) in try WitnessPolicy(bytes)
-            }
+            let bytes = try Console().contents(
+                of: path, limit: WitnessPolicy.byteLimit, status: .configuration)
+            return try mapError({
+                CommandFailure("\(path): \($0.message)", status: .configuration)
+            }) { () throws(WitnessPolicyError) in try WitnessPolicy(bytes) }
         }
         let file = try invocation.path("--since").map { StateFile<MonitoredLog>($0) }
         let known = try file.map { file throws(CommandFailure) in
-            try mapError({ CommandFailure($0.message, status: .badData) }) {
-                () throws(StateFileError) in try file.readIfPresent()
-            }
+            try mapError({ (error: StateFileError) in
+                let isData = error.fault == .damaged || error.fault == .tooLarge
+                return CommandFailure(error.message, status: isData ? .badData : .ioError)
+            }) { () throws(StateFileError) in try file.readIfPresent() }
         }
         let feed = try mapError(FeedVerifyCommand.failure, try RemoteFeed(invocation.operands[0]))
         let visit = try await FeedMonitorVisit(
