@@ -251,8 +251,8 @@ let package = Package(
             name: "bench",
             dependencies: [
                 "WakeServer", "WakeStore", "WakeHTTP", "WakeModel", "WakeFeed", "WakeOblivious",
-                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux",
-                "TestSupport",
+                "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "WakeFetch", "Reveille",
+                "CRuntime", "CLinux", "TestSupport",
             ],
             path: "Tests/Benchmarks", swiftSettings: strict),
     ]

@@ -76,6 +76,7 @@ enum reveille_error {
     REVEILLE_ERROR_FORK = 28,          /* two histories; see reveille_start_over */
     REVEILLE_ERROR_CORRUPT_BATCH = 29, /* a batch is not what its signed header says */
     REVEILLE_ERROR_PROTOCOL = 30,      /* the answer does not follow the protocol */
+    REVEILLE_ERROR_UNWITNESSED = 31,   /* no proof, by the policy, that everybody is shown it */
 
     /* The state. */
     REVEILLE_ERROR_LOCKED = 40,         /* another client works with this state directory */
@@ -93,6 +94,7 @@ enum reveille_error {
     REVEILLE_ERROR_PROXY = 65,             /* host or port; or an onion service without it */
     REVEILLE_ERROR_DAILY_BYTE_BUDGET = 66, /* fewer than 262144 bytes a day */
     REVEILLE_ERROR_LIBRARY_MISSING = 67,   /* libcurl 4 is not installed */
+    REVEILLE_ERROR_WITNESSES = 68,         /* no policy of witnesses, or one that none can meet */
     REVEILLE_ERROR_OBLIVIOUS_URL = 69,     /* the relay's: as the others; or without a service */
 
     /* Registrations. */
@@ -154,7 +156,10 @@ enum reveille_warning_code {
     REVEILLE_WARNING_CACHE_FULL = 14,          /* no room for batches */
     REVEILLE_WARNING_RETIRED = 15,             /* nothing will ever be published again */
     REVEILLE_WARNING_REGISTRATION_REFUSED = 16, /* number: the service's HTTP status */
-    REVEILLE_WARNING_DISTRIBUTOR_FAILS = 17     /* number: why, as `text` says it */
+    REVEILLE_WARNING_DISTRIBUTOR_FAILS = 17,    /* number: why, as `text` says it */
+    REVEILLE_WARNING_NO_QUORUM = 18,            /* too few witnesses cosigned the newest head */
+    REVEILLE_WARNING_OTHER_HISTORY = 19,        /* the feed's log is not the one of before */
+    REVEILLE_WARNING_STALE_COSIGNATURE = 20     /* cosignatures older than a head's life */
 };
 
 /* An occasion that the user should know of, though the client goes on. Once for each occasion. */
@@ -250,6 +255,9 @@ typedef struct reveille_configuration {
     uint16_t proxy_port;
     uint64_t daily_byte_budget;  /* heads and batches a day (UTC), 262144 or more; 0: no limit */
     int64_t cache_capacity;      /* bytes kept for later secrets; 0: 64 MiB; negative: none */
+    const char *witnesses;       /* the text of a policy (C2SP tlog-policy): no head is believed
+                                    without the cosignatures of so many witnesses of the feed's
+                                    log. NULL: the feed's signature is enough */
     const char *oblivious;       /* a relay of Oblivious HTTP (RFC 9458), run by somebody else than
                                     the service: registrations go through it and no other way, and
                                     the service does not learn the address; NULL for none */

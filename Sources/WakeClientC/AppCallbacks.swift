@@ -64,7 +64,7 @@ struct AppCallbacks: Sendable {
 
     private func call(_ warning: Warning) {
         let function = unsafe unsafeBitCast(self.warning, to: OnWarning?.self)
-        guard let numbers = WarningValues(warning) else { return }
+        let numbers = WarningValues(warning)
         unsafe warning.code.withCString { name in
             unsafe warning.description.withCString { text in
                 var values = unsafe reveille_warning(

@@ -77,11 +77,11 @@ extension ClientError {
             case .configuration(.proxy): REVEILLE_ERROR_PROXY
             case .configuration(.dailyByteBudget): REVEILLE_ERROR_DAILY_BYTE_BUDGET
             case .configuration(.libraryMissing): REVEILLE_ERROR_LIBRARY_MISSING
+            case .configuration(.witnesses): REVEILLE_ERROR_WITNESSES
+            case .unwitnessed: REVEILLE_ERROR_UNWITNESSED
             case .configuration(.obliviousURL): REVEILLE_ERROR_OBLIVIOUS_URL
             // No number of reveille_configuration gives it, and programs in C have no data source.
-            // Nor can they name witnesses.
-            case .configuration(.cacheCapacity), .configuration(.witnesses), .unwitnessed, .source,
-                .metered:
+            case .configuration(.cacheCapacity), .source, .metered:
                 REVEILLE_ERROR_ARGUMENT
             case .gatewayKey: REVEILLE_ERROR_GATEWAY_KEY
             case .relay: REVEILLE_ERROR_RELAY
@@ -123,6 +123,8 @@ enum ErrorTexts {
         case REVEILLE_ERROR_FORK: "the feed has two histories: nothing newer is checked"
         case REVEILLE_ERROR_CORRUPT_BATCH: "a batch is not what its signed header says"
         case REVEILLE_ERROR_PROTOCOL: "the server's answer does not follow the protocol"
+        case REVEILLE_ERROR_UNWITNESSED:
+            "no proof under the policy of witnesses shows that everybody is shown this head"
         case REVEILLE_ERROR_LOCKED: "another client works with this state directory"
         case REVEILLE_ERROR_STATE_NEWER: "the state was written by a newer version of the library"
         case REVEILLE_ERROR_STATE_EXPOSED: "others can reach the state, or it is a symbolic link"
@@ -139,6 +141,8 @@ enum ErrorTexts {
             "the proxy's host or port cannot be, or an onion service has no proxy"
         case REVEILLE_ERROR_DAILY_BYTE_BUDGET: "the daily budget is less than 262144 bytes"
         case REVEILLE_ERROR_LIBRARY_MISSING: "libcurl is not installed"
+        case REVEILLE_ERROR_WITNESSES:
+            "the policy of witnesses is none, or none of its quorums can be met"
         case REVEILLE_ERROR_OBLIVIOUS_URL:
             "the relay's URL is not https (http: loopback and onion services), or has no service"
         case REVEILLE_ERROR_NOT_REGISTERED: "nothing is registered"

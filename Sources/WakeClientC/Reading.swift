@@ -29,10 +29,27 @@ enum Reading {
         return unsafe structure
     }
 
+    /// Reads a structure that has grown: with zeros for the members that the program's header had
+    /// not yet.
+    /// - Parameter former: the sizes of earlier headers.
+    private static func copy<Structure>(
+        _ structure: UnsafePointer<Structure>?, into values: inout Structure, former: [Int]
+    ) throws(CallFault) {
+        guard let structure = unsafe structure else { throw .argument }
+        let bytes = unsafe UnsafeRawPointer(structure)
+        let size = unsafe bytes.loadUnaligned(as: Int.self)
+        guard size == MemoryLayout<Structure>.size || former.contains(size) else { throw .size }
+        unsafe withUnsafeMutableBytes(of: &values) { place in
+            unsafe place.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: size))
+        }
+    }
+
     static func configuration(
         _ pointer: UnsafePointer<reveille_configuration>?
     ) throws(CallFault) -> ClientConfiguration {
-        let values = unsafe try check(pointer).pointee
+        var values = unsafe reveille_configuration()
+        let withoutWitnesses = MemoryLayout.offset(of: \reveille_configuration.witnesses)
+        try unsafe copy(pointer, into: &values, former: withoutWitnesses.map { [$0] } ?? [])
         let state = try unsafe text(values.state_directory)
         let channel: ClientConfiguration.Channel
         switch unsafe values.channel {
@@ -53,6 +70,7 @@ enum Reading {
         configuration.dailyByteBudget = budget == 0 ? nil : budget
         let capacity = Int(clamping: unsafe values.cache_capacity)
         if capacity != 0 { configuration.cacheCapacity = max(0, capacity) }
+        configuration.witnesses = try unsafe optionalText(values.witnesses)
         return configuration
     }
 

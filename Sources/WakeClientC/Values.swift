@@ -9,8 +9,7 @@ struct WarningValues {
     var last: UInt64 = 0
     var since: Int64 = 0
 
-    /// Nil for what no program in C can be warned of.
-    init?(_ warning: Warning) {
+    init(_ warning: Warning) {
         let code: reveille_warning_code
         switch warning {
         case .silence(let days): (code, number) = (REVEILLE_WARNING_SILENCE, Int64(days))
@@ -27,8 +26,9 @@ struct WarningValues {
         case .gap(let first, let last):
             (code, self.first, self.last) = (REVEILLE_WARNING_GAP, first, last)
         case .stale: code = REVEILLE_WARNING_STALE
-        // Only clients with a policy of witnesses warn so, which programs in C cannot name.
-        case .noQuorum, .otherHistory, .staleCosignature: return nil
+        case .noQuorum: code = REVEILLE_WARNING_NO_QUORUM
+        case .otherHistory: code = REVEILLE_WARNING_OTHER_HISTORY
+        case .staleCosignature: code = REVEILLE_WARNING_STALE_COSIGNATURE
         case .clockSkew(let time):
             (code, number) = (REVEILLE_WARNING_CLOCK_SKEW, time.wholeSeconds)
         case .badFeed: code = REVEILLE_WARNING_BAD_FEED

@@ -48,6 +48,9 @@ enum Main {
             name: "oblivious", what: "CPU a registration without an address, beyond a plain one",
             run: { ObliviousBenchmark.run($0) }),
         Command(
+            name: "proof", what: "CPU a client's cycle with a policy of witnesses and without",
+            run: { await ProofBenchmark.run($0) }),
+        Command(
             name: "push", what: "CPU a push and pushes a second, beside h2load and node",
             run: { PushBenchmark.run($0) }),
         Command(

@@ -28,6 +28,7 @@ CANCELLED = 8
 UNKNOWN_MATCH, LOCKED, FEED_URL, SERVICE_URL, FEED_KEY, SERVICE_MISSING = 9, 40, 60, 61, 62, 63
 PROXY, BUDGET, STILL_REGISTERED, TOO_LONG, MALFORMED = 65, 66, 82, 83, 84
 BUS, BUS_NAME, VAPID_KEY, RELAY_URL = 85, 86, 87, 69
+UNWITNESSED, WITNESSES, NO_QUORUM = 31, 68, 18
 NAME, SECRET_SIZE, EXISTS, SAME, MISSING = range(101, 106)
 
 FEED, KEY, SERVICE, DIRECTORY, SEED = sys.argv[1:]
@@ -120,7 +121,8 @@ def opening():
     expect(ARGUMENT, "open", byref(sound), byref(functions), None)
     expect(ARGUMENT, "open", byref(sound), byref(reveille.Callbacks(sizeof(reveille.Callbacks))),
            byref(handle))
-    for size in (0, 1, sizeof(reveille.Configuration) - 8, sizeof(reveille.Configuration) + 8, 2**63):
+    former = reveille.Configuration.witnesses.offset
+    for size in (0, 1, former - 8, former + 1, sizeof(reveille.Configuration) + 8, 2**63):
         expect(SIZE, "open", byref(configuration(size=size)), byref(functions), byref(handle))
     functions.size -= 8
     expect(SIZE, "open", byref(sound), byref(functions), byref(handle))
@@ -131,12 +133,19 @@ def opening():
         (ARGUMENT, {"channel": -1}), (FEED_URL, {"feed": b"http://example.org/"}),
         (SERVICE_URL, {"service": b"gopher://example.org"}), (FEED_KEY, {"feed_key": b"short"}),
         (SERVICE_MISSING, {"service": None}), (PROXY, {"proxy_host": b"", "proxy_port": 1}),
+        (BUDGET, {"daily_byte_budget": 1}), (WITNESSES, {"witnesses": b"nonsense"}),
+        (WITNESSES, {"witnesses": b""}), (WITNESSES, {"witnesses": b"quorum none\n" * 2}),
+        (ARGUMENT, {"witnesses": b"\xff"}),
         (BUDGET, {"daily_byte_budget": 1}), (RELAY_URL, {"oblivious": b"http://example.org/"}),
         (RELAY_URL, {"oblivious": b"https://relay.example/", "service": None, "channel": 0}),
         (ARGUMENT, {"oblivious": b"https://\xff/"}),
     ]:
         expect(error, "open", byref(configuration(**members)), byref(functions), byref(handle))
     assert not handle.value
+    # What comes after the end of an earlier header's structure is not read.
+    expect(OK, "open", byref(configuration(size=former, witnesses=b"nonsense")), byref(functions),
+           byref(handle))
+    expect(OK, "close", handle)
     for number in list(range(-10, 200)) + [2**31 - 1, -2**31]:
         assert call("error_text", number)
 
@@ -343,6 +352,26 @@ def without_a_loop():
     expect(OK, "close", handle)
 
 
+def witnessed():
+    """A head that no witness has cosigned is not believed under a policy that asks for one."""
+    key = b"witness.example/c+62f396c8+BCFS+NGbeR0kRTJC4V8uq2y3z/p7al7TAJeWDgaYgdsS"
+    for policy, error, warnings in [
+        (b"witness w " + key + b"\nquorum w\n", UNWITNESSED, [(NO_QUORUM, b"no-quorum")]),
+        (b"quorum none\n", OK, []),
+    ]:
+        told, functions, handle = [], callbacks(), c_void_p()
+        functions.warning = reveille.ON_WARNING(lambda context, warning: told.append(
+            (warning.contents.code, warning.contents.name)))
+        made = configuration(
+            state_directory=DIRECTORY.encode() + b"-witnessed-%d" % error, channel=0,
+            witnesses=policy)
+        expect(OK, "open", byref(made), byref(functions), byref(handle))
+        for _ in range(2):
+            expect(error, "synchronize", handle, reveille.MANUAL, None)
+        assert told == warnings, told
+        expect(OK, "close", handle)
+
+
 def inside_callbacks():
     """Nothing that waits for callbacks may be called from one; all else may, also on the thread."""
     found, told = {}, threading.Event()
@@ -438,6 +467,7 @@ opened_again_and_again()
 beside_the_program()
 closed_while_it_checks()
 without_a_loop()
+witnessed()
 inside_callbacks()
 closed_in_a_callback()
 many_threads(int(SEED))

@@ -6,8 +6,9 @@ On standard output it first writes a line of JSON, {"port": ..., "vkey": ...}, t
 answered, {"status": ..., "origin": ..., "old": ..., "size": ...}. It ends with its standard input.
 
 behaviour: honest (the default); dishonest: cosigns what a known key has signed, whatever it cosigned before;
-  stale: cosigns with a time a year ago; forged: cosigns with a signature of something else; silent: takes the
-  request and never answers; status:N answers N to everything, with an empty body.
+  stale: cosigns with a time a year ago; ahead: with one a year from now; forged: cosigns with a signature of
+  something else; short: with half of one; twice: with a line of an unknown key, and its own three times; huge: with a
+  megabyte; silent: takes the request and never answers; status:N answers N to everything, with an empty body.
 """
 
 import argparse
@@ -67,11 +68,16 @@ class Witness:
                     raise Refused(422)
                 if not tlog.consistent(old, before[1], size, tree, proof):
                     raise Refused(422)
-            now = int(time.time()) - (365 * 86_400 if self.behaviour == "stale" else 0)
+            now = int(time.time()) + 365 * 86_400 * {"stale": -1, "ahead": 1}.get(self.behaviour, 0)
             line = self.signer.cosign(b"forged\n" if self.behaviour == "forged" else text, now)
             self.seen[origin] = (size, tree, text + b"\n" + kept + line)
             self.save()
-            return line
+            if self.behaviour == "short":
+                start, end = line.decode().rsplit(" ", 1)
+                return f"{start} {tlog.base64.b64encode(tlog.base64.b64decode(end)[:40]).decode()}\n".encode()
+            if self.behaviour == "twice":
+                return line.replace(self.signer.name.encode(), b"stranger.example") + line * 3
+            return line * 10_000 if self.behaviour == "huge" else line
 
     def verified(self, origin, text, signatures):
         """The lines of known keys; a wrong one spoils the note."""

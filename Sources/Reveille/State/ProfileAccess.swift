@@ -68,6 +68,9 @@ package struct ProfileAccess {
     /// The keys of the feed that this profile has seen follow each other.
     package func keys() throws(ClientError) -> KeyChain { try record().cursor.chain }
 
+    /// The tree of the feed's log that this profile accepted last; nil without witnesses.
+    package func log() throws(ClientError) -> LogCursor? { try record().log }
+
     /// The profile's distributor; nil when none was chosen, or none is any more.
     package func distributor() throws(ClientError) -> DistributorRecord? {
         try database.distributor()

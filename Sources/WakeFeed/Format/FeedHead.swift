@@ -22,6 +22,10 @@ public struct FeedHead: Sendable, Equatable {
     /// One for each of `firstSequence...sequence`.
     public let suffixes: [BatchSuffix]
 
+    /// Seconds from the signature to the time by which a newer head should exist: 0 or more, and
+    /// not so many that a time less them could overflow.
+    package var life: Int64 { min(max(0, expires &- issued), 1 << 40) }
+
     /// The number of retained batches.
     public var count: Int { suffixes.count }
 

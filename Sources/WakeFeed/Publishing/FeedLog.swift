@@ -31,10 +31,14 @@ struct FeedLog: Sendable {
         let stored = try mapError(recordError) { () throws(StateFileError) in
             try file.readIfPresent()
         }
-        // A directory that was copied back from its static host has what was served.
-        guard stored == nil, let signed = try directory.checkpoint() else { return stored }
-        guard let origin = NoteKeyName(signed.checkpoint.origin) else { throw .log(.damaged) }
-        return FeedLogRecord(origin: origin, size: signed.checkpoint.size)
+        // A directory that was copied back from its static host has what was served, and so may
+        // one with a file of an earlier day: what a checkpoint has is never replaced.
+        guard let signed = try directory.checkpoint() else { return stored }
+        guard let origin = NoteKeyName(signed.checkpoint.origin),
+            stored.map({ $0.origin == origin }) ?? true
+        else { throw .log(.damaged) }
+        return FeedLogRecord(
+            origin: origin, size: max(stored?.size ?? 0, signed.checkpoint.size))
     }
 
     private static func recordError(_ error: StateFileError) -> FeedDirectoryError {
@@ -46,6 +50,7 @@ struct FeedLog: Sendable {
     mutating func append(
         _ head: [UInt8], write: (LogTile, [UInt8]) throws(FeedDirectoryError) -> Void
     ) throws(FeedDirectoryError) {
+        try checkEnd()
         for tile in LogTile.added(from: size, to: size + 1) {
             var bytes: [UInt8] = []
             if tile.width > 1 {
@@ -65,6 +70,24 @@ struct FeedLog: Sendable {
         let next = record
         try mapError(Self.recordError) { () throws(StateFileError) in
             try StateFile<FeedLogRecord>(directory.logPath).write(next)
+        }
+    }
+
+    /// Checks the files that the tree goes on from: those of its end, and that they lead to the
+    /// checkpoint that is served. One that is damaged, or of another log, must not become part of a
+    /// tree that is signed: that would be another history.
+    private func checkEnd() throws(FeedDirectoryError) {
+        guard size > 0 else { return }
+        let bundle = LogTile(.entries, index: (size - 1) / UInt64(LogTile.width), size: size)
+        let leaves = try directory.hashes(
+            of: LogTile(.hashes(level: 0), index: bundle.index, width: bundle.width))
+        let bytes = try directory.read(bundle)
+        guard let entries = EntryBundle.decode(bytes, count: bundle.width),
+            entries.map({ MerkleTree.leaf($0.span) }) == leaves
+        else { throw .log(.damaged) }
+        guard let served = try directory.checkpoint()?.checkpoint else { return }
+        guard try directory.logRoot(of: served.size, in: size) == served.root else {
+            throw .log(.root)
         }
     }
 
@@ -88,7 +111,8 @@ struct FeedLog: Sendable {
     /// place: who had stolen it could not be shut out by a succession. Witnesses must be told of
     /// the new key; until then they answer 403.
     func checkpoint(signedWith key: SigningKey) throws(FeedDirectoryError) -> SignedCheckpoint {
-        SignedCheckpoint(
+        try checkEnd()
+        return SignedCheckpoint(
             LogCheckpoint(
                 origin: origin.bytes, size: size, root: try directory.logRoot(size: size)),
             signedBy: NoteSigner(name: origin, key: key))
@@ -193,8 +217,9 @@ extension FeedDirectory {
     func read(_ tile: LogTile) throws(FeedDirectoryError) -> [UInt8] {
         try mapError({ $0.isMissing ? FeedDirectoryError.log(.missingTile) : .file($0) }) {
             () throws(FileError) in
+            // One byte more than any tile has: what is longer is no tile.
             try Files.read(
-                path(of: tile), limit: LogTile.width * (FeedLimits.headBytes + 2))
+                path(of: tile), limit: LogTile.width * (FeedLimits.headBytes + 2) + 1)
         }
     }
 

@@ -40,6 +40,8 @@ package struct WitnessRefusal: Sendable, Equatable {
         case noQuorum
         /// A witness holds a tree that this log does not continue.
         case otherHistory
+        /// The policy is none, or nobody can meet it: nothing was signed.
+        case policy
     }
 
     package let kind: Kind
@@ -59,6 +61,7 @@ package struct WitnessRefusal: Sendable, Equatable {
             case .otherHistory:
                 "a witness holds ANOTHER HISTORY of this log: two publishers use one key, or this "
                     + "directory is an old copy; nothing was published"
+            case .policy: "the policy of witnesses cannot be used; nothing was published"
             }
         return ([what] + reasons.map { "  " + $0 }).joined(separator: "\n")
     }

@@ -43,6 +43,14 @@ package struct LogHistory: Sendable, Hashable {
         leaves = Array(hashes[roots...])
     }
 
+    /// The leaves that it has one by one.
+    /// - Parameter newest: the root that it must lead to.
+    /// - Returns: nil of a history that leads elsewhere.
+    func leaves(in newest: TreeHash) -> [TreeHash]? {
+        contains(size: frontiers.size, root: frontiers.root, newest: newest) == .contained
+            ? leaves : nil
+    }
+
     /// A former tree's place in this history.
     package enum Answer: Sendable, Hashable {
         case contained

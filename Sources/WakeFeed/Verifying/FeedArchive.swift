@@ -6,6 +6,8 @@ package struct FeedArchive {
     package struct Verdict: Sendable {
         package let path: String
         package var result: Result<FeedFile, FeedFile.Fault>
+        /// A head that a proof among the files is of.
+        package var isProven = false
     }
 
     package private(set) var verdicts: [Verdict] = []
@@ -15,17 +17,20 @@ package struct FeedArchive {
     private var named: [UInt64: BatchSuffix] = [:]
     /// The whole hash of each head's newest batch.
     private var newest: [UInt64: HeaderHash] = [:]
+    private var proofs: ArchivedProofs
 
     /// - Parameters:
     ///   - known: the keys that are known to have followed each other, with `key` among them.
+    ///   - proofs: none yet, with the policy of witnesses that they are to be held against.
     ///   - progress: called after each file with the number done and the total.
     package init(
         _ paths: [String], key: FeedKey, known: KeyChain? = nil,
-        progress: (Int, Int) -> Void = { _, _ in }
+        proofs: ArchivedProofs = ArchivedProofs(), progress: (Int, Int) -> Void = { _, _ in }
     ) {
+        self.proofs = proofs
         cursor = known.map(FeedCursor.init(chain:)) ?? FeedCursor(key: key)
         var heads: [(issued: UInt64, index: Int)] = []
-        var (batches, keys): ([Int], [Int]) = ([], [])
+        var (batches, keys, proven): ([Int], [Int], [Int]) = ([], [], [])
         for (index, path) in paths.enumerated() {
             var fault = FeedFile.Fault.notOfAFeed
             do throws(FeedFile.Fault) {
@@ -33,6 +38,7 @@ package struct FeedArchive {
                 case .head(let issued): heads.append((issued, index))
                 case .batch: batches.append(index)
                 case .keys: keys.append(index)
+                case .proof: proven.append(index)
                 }
             } catch {
                 fault = error
@@ -41,13 +47,14 @@ package struct FeedArchive {
         }
         // Keys first; then heads, the oldest first: one of a key's successor retires that key.
         heads.sort { ($0.issued, $0.index) < ($1.issued, $1.index) }
-        var done = verdicts.count - heads.count - batches.count - keys.count
+        var done = verdicts.count - heads.count - batches.count - keys.count - proven.count
         let ordered =
             keys.map { ($0, FeedFile.Kind.keys) }
             + heads.map { ($0.index, .head(issued: $0.issued)) } + batches.map { ($0, .batch) }
+            + proven.map { ($0, .proof) }
         for (index, kind) in ordered {
             do throws(FeedFile.Fault) {
-                verdicts[index].result = .success(try verify(paths[index], kind, key))
+                verdicts[index].result = .success(try verify(index, kind, key))
             } catch {
                 verdicts[index].result = .failure(error)
             }
@@ -55,6 +62,7 @@ package struct FeedArchive {
             progress(done, paths.count)
         }
         checkChain(batches)
+        checkProofs(heads.map(\.index))
     }
 
     private static func open(_ path: String) throws(FeedFile.Fault) -> OpenFile {
@@ -69,12 +77,16 @@ package struct FeedArchive {
     }
 
     private mutating func verify(
-        _ path: String, _ kind: FeedFile.Kind, _ key: FeedKey
+        _ index: Int, _ kind: FeedFile.Kind, _ key: FeedKey
     ) throws(FeedFile.Fault) -> FeedFile {
+        let path = verdicts[index].path
         switch kind {
-        case .keys: try verifyKeys(path, of: key)
-        case .head: try verifyHead(path)
-        case .batch: try verifyBatch(path)
+        case .keys: return try verifyKeys(path, of: key)
+        case .head: return try verifyHead(path, at: index)
+        case .batch: return try verifyBatch(path)
+        case .proof:
+            // Held against the heads when all are known.
+            return .proof(proofs.add(try FeedFile.proof(Self.open(path)), at: index))
         }
     }
 
@@ -90,10 +102,13 @@ package struct FeedArchive {
         return .keys(chain)
     }
 
-    private mutating func verifyHead(_ path: String) throws(FeedFile.Fault) -> FeedFile {
-        let (head, signer) = try FeedFile.head(Self.open(path), cursor: cursor)
+    private mutating func verifyHead(
+        _ path: String, at index: Int
+    ) throws(FeedFile.Fault) -> FeedFile {
+        let (head, signer, leaf) = try FeedFile.head(Self.open(path), cursor: cursor)
         try register(head)
         cursor.adopt(head, signedBy: signer)
+        proofs.add(head, leaf, cursor, at: index)
         return .head(head)
     }
 
@@ -138,6 +153,20 @@ package struct FeedArchive {
                 let fault = fault(of: header, hash, among: hashes, forked: forked)
             else { continue }
             verdicts[index].result = .failure(fault)
+        }
+    }
+
+    private mutating func checkProofs(_ heads: [Int]) {
+        let (results, proven) = proofs.check(cursor.chain)
+        for (index, result) in results {
+            verdicts[index].result = result.map(FeedFile.proof).mapError(FeedFile.Fault.proof)
+        }
+        for index in heads {
+            guard case .success = verdicts[index].result else { continue }
+            verdicts[index].isProven = proven.contains(index)
+            if proofs.isNeeded, !proven.contains(index) {
+                verdicts[index].result = .failure(.unproven)
+            }
         }
     }
 

@@ -50,17 +50,22 @@ public enum HeadProofFault: Error, Equatable, Sendable {
 /// Decides, without clock, file or network, whether a head that was verified is one that everybody
 /// can see: in the feed's log, under a checkpoint that a quorum of witnesses cosigned.
 package struct HeadProofVerifier: Sendable {
-    private let policy: WitnessPolicy
-    /// nil for a client that has accepted no proof yet.
+    private let policy: WitnessPolicy?
     private let cursor: LogCursor?
 
-    package init(policy: WitnessPolicy, cursor: LogCursor?) {
+    /// - Parameters:
+    ///   - policy: nil for who looks at files and names no witnesses: then the feed's own signature
+    ///     is enough, under any name. No client believes a proof so.
+    ///   - cursor: nil for a client that has accepted no proof yet.
+    package init(policy: WitnessPolicy?, cursor: LogCursor?) {
         self.policy = policy
         self.cursor = cursor
     }
 
-    package struct Verified: Sendable {
+    package struct Verified: Sendable, Equatable {
         package let cursor: LogCursor
+        /// The number of the policy's witnesses that have cosigned.
+        package let cosigners: Int
         /// Without the cosignatures that are older than a head's life there is no quorum. One of
         /// the two clocks may be wrong: a warning, as of a head that is stale.
         package let isStale: Bool
@@ -76,29 +81,30 @@ package struct HeadProofVerifier: Sendable {
         guard proof.count <= FeedLimits.proofBytes, let proof = LogProof(proof) else {
             throw .malformed
         }
-        let tree = proof.checkpoint.checkpoint
         guard proof.includes(MerkleTree.leaf(head.span)) else { throw .otherHead }
-        guard let origin = NoteKeyName(tree.origin), isOurs(origin, verified.cursor.chain) else {
-            throw .otherLog
-        }
-        let times = try cosignatures(of: proof.checkpoint.note, origin, verified.cursor)
-        guard policy.isQuorum(Set(times.keys)) else { throw .noQuorum }
+        return try verify(proof, verified.cursor, life: verified.head.life, now: now)
+    }
+
+    /// The checks that are left when a proof is known to be of the right head.
+    /// - Parameters:
+    ///   - feed: knows the keys that may have signed the checkpoint.
+    ///   - life: of the head, seconds.
+    func verify(
+        _ proof: LogProof, _ feed: FeedCursor, life: Int64, now: Int64
+    ) throws(HeadProofFault) -> Verified {
+        let tree = proof.checkpoint.checkpoint
+        guard let origin = NoteKeyName(tree.origin), policy?.allows(origin, of: feed.chain) ?? true
+        else { throw .otherLog }
+        let times = try cosignatures(of: proof.checkpoint.note, origin, feed)
+        guard isQuorum(Set(times.keys)) else { throw .noQuorum }
         try checkHistory(of: tree, proof.extra)
-        let life = max(0, verified.head.expires &- verified.head.issued)
         let fresh = times.filter { now - FeedLimits.clockToleranceSeconds - life <= $0.value }
         return Verified(
             cursor: LogCursor(origin: origin, size: tree.size, root: tree.root),
-            isStale: !policy.isQuorum(Set(fresh.keys)))
+            cosigners: times.count, isStale: !isQuorum(Set(fresh.keys)))
     }
 
-    /// A feed has one log: of its identifier's name, or of the one that the policy has for a key of
-    /// the feed. A second log of the same key is another history that no witness would notice.
-    private func isOurs(_ origin: NoteKeyName, _ chain: KeyChain) -> Bool {
-        guard !policy.logs.isEmpty else { return origin == NoteKeyName(defaultFor: chain.feedID) }
-        return policy.logs.contains { log in
-            log.key.name == origin && chain.keys.contains { $0.bytes == log.key.material }
-        }
-    }
+    private func isQuorum(_ cosigners: Set<Int>) -> Bool { policy?.isQuorum(cosigners) ?? true }
 
     /// The times of the witnesses that cosigned, by their places in the policy.
     private func cosignatures(
@@ -110,7 +116,7 @@ package struct HeadProofVerifier: Sendable {
         }
         let results: [NoteVerification?]
         do throws(NoteError) {
-            results = try note.verify(signers + policy.witnesses.map(\.key))
+            results = try note.verify(signers + (policy?.witnesses ?? []).map(\.key))
         } catch { throw .badSignature }
         guard results[..<signers.count].contains(where: { $0 != nil }) else { throw .badSignature }
         var times: [Int: Int64] = [:]
@@ -137,6 +143,18 @@ package struct HeadProofVerifier: Sendable {
         // A history that is cut short, or left out, would hide a fork.
         guard answer == .contained || tree.size - cursor.size > UInt64(LogHistory.leaves) else {
             throw .otherHistory
+        }
+    }
+}
+
+extension WitnessPolicy {
+    /// Whether a log of this name is the feed's. A feed has one log: of its identifier's name, or of
+    /// the one that the policy has for a key of the feed. A second log of the same key is another
+    /// history that no witness would notice.
+    package func allows(_ origin: NoteKeyName, of chain: KeyChain) -> Bool {
+        guard !logs.isEmpty else { return origin == NoteKeyName(defaultFor: chain.feedID) }
+        return logs.contains { log in
+            log.key.name == origin && chain.keys.contains { $0.bytes == log.key.material }
         }
     }
 }

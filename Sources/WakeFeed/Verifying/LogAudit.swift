@@ -29,6 +29,10 @@ package enum LogFinding: Sendable, Equatable {
     case badSignature
     /// The newest checkpoint has fewer cosignatures than the policy asks for.
     case noQuorum
+    /// The quorum is one of cosignatures that are older than a head's life.
+    case staleCosignature
+    /// The log has another name than the policy's, or the feed's: a publisher could keep two.
+    case otherLog
 
     /// A stable name for scripts.
     package var code: String {
@@ -46,6 +50,8 @@ package enum LogFinding: Sendable, Equatable {
         case .wrongTiles: "wrong-tiles"
         case .badSignature: "bad-signature"
         case .noQuorum: "no-quorum"
+        case .staleCosignature: "stale-cosignature"
+        case .otherLog: "other-log"
         }
     }
 
@@ -85,80 +91,121 @@ package enum LogFinding: Sendable, Equatable {
         case .wrongTiles: "the tiles and entries are not those of the checkpoint"
         case .badSignature: "the checkpoint is not signed with a key of the feed"
         case .noQuorum: "too few witnesses have cosigned the newest checkpoint"
+        case .staleCosignature:
+            "the cosignatures are older than a head's life: the newest checkpoint is an old one, or "
+                + "a clock is wrong"
+        case .otherLog: "the log has another name than the policy's, or the feed's"
         }
     }
 }
 
 /// A reader of a log's entries in their order, who looks for heads that no honest publisher signs.
 package struct LogAudit: Sendable {
+    /// Entries that are read again before the first new one, so that what follows can be compared
+    /// with them: three weeks of twelve heads.
+    package static let memory: UInt64 = 256
+    /// More heads than any feed has: one a minute for thirty years.
+    package static let sizeLimit: UInt64 = 1 << 24
+    /// Seconds by which a batch may be older than the first head that names it.
+    private static let tolerance: Int64 = 3600
+
+    private struct Named {
+        let suffix: BatchSuffix
+        /// The time of the first head that named it; nil when that one was not read.
+        let since: Int64?
+    }
+
     private let chain: KeyChain
-    private var index: UInt64
+    private let start: UInt64
     private var frontier: MerkleFrontier
-    /// The suffixes that heads have named, by number.
-    private var named: [UInt64: BatchSuffix] = [:]
+    /// The batches that heads have named, by number.
+    private var named: [UInt64: Named] = [:]
     private var last: FeedHead?
+    /// The place of the newest key that signed a head: those before it sign none any more.
+    private var signer = 0
     package private(set) var findings: [LogFinding] = []
 
-    /// - Parameter frontier: the tree of the entries before, whose last one is read again.
+    /// - Parameter frontier: the tree of the entries before the first that is read.
     package init(_ chain: KeyChain, after frontier: MerkleFrontier = MerkleFrontier()) {
         self.chain = chain
         self.frontier = frontier
-        index = frontier.size
+        start = frontier.size
     }
 
     package var size: UInt64 { frontier.size }
     package var root: TreeHash { frontier.root }
 
-    /// Reads the entry before the first new one: what follows is compared with it.
+    /// Reads the next entry, which was reviewed before: what follows is compared with it.
     package mutating func resume(with entry: [UInt8]) {
-        guard let head = head(entry) else { return }
-        remember(head)
+        if let head = head(entry) { remember(head) }
+        frontier.append(MerkleTree.leaf(entry.span))
     }
 
     /// Reads the next entry.
     package mutating func add(_ entry: [UInt8]) {
-        frontier.append(MerkleTree.leaf(entry.span))
-        defer { index += 1 }
+        defer { frontier.append(MerkleTree.leaf(entry.span)) }
         guard let head = head(entry) else {
-            findings.append(.foreignEntry(index: index))
+            findings.append(.foreignEntry(index: size))
             return
         }
         for (sequence, suffix) in zip(head.firstSequence..., head.suffixes)
-        where named[sequence].map({ $0 != suffix }) ?? false {
-            findings.append(.fork(index: index, sequence: sequence))
+        where named[sequence].map({ $0.suffix != suffix }) ?? false {
+            findings.append(.fork(index: size, sequence: sequence))
         }
         if let last {
-            if head.issued < last.issued { findings.append(.timeWentBack(index: index)) }
-            // Retention drops batches from the front; the end only grows.
-            if head.sequence < last.sequence {
-                findings += (max(head.sequence + 1, last.firstSequence)...last.sequence).map {
-                    .dropped(index: index, sequence: $0)
-                }
+            if head.issued < last.issued { findings.append(.timeWentBack(index: size)) }
+            findings += last.batches.filter { isDropped($0, by: head) }.map {
+                .dropped(index: size, sequence: $0)
             }
-            let new = head.settings.flags.subtracting(last.settings.flags)
-            note(new)
+            note(head.settings.flags.subtracting(last.settings.flags))
         } else {
             note(head.settings.flags)
         }
         remember(head)
     }
 
+    /// Retention drops batches from the front, when they are old or too many; the end only grows.
+    private func isDropped(_ sequence: UInt64, by head: FeedHead) -> Bool {
+        if sequence > head.sequence { return true }
+        guard sequence < head.firstSequence, head.count < FeedLimits.retainedBatches,
+            let since = named[sequence]?.since
+        else { return false }
+        // No overflow: a head's times are not negative.
+        return head.issued - since < FeedLimits.retainedSeconds - Self.tolerance
+    }
+
     private mutating func note(_ flags: FeedFlags) {
-        if flags.contains(.paused) { findings.append(.paused(index: index)) }
-        if flags.contains(.retired) { findings.append(.retired(index: index)) }
+        if flags.contains(.paused) { findings.append(.paused(index: size)) }
+        if flags.contains(.retired) { findings.append(.retired(index: size)) }
     }
 
     private mutating func remember(_ head: FeedHead) {
-        for (sequence, suffix) in zip(head.firstSequence..., head.suffixes) {
-            named[sequence] = named[sequence] ?? suffix
+        let isFirst = size == start && start > 0
+        for (sequence, suffix) in zip(head.firstSequence..., head.suffixes)
+        where named[sequence] == nil {
+            named[sequence] = Named(suffix: suffix, since: isFirst ? nil : head.issued)
         }
         last = head
     }
 
-    private func head(_ entry: [UInt8]) -> FeedHead? { FeedHead(entry, signedBy: chain) }
+    /// - Returns: nil also for a head of a key that another one had followed by then.
+    private mutating func head(_ entry: [UInt8]) -> FeedHead? {
+        let keys = Array(chain.keys[signer...])
+        guard let key = try? FeedHead.layout.signer(of: entry.span, among: keys),
+            FeedHead.feedID(in: entry.span) == chain.feedID,
+            let head = try? FeedHead(signed: entry.span), let place = chain.index(of: key)
+        else { return nil }
+        signer = place
+        return head
+    }
 }
 
 extension FeedHead {
+    /// The numbers of the batches that it names.
+    fileprivate var batches: Range<UInt64> {
+        suffixes.isEmpty ? 0..<0 : firstSequence..<sequence + 1
+    }
+
     /// A head that any key of the feed signed: which of them when, is a matter of the batches.
     /// - Returns: nil for any other bytes.
     package init?(_ bytes: [UInt8], signedBy chain: KeyChain) {
@@ -184,30 +231,35 @@ extension FeedHead {
 package struct MonitoredLog: StateRecord, Equatable {
     package static let format: StaticString = "feed-monitor"
     package static let version = 1
-    package static let byteLimit = 4096
+    /// Twice the longest checkpoint, whose newlines are escaped.
+    package static let byteLimit = 2 * FeedLimits.proofBytes
 
     package let origin: NoteKeyName
     package let size: UInt64
     package let root: TreeHash
+    /// Entries in which nothing was found, or what was found is known.
+    package let reviewed: UInt64
+    /// As its log and the witnesses signed it: with another one, the proof of two histories.
+    package let checkpoint: [UInt8]
 
-    package init(origin: NoteKeyName, size: UInt64, root: TreeHash) {
+    package init(origin: NoteKeyName, _ signed: SignedCheckpoint, reviewed: UInt64) {
         self.origin = origin
-        self.size = size
-        self.root = root
+        size = signed.checkpoint.size
+        root = signed.checkpoint.root
+        checkpoint = signed.bytes
+        self.reviewed = reviewed
     }
 
     package func encode(to state: inout JSONText) {
-        state.member("origin", string: origin.text)
-        state.member("size", number: size)
-        state.member("root", hex: root.bytes)
+        state.member("reviewed", number: reviewed)
+        state.member("checkpoint", string: checkpoint.span)
     }
 
     package init(decoding state: inout StateObject) throws(StateDamage) {
-        let name = try state.text("origin")
-        size = try state.unsigned("size")
-        guard let origin = NoteKeyName(name),
-            let root = TreeHash(try state.hex("root", count: TreeHash.count))
+        let reviewed = try state.unsigned("reviewed")
+        guard let signed = SignedCheckpoint(try state.text("checkpoint")),
+            let origin = NoteKeyName(signed.checkpoint.origin), reviewed <= signed.checkpoint.size
         else { throw StateDamage() }
-        (self.origin, self.root) = (origin, root)
+        self.init(origin: origin, signed, reviewed: reviewed)
     }
 }

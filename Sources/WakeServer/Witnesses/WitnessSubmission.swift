@@ -9,6 +9,8 @@ package final class WitnessSubmission: Sendable {
     /// An answer, or the lack of one, for the terminal.
     package enum Outcome: Sendable, Equatable {
         case cosigned
+        /// Cosigned, at a time that is so many seconds ahead of ours: one of the clocks is wrong.
+        case clockDiffers(Int64)
         /// The next publish may succeed, or somebody has to mend something.
         case failed(String)
         case otherHistory(String)
@@ -107,7 +109,7 @@ package final class WitnessSubmission: Sendable {
         let reasons = witnesses.withLock { witnesses in
             zip(policy.witnesses, witnesses).compactMap { witness, state -> String? in
                 switch state.outcome {
-                case .cosigned: nil
+                case .cosigned, .clockDiffers: nil
                 case .failed(let reason), .otherHistory(let reason): "\(witness.label): \(reason)"
                 case nil:
                     witness.url == nil
@@ -154,11 +156,15 @@ package final class WitnessSubmission: Sendable {
             let signature = NoteSignature.lines(body)?.first { line in
                 key.matches(line) && key.verify(line, of: text) != nil
             }
-            guard let signature else {
+            guard let signature, let time = key.verify(signature, of: text)?.time else {
                 return settle(index, .failed("answered without a signature of its key"))
             }
             witnesses.withLock { $0[index].signature = signature }
-            settle(index, .cosigned)
+            let ahead = time.subtractingReportingOverflow(Int64(SystemClock.wallSeconds))
+                .partialValue
+            // Clients warn of cosignatures that are old; the operators can mend the clock.
+            let isRight = abs(ahead) <= FeedLimits.clockToleranceSeconds
+            settle(index, isRight ? .cosigned : .clockDiffers(ahead))
         case 409:
             guard let other = WitnessedSize(body) else {
                 return settle(index, .failed("answered 409 without a size"))

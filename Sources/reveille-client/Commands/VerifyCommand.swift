@@ -7,29 +7,40 @@ import WakeSystem
 
 let verifyCommand = Command(
     "verify", "check downloaded feed files, without any request",
-    operands: [.init("FILE", "heads, batches and keys, or directories of them", .many)],
+    operands: [.init("FILE", "heads, batches, keys and proofs, or directories of them", .many)],
     options: [
         .init("--key", value: "KEY", "the feed's public key, instead of the profile's"),
+        .init(
+            "--witnesses", value: "FILE",
+            "the policy of witnesses, instead of the profile's: no head is right without a proof"),
         .init("--json", "as JSON"),
     ] + Profile.options,
     examples: [
-        "reveille-client verify head b/*", "reveille-client verify /media/stick/feed --key KEY",
+        "reveille-client verify head proof b/*",
+        "reveille-client verify /media/stick/feed --key KEY --witnesses POLICY",
     ],
     notes: """
         Signature, hash and code of each file, then whether they fit to each other: batches to the
         batch before, and to what heads name. A key that took over is known from the feed's file
-        keys, if that is among the files, or from what the profile has seen. Exit status 0: all are
-        as they were signed; 65: one is not; 74: one cannot be read.
+        keys, if that is among the files, or from what the profile has seen.
+
+        With a policy of witnesses, as a client with one: each head needs a proof among the files
+        that the feed's log has it, under enough cosignatures. A proof is also one of the 63 heads
+        before its own, and has to contain the logs of smaller proofs, and of the profile. Without a
+        policy a proof is held against the feed's signature and the heads alone.
+
+        Exit status 0: all are as they were signed; 65: one is not; 74: one cannot be read.
         """
 ) { invocation throws(CommandFailure) in
     guard !invocation.operands.isEmpty else {
         throw .usage("FILE is missing", hint: "see verify --help")
     }
-    let (key, known) = try feedKeys(invocation)
+    let feed = try ExpectedFeed(invocation)
     var paths: [String] = []
     for operand in invocation.operands { paths += try files(in: operand) }
     let console = Console()
-    let files = FeedArchive(paths, key: key, known: known) { done, all in
+    let files = FeedArchive(paths, key: feed.key, known: feed.keys, proofs: feed.proofs) {
+        done, all in
         console.progress("verified \(done) of \(all) files")
     }
     console.endProgress()
@@ -42,24 +53,55 @@ let verifyCommand = Command(
     return exitStatus(of: verdicts)
 }
 
-/// The feed's key, and those that the profile has seen follow it.
-private func feedKeys(
-    _ invocation: Invocation
-) throws(CommandFailure) -> (key: FeedKey, known: KeyChain?) {
-    if let text = invocation.value("--key") {
-        guard let key = FeedKey(text: text) else {
-            throw .usage("--key takes 43 characters of base64url")
+/// The feed that the files are to be of: by the options, or as the profile knows it.
+private struct ExpectedFeed {
+    let key: FeedKey
+    /// Those that the profile has seen follow each other.
+    let keys: KeyChain?
+    /// None yet, under the policy in force.
+    let proofs: ArchivedProofs
+
+    init(_ invocation: Invocation) throws(CommandFailure) {
+        let now = Int64(SystemClock.wallSeconds)
+        let given = try invocation.path("--witnesses").map { path throws(CommandFailure) in
+            try policy(try ProfileFile.policy(path))
         }
-        return (key, nil)
+        if let text = invocation.value("--key") {
+            guard let key = FeedKey(text: text) else {
+                throw .usage("--key takes 43 characters of base64url")
+            }
+            (self.key, keys) = (key, nil)
+            proofs = ArchivedProofs(policy: given, now: now)
+            return
+        }
+        // The configuration was checked, key and all, when it was read.
+        let configuration = try Profile(invocation).configuration()
+        guard let key = FeedKey(text: configuration.feedKey) else {
+            throw CommandFailure(ClientError.configuration(.feedKey))
+        }
+        self.key = key
+        // Another feed's state, or one that cannot be read, is no reason not to verify.
+        let profile = try? ProfileAccess(configuration)
+        let known = try? profile?.keys()
+        keys = known.flatMap { $0.contains(key) ? $0 : nil }
+        let log = keys == nil ? nil : try? profile?.log()
+        let kept = try configuration.witnesses.map { text throws(CommandFailure) in
+            try policy(Array(text.utf8))
+        }
+        proofs = ArchivedProofs(policy: given ?? kept, known: log ?? nil, now: now)
     }
-    // The configuration was checked, key and all, when it was read.
-    let configuration = try Profile(invocation).configuration()
-    guard let key = FeedKey(text: configuration.feedKey) else {
-        throw CommandFailure(ClientError.configuration(.feedKey))
+}
+
+private func policy(_ text: [UInt8]) throws(CommandFailure) -> WitnessPolicy {
+    let policy = try mapError({
+        CommandFailure("the witnesses' policy: \($0.message)", status: .configuration)
+    }) { () throws(WitnessPolicyError) in try WitnessPolicy(text) }
+    guard policy.isSatisfiable else {
+        throw CommandFailure(
+            "the witnesses' policy: no quorum can be verified: it needs Ed25519 keys",
+            status: .configuration)
     }
-    // Another feed's state, or one that cannot be read, is no reason not to verify.
-    let known = try? ProfileAccess(configuration).keys()
-    return (key, known.flatMap { $0.contains(key) ? $0 : nil })
+    return policy
 }
 
 /// A file as it is; of a directory, laid out as a feed or flat, what is named like a feed's files.
@@ -69,6 +111,7 @@ private func files(in path: String) throws(CommandFailure) -> [String] {
     var found: [String] = []
     if here.contains("keys") { found.append(path + "/keys") }
     if here.contains("head") { found.append(path + "/head") }
+    if here.contains("proof") { found.append(path + "/proof") }
     found += here.filter(FeedHead.isBatchName).sorted().map { "\(path)/\($0)" }
     if here.contains("b") {
         let batches = (try? Files.names(in: path + "/b")) ?? []
@@ -106,6 +149,7 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
         switch verdict.result {
         case .success(.head(let head)):
             "ok, head, \(head.count) batches, fingerprint \(FeedFingerprint(head).text)"
+                + (verdict.isProven ? ", in the log" : "")
         case .success(.batch(let header, _)):
             "ok, batch \(header.sequence), \(header.count) digests, "
                 + "false matches 2^-\(header.budget.bits)"
@@ -113,6 +157,10 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
             chain.keys.count == 1
                 ? "ok, 1 key, \(chain.newest.text)"
                 : "ok, \(chain.keys.count) keys, the newest is \(chain.newest.text)"
+        case .success(.proof(let proof)):
+            "ok, proof, entry \(proof.index) of a log of \(proof.size) heads"
+                + (proof.cosigners.map { ", cosigned by \($0) of the policy's witnesses" } ?? "")
+                + (proof.isStale ? ", LONGER AGO than a head lives" : "")
         case .failure(let fault):
             (fault.isUnreadable ? "unreadable, " : "BAD, ") + fault.texts.description
         }
@@ -138,6 +186,7 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
         case .success(.head(let head)):
             valid("head", head.sequence, head.issued)
             text.member("expires", number: head.expires)
+            text.member("proven", bool: verdict.isProven)
         case .success(.batch(let header, _)):
             valid("batch", header.sequence, header.issued)
             text.member("digests", number: header.count)
@@ -147,6 +196,14 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
             text.member("result", string: "ok")
             text.member("kind", string: "keys")
             text.member("keys", number: chain.keys.count)
+        case .success(.proof(let proof)):
+            counts.ok += 1
+            text.member("result", string: "ok")
+            text.member("kind", string: "proof")
+            text.member("entry", number: proof.index)
+            text.member("heads", number: proof.size)
+            if let cosigners = proof.cosigners { text.member("cosigned", number: cosigners) }
+            text.member("stale", bool: proof.isStale)
         case .failure(let fault):
             if fault.isUnreadable { counts.unreadable += 1 } else { counts.bad += 1 }
             text.member("result", string: fault.isUnreadable ? "unreadable" : "bad")
@@ -162,11 +219,35 @@ private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {
     return text.bytes + [0x0A]
 }
 
+extension HeadProofFault {
+    fileprivate var texts: (code: StaticString, description: String) {
+        switch self {
+        case .malformed: ("malformed-proof", "it is no proof, or has been changed")
+        case .otherHead: ("other-head", "it proves none of the heads among the files")
+        case .otherLog: ("other-log", "it is of another log than this feed's")
+        case .badSignature:
+            (
+                "bad-signature",
+                "its checkpoint is not signed with this feed's key, or a cosignature "
+                    + "is false"
+            )
+        case .noQuorum: ("no-quorum", "too few of the policy's witnesses have cosigned it")
+        case .rollback: ("rollback", "its log is smaller than another's")
+        case .otherHistory:
+            (
+                "other-history",
+                "its log does not contain the one of another proof, or the one that "
+                    + "the profile accepted: somebody is shown another feed"
+            )
+        }
+    }
+}
+
 extension FeedFile.Fault {
     fileprivate var isUnreadable: Bool {
         switch self {
         case .unreadable, .notRegular: true
-        case .notOfAFeed, .refused, .misnamed, .chain, .otherThanHead: false
+        case .notOfAFeed, .refused, .misnamed, .chain, .otherThanHead, .proof, .unproven: false
         }
     }
 
@@ -175,7 +256,9 @@ extension FeedFile.Fault {
         switch self {
         case .unreadable(let error): ("unreadable", error.reason)
         case .notRegular: ("not-a-file", "it is no regular file")
-        case .notOfAFeed: ("not-of-a-feed", "it is neither a head nor a batch nor keys")
+        case .notOfAFeed: ("not-of-a-feed", "it is no head, batch, file of keys or proof")
+        case .unproven: ("unproven", "no proof among the files shows that the feed's log has it")
+        case .proof(let fault): fault.texts
         case .misnamed: ("misnamed", "it holds another batch than its name says")
         case .chain(let sequence): ("chain", "it does not follow batch \(sequence)")
         case .otherThanHead(let sequence):

@@ -1,5 +1,6 @@
 import Reveille
 import WakeCommand
+import WakeFeed
 import WakeSystem
 
 /// The file `client.conf` of a profile: lines of `key = value` under `[client]`.
@@ -90,13 +91,17 @@ struct ProfileFile {
             configuration.cacheCapacity = min(megabytes, 1 << 20) << 20
         }
         if let path = values["witnesses"] {
-            let bytes = try mapError({
-                CommandFailure("the witnesses' policy cannot be read", $0, .configuration)
-            }) { () throws(FileError) in try Files.readLinked(path, limit: 256 << 10) }
-            configuration.witnesses = String(decoding: bytes, as: UTF8.self)
+            configuration.witnesses = String(decoding: try policy(path), as: UTF8.self)
         }
         try mapError(CommandFailure.init) { () throws(ClientError) in try configuration.check() }
         return configuration
+    }
+
+    /// The bytes of a file of a policy of witnesses.
+    static func policy(_ path: String) throws(CommandFailure) -> [UInt8] {
+        try mapError({
+            CommandFailure("the witnesses' policy cannot be read", $0, .configuration)
+        }) { () throws(FileError) in try Files.readLinked(path, limit: WitnessPolicy.byteLimit) }
     }
 
     private static func number(_ text: String?, of what: String) throws(CommandFailure) -> Int? {

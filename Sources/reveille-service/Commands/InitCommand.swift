@@ -42,7 +42,7 @@ enum InitCommand {
         Console().out(
             """
             made \(directory)
-            feed key: \(key)
+            feed key: \(key.text)
             \(publicKey.map { "web push key: \($0)" } ?? "web push: off")
             next: reveille serve --config \(path)
             """)

@@ -37,6 +37,13 @@ enum FeedCommands {
                     + "identifier); for good"),
         ],
         examples: ["reveille feed init /srv/feed --key /etc/reveille/feed.key"],
+        notes: """
+            The empty feed's head is the first entry of the log of heads, and no witness is asked to
+            cosign it: none knows the log's key, which is made here and printed. Give it to the
+            witnesses' operators; the first publish, refresh or directive under a policy of
+            witnesses then asks them to cosign the log with both heads in it. Until then clients
+            that name witnesses believe nothing of this feed, and others fetch an empty one.
+            """,
         run: { (invocation) throws(CommandFailure) in
             let directory = try Environment.absolute(invocation.operands[0])
             let parent = Files.parent(of: directory) ?? "/"
@@ -57,7 +64,13 @@ enum FeedCommands {
             }
             let key = try make(
                 directory: directory, keyFile: keyFile, settings: FeedSettings(), origin: origin)
-            Console().out("made \(directory)\nkey file: \(keyFile)\nfeed key: \(key)")
+            Console().out("made \(directory)\nkey file: \(keyFile)\nfeed key: \(key.text)")
+            if let log = try FeedKeyCommands.log(in: directory, signedBy: key) {
+                Console().out("log key: \(log)")
+            }
+            Console().out(
+                "witnesses: none was asked, as none knows the log key yet; the first publish or "
+                    + "refresh with a policy of witnesses asks them")
             return .success
         })
 
@@ -66,7 +79,8 @@ enum FeedCommands {
         options: options, examples: ["reveille feed prune"],
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
-            let count = try mapError(CommandFailure.init, try feed.publisher().prune(now: now))
+            let count = try mapError(
+                CommandFailure.init, try feed.publisher(signing: false).prune(now: now))
             Console().out("removed \(count) files")
             return .success
         })
@@ -115,15 +129,14 @@ enum FeedCommands {
     /// Seconds since 1970.
     static var now: Int64 { Int64(time(nil)) }
 
-    /// Makes an empty feed.
-    /// - Returns: the public key as text.
+    /// Makes an empty feed, whose head no witness is asked to cosign.
+    /// - Returns: the public key.
     static func make(
         directory: String, keyFile: String, settings: FeedSettings, origin: NoteKeyName? = nil
-    ) throws(CommandFailure) -> String {
+    ) throws(CommandFailure) -> FeedKey {
         try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try FeedDirectory.initFeed(
-                directory, keyFile: keyFile, settings: settings, origin: origin, now: now
-            ).text
+                directory, keyFile: keyFile, settings: settings, origin: origin, now: now)
         }
     }
 }
@@ -168,27 +181,36 @@ struct FeedSelection {
         }
     }
 
-    func publisher() throws(FeedDirectoryError) -> FeedPublisher {
+    /// - Parameter signing: whether a head will be signed, which the witnesses have to cosign.
+    func publisher(signing: Bool = true) throws(FeedDirectoryError) -> FeedPublisher {
         FeedPublisher(
-            directory: directory, key: try FeedKeyFile.load(keyFile), witnesses: witnesses)
+            directory: directory, key: try FeedKeyFile.load(keyFile),
+            witnesses: signing ? try witnesses() : nil)
     }
 
-    /// The asker of the policy's witnesses, read when the first head is ready; nil without one.
-    var witnesses: WitnessCollector? {
+    /// The asker of the policy's witnesses; nil without a policy.
+    /// - Throws: for a policy that no publish could meet, before anything is signed.
+    func witnesses() throws(FeedDirectoryError) -> WitnessCollector? {
         guard let policyFile else { return nil }
+        func refusal(_ reason: String) -> FeedDirectoryError {
+            .witnesses(WitnessRefusal(.policy, reasons: [reason]))
+        }
+        let policy = try mapError({ refusal("\(policyFile): \($0.message)") }) {
+            () throws(WitnessFile.Fault) in try WitnessFile.read(policyFile)
+        }
+        let fetcher = try mapError({ refusal("\($0)") }) { () throws(FetchError) in
+            try Fetcher(FetchConfiguration())
+        }
         return { submission throws(FeedDirectoryError) in
-            func refusal(_ reason: String) -> FeedDirectoryError {
-                .witnesses(WitnessRefusal(.noQuorum, reasons: [reason]))
-            }
-            let policy = try mapError({ refusal("\(policyFile): \($0.message)") }) {
-                () throws(WitnessFile.Fault) in try WitnessFile.read(policyFile)
-            }
-            let fetcher = try mapError({ refusal("\($0)") }) { () throws(FetchError) in
-                try Fetcher(FetchConfiguration())
-            }
             let collector = WitnessSubmission.collector(policy, fetcher) { witness, outcome in
                 switch outcome {
                 case .cosigned: Console().progress("cosigned by \(witness)")
+                case .clockDiffers(let ahead):
+                    Console().endProgress()
+                    Console().error(
+                        "warning: witness \(witness) cosigned with a clock that is \(abs(ahead)) s "
+                            + (ahead > 0 ? "ahead of" : "behind")
+                            + " this one: one of the two is wrong, and clients may warn of it")
                 case .failed(let reason), .otherHistory(let reason):
                     Console().endProgress()
                     Console().error("witness \(witness): \(reason)")
@@ -236,7 +258,12 @@ extension CommandFailure {
             case .head, .keys, .batch, .missingBatch, .journal, .nothingToPublish, .noteTooLong:
                 .badData
             case .log: .badData
-            case .witnesses(let refusal): refusal.kind == .noQuorum ? .transient : .badData
+            case .witnesses(let refusal):
+                switch refusal.kind {
+                case .noQuorum: .transient
+                case .otherHistory: .badData
+                case .policy: .configuration
+                }
             case .locked: .transient
             case .keyFileNotPrivate, .keyFileMalformed: .configuration
             default: .failure

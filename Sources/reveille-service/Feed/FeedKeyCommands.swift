@@ -10,19 +10,19 @@ enum FeedKeyCommands {
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             Console().out(text(try chain(of: feed)))
-            if let log = try log(of: feed) { Console().out("log key: \(log)") }
+            let key = try mapError(CommandFailure.init, try feed.publicKey())
+            if let log = try log(in: feed.directory, signedBy: key) {
+                Console().out("log key: \(log)")
+            }
             return .success
         })
 
-    /// The verifier key of the log of heads, as witnesses and policies name it.
-    private static func log(of feed: FeedSelection) throws(CommandFailure) -> String? {
+    /// The verifier key of the log of heads, as witnesses and policies name it; nil without a log.
+    static func log(in directory: String, signedBy key: FeedKey) throws(CommandFailure) -> String? {
         try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-            let signed = try FeedDirectory(feed.directory).checkpoint()
-            guard let name = signed.flatMap({ NoteKeyName($0.checkpoint.origin) }) else {
-                return nil
-            }
-            let key = try feed.publicKey()
-            return NoteKey(name: name, feedKey: key).text
+            try FeedDirectory(directory).checkpoint()
+                .flatMap { NoteKeyName($0.checkpoint.origin) }
+                .map { NoteKey(name: $0, feedKey: key).text }
         }
     }
 
@@ -54,7 +54,7 @@ enum FeedKeyCommands {
             let outcome = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                 try FeedSuccession(
                     directory: feed.directory, keyFile: feed.keyFile, newKeyFile: newKey,
-                    witnesses: feed.witnesses
+                    witnesses: feed.witnesses()
                 ).run(now: FeedCommands.now)
             }
             report(outcome, newKey: newKey)

@@ -66,7 +66,7 @@ enum FeedPublishCommand {
         _ input: FeedInput, _ options: PublishOptions, _ feed: FeedSelection
     ) throws(CommandFailure) -> ExitStatus {
         let preview = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
-            try feed.publisher().preview(input, options: options)
+            try feed.publisher(signing: false).preview(input, options: options)
         }
         switch preview.outcome {
         case .published(let batches):

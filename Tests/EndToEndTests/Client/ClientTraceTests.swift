@@ -98,6 +98,41 @@ struct ClientTraceTests {
         #expect(traces[0] == traces[1])
     }
 
+    /// With witnesses and without, three heads, each of which a client meets as everybody does.
+    @Test("a client with a policy of witnesses sends what one without sends, byte for byte")
+    func witnessed() async throws {
+        let feed = try await WitnessedFeed(witnesses: 2, quorum: 2)
+        let secret = TestDevice().pushText
+        let plain = try await ClientUnderTest(feed: feed.site.url, key: feed.site.key)
+        let checking = try await ClientUnderTest(
+            feed: feed.site.url, key: feed.site.key, "--witnesses", feed.policy)
+        var traces: [[[String]]] = [[], []]
+        for client in [plain, checking] {
+            let added = try await client.command(
+                "secrets", "add", "visit", input: Array(secret.utf8))
+            #expect(added.status == 0)
+        }
+        for round in 0..<3 {
+            try await feed.publish(round == 1 ? secret : TestDevice().pushText)
+            for (place, client) in [plain, checking].enumerated() {
+                let before = feed.site.requests.count
+                for _ in 0..<2 {
+                    let status = try await client.command("sync").status
+                    #expect(status == 0 || status == 10)
+                }
+                #expect(try await client.command("doctor").output.contains("feed"))
+                traces[place] += feed.site.requests.dropFirst(before).map(Self.bytes)
+            }
+        }
+        // Head, keys at first, proof, batch; head, proof; head, proof of the doctor.
+        #expect(traces[0].count == 3 * 7 + 1, "\(traces[0])")
+        #expect(traces[0] == traces[1])
+        // One of the two has checked: a head without a quorum is another matter to it.
+        try await feed.publish(witnessed: false)
+        #expect(try await plain.command("sync").status == 0)
+        #expect(try await checking.command("sync").status != 0)
+    }
+
     @Test("nothing that a server sets ever comes back")
     func nothingComesBack() async throws {
         let service = try await ServiceUnderTest()

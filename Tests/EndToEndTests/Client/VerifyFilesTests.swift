@@ -25,9 +25,11 @@ struct VerifyFilesTests {
         let site = try await site()
         let whole = try await verify(site.feed, "--key", site.key)
         #expect(whole.status == 0)
-        #expect(lines(whole.output).count == 5)
+        #expect(lines(whole.output).count == 6)
         #expect(whole.output.contains("/keys: ok, 1 key, \(site.key)"))
         #expect(whole.output.contains("/head: ok, head, 3 batches, fingerprint 3 "))
+        #expect(whole.output.contains(", in the log\n"))
+        #expect(whole.output.contains("/proof: ok, proof, entry 3 of a log of 4 heads\n"))
         for number in 1...3 { #expect(whole.output.contains("ok, batch \(number), 1024 digests")) }
         let flat = try await verify(site.feed + "/b", "--key", site.key)
         #expect(flat.status == 0 && lines(flat.output).count == 3)
@@ -54,6 +56,54 @@ struct VerifyFilesTests {
         let mine = try await client.command("verify", folder)
         #expect(mine.status == 0 && lines(mine.output).count == 1)
         #expect(site.requests.count == 4, "those of sync")
+    }
+
+    @Test("heads and proofs under a policy of witnesses: of the command line, or of the profile")
+    func witnessed() async throws {
+        let feed = try await WitnessedFeed(witnesses: 2, quorum: 2)
+        let site = feed.site
+        try await feed.publish()
+        let words = ["verify", site.feed, "--key", site.key, "--witnesses", feed.policy]
+        func judged(_ words: [String]) async throws -> (status: Int32, output: String) {
+            try await RunningProgram.run("reveille-client", words)
+        }
+        let right = try await judged(words)
+        #expect(right.status == 0, "\(right.output)")
+        #expect(
+            right.output.contains("a log of 2 heads, cosigned by 2 of the policy's witnesses\n"))
+        #expect(site.requests.isEmpty)
+        // The head alone is signed, and believed by nobody with this policy.
+        let head = [site.feed + "/head", "--key", site.key, "--witnesses", feed.policy]
+        let alone = try await judged(["verify"] + head)
+        #expect(alone.status == 65)
+        #expect(alone.output.contains("BAD, no proof among the files shows that the feed's log"))
+        // A head that nobody cosigned.
+        try await feed.publish(witnessed: false)
+        let json = try await judged(words + ["--json"])
+        #expect(json.status == 65)
+        let report = try JSONDecoder().decode(Report.self, from: Data(json.output.utf8))
+        let reasons = report.files.compactMap(\.reason).sorted()
+        #expect(reasons == ["no-quorum", "unproven"], "\(json.output)")
+        // A profile with witnesses, which has accepted the log of before.
+        try await feed.publish()
+        let client = try await ClientUnderTest(
+            feed: site.url, key: site.key, "--witnesses", feed.policy)
+        #expect(try await client.command("sync").status == 0)
+        #expect(try await client.command("verify", site.feed).status == 0)
+        let twin = try site.copy()
+        try await feed.publish()
+        #expect(try await client.command("sync").status == 0)
+        #expect(try await client.command("verify", twin.path + "/feed").status == 0)
+        for _ in 0..<2 { try await feed.publish(in: twin.path + "/feed", witnessed: false) }
+        let other = try await client.command("verify", twin.path + "/feed")
+        #expect(other.status == 65 && other.output.contains("BAD, "), "\(other.output)")
+        // Without the policy what is left is that its log contradicts the one that was accepted.
+        let open = feed.policy + ".open"
+        try "quorum none\n".write(toFile: open, atomically: true, encoding: .utf8)
+        let fork = try await client.command("verify", twin.path + "/feed", "--witnesses", open)
+        #expect(fork.status == 65 && fork.output.contains("somebody is shown another feed"))
+        let broken = try await client.command("verify", site.feed, "--witnesses", site.keyFile)
+        #expect(broken.status == 78 && broken.output.contains("line 1"), "\(broken.output)")
     }
 
     @Test("each damaged file is named, the others stay right, and the status is 65")

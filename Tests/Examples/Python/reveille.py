@@ -53,7 +53,7 @@ Configuration = structure(
     "Configuration", ("feed", c_char_p), ("feed_key", c_char_p), ("service", c_char_p),
     ("channel", c_int), ("state_directory", c_char_p), ("cache_directory", c_char_p),
     ("proxy_host", c_char_p), ("proxy_port", c_uint16), ("daily_byte_budget", c_uint64),
-    ("cache_capacity", c_int64), ("oblivious", c_char_p))
+    ("cache_capacity", c_int64), ("witnesses", c_char_p), ("oblivious", c_char_p))
 ON_MATCH = CFUNCTYPE(c_int, c_void_p, POINTER(Match))
 ON_WARNING = CFUNCTYPE(None, c_void_p, POINTER(Warning))
 ON_STATUS = CFUNCTYPE(None, c_void_p, POINTER(Status))

@@ -9,17 +9,20 @@ import WakeSystem
 struct LogAuditTests {
     private static let now = TemporaryFeed.now
 
-    private static func audit(_ feed: TemporaryFeed, since old: UInt64 = 0) throws -> LogAudit {
+    private static func audit(
+        _ feed: TemporaryFeed, since old: UInt64 = 0, memory: UInt64 = LogAudit.memory
+    ) throws -> LogAudit {
         let directory = FeedDirectory(feed.directory)
         let tree = try #require(try directory.checkpoint()).checkpoint
-        let roots = try CompleteSubtree.covering(0..<old).map {
+        let first = old - min(old, memory)
+        let roots = try CompleteSubtree.covering(0..<first).map {
             try directory.root(of: $0, size: tree.size)
         }
         var audit = LogAudit(
-            try directory.keys(feed.publicKey), after: MerkleFrontier(size: old, roots: roots))
-        if old > 0 { audit.resume(with: try directory.logEntry(old - 1, size: tree.size)) }
-        for index in old..<tree.size {
-            audit.add(try directory.logEntry(index, size: tree.size))
+            try directory.keys(feed.publicKey), after: MerkleFrontier(size: first, roots: roots))
+        for index in first..<tree.size {
+            let entry = try directory.logEntry(index, size: tree.size)
+            if index < old { audit.resume(with: entry) } else { audit.add(entry) }
         }
         #expect(audit.root == tree.root && audit.size == tree.size)
         return audit
@@ -47,8 +50,60 @@ struct LogAuditTests {
             }
         }
         for old in 0...7 {
-            #expect(try Self.audit(feed, since: UInt64(old)).findings == [])
+            for memory in 0...3 {
+                let audit = try Self.audit(feed, since: UInt64(old), memory: UInt64(memory))
+                #expect(audit.findings == [])
+            }
         }
+    }
+
+    @Test("batches that retention drops are not missed: too old, or more than a head can name")
+    func retention() throws {
+        let feed = try TemporaryFeed()
+        // Eight days apart: each is dropped by the second head after it.
+        for week in 1...6 {
+            try feed.publisher().publishCover(now: Self.now + Int64(week) * 8 * 86_400)
+        }
+        #expect(try Self.audit(feed).findings == [])
+        // A head that drops the newest two before their time, and one that has nothing at all.
+        let head = try feed.headBytes()
+        let named = try #require(FeedHead(stored: head))
+        #expect(named.count == 2)
+        let bare = Forge.head(head, with: feed.key) { bytes in
+            bytes.put(littleEndian: named.sequence + 1, at: 32)
+            for offset in 256..<272 { bytes[offset] = 0 }
+        }
+        try Self.log(bare, in: feed)
+        let index = try Self.audit(feed).size - 1
+        let dropped = [named.sequence - 1, named.sequence].map {
+            LogFinding.dropped(index: index, sequence: $0)
+        }
+        #expect(try Self.audit(feed).findings == dropped)
+        // A reader of the end alone has seen when the second was named first, and not the first.
+        #expect(try Self.audit(feed, since: index, memory: 2).findings == [dropped[1]])
+        #expect(try Self.audit(feed, since: index, memory: 1).findings == [])
+        // After a head without batches an older one ends no reader.
+        let older = Forge.head(head, with: feed.key) { bytes in
+            bytes.put(littleEndian: UInt64(2), at: 24)
+            bytes.put(littleEndian: UInt64(3), at: 32)
+            for offset in 256..<272 { bytes[offset] = 0 }
+        }
+        try Self.log(older, in: feed)
+        #expect(try Self.audit(feed).findings.count == 2)
+    }
+
+    @Test("a head of a key that was succeeded is no head any more")
+    func succeeded() throws {
+        let feed = try TemporaryFeed()
+        let old = try feed.headBytes()
+        let next = SigningKey(seed: [UInt8](repeating: 5, count: 32).span)
+        try FeedPublisher(directory: feed.directory, key: next)
+            .succeed(feed.key, now: Self.now + 60)
+        #expect(try Self.audit(feed).findings == [])
+        let again = Forge.head(old, with: feed.key) { $0[104] = 2 }
+        try Self.log(again, in: feed)
+        let place = try Self.audit(feed).size - 1
+        #expect(try Self.audit(feed).findings == [.foreignEntry(index: place)])
     }
 
     @Test("the audit names what a publisher with the key did for one person")
@@ -87,9 +142,13 @@ struct LogAuditTests {
         for finding in findings {
             #expect(!finding.code.isEmpty && !finding.message.isEmpty)
         }
-        let record = MonitoredLog(
-            origin: NoteKeyName(defaultFor: feed.publicKey.feedID), size: 9,
-            root: MerkleTree.emptyRoot)
+        let signed = try #require(try FeedDirectory(feed.directory).checkpoint())
+        let origin = NoteKeyName(defaultFor: feed.publicKey.feedID)
+        let record = MonitoredLog(origin: origin, signed, reviewed: 4)
         #expect(try MonitoredLog(stateFile: record.stateFile()) == record)
+        let beyond = MonitoredLog(origin: origin, signed, reviewed: 10)
+        #expect(throws: StateFileFault.damaged) {
+            try MonitoredLog(stateFile: beyond.stateFile())
+        }
     }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import WakeSystem
 
@@ -19,9 +20,23 @@ struct PageTextTests {
                 #expect(
                     Self.placeholders(text[part]) == Self.placeholders(english[part]),
                     "\(text.language): \(part)")
-                let isOther = text.language != english.language
-                #expect(!isOther || part == .bytes || text[part] != english[part])
+                // None is left in another's words.
+                let others = PageText.all.filter { $0.language != text.language }
+                #expect(
+                    part == .bytes || others.allSatisfy { $0[part] != text[part] },
+                    "\(text.language): \(part)")
             }
+        }
+    }
+
+    @Test("each says of the order of the rows what the policy says: 6 of 10, where 5 are chance")
+    func order() throws {
+        let policy = try Repository.text("Policy/PRIVACY.md").split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        #expect(policy.contains("tells the later one in 6 of 10 cases at most; 5 would be chance"))
+        for text in PageText.all {
+            let numbers = text[.storedNote].split { !$0.isNumber }.compactMap { Int($0) }
+            #expect(numbers == [6, 10, 5], "\(text.language)")
         }
     }
 

@@ -163,6 +163,42 @@ struct WitnessSubmissionTests {
         #expect(try feed.size() == 4)
     }
 
+    @Test("what a witness may answer beside one good line: half of it, more of it, at another time")
+    func odd() async throws {
+        let feed = try Feed(50)
+        let behaviours = ["twice", "ahead", "stale", "short", "huge", "status:409", "status:200"]
+        var (peers, lines): ([Peer], [String]) = ([], [])
+        for (index, behaviour) in behaviours.enumerated() {
+            let peer = try await Peer(index + 1, log: feed.log, behaviour: behaviour)
+            peers.append(peer)
+            lines.append(peer.line(index + 1))
+        }
+        let heard = Heard()
+        let three = try Self.policy(lines, quorum: 3)
+        #expect(
+            try await feed.resign(three, minute: 1, patience: Self.patience, heard: heard) == nil)
+        #expect(heard.all["w1"] == .cosigned)
+        for (name, sign) in [("w2", 1), ("w3", -1)] {
+            guard case .clockDiffers(let ahead) = heard.all[name] else {
+                Issue.record("\(name): \(String(describing: heard.all[name]))")
+                continue
+            }
+            #expect(abs(ahead * Int64(sign) - 365 * 86_400) < 300)
+        }
+        // One line of each is kept, and nothing of anybody else.
+        #expect(try feed.cosignatures() == 3)
+        let error = try await feed.resign(
+            try Self.policy(lines, quorum: 4), minute: 2, patience: Self.patience)
+        guard case .witnesses(let refusal) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(refusal.kind == .noQuorum && refusal.reasons.count == 4, "\(refusal.reasons)")
+        for (index, words) in [
+            (0, "without a signature"), (2, "409 without a size"), (3, "without a signature"),
+        ] { #expect(refusal.reasons[index].contains(words), "\(refusal.reasons[index])") }
+    }
+
     @Test("404, 403, 400 and 422 are told apart, and 422 stops everything")
     func statuses() async throws {
         let feed = try Feed(3)
