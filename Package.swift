@@ -254,6 +254,8 @@ let package = Package(
                 "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "CRuntime", "CLinux",
                 "TestSupport",
             ],
-            path: "Tests/Benchmarks", swiftSettings: strict),
+            path: "Tests/Benchmarks",
+            exclude: ["SlowFlush", "Peers/aioapns-peer.py", "Peers/fastapi-peer.py"],
+            swiftSettings: strict),
     ]
 )
