@@ -257,5 +257,13 @@ let package = Package(
             path: "Tests/Benchmarks",
             exclude: ["SlowFlush", "Peers/aioapns-peer.py", "Peers/fastapi-peer.py"],
             swiftSettings: strict),
+        .executableTarget(
+            name: "hot-paths",
+            dependencies: [
+                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakeOblivious",
+                "WakeModel", "WakeSodium", "WakeSystem",
+            ],
+            path: "Tests/HotPaths", exclude: ["instructions.py", "instructions.json"],
+            swiftSettings: strict),
     ]
 )

@@ -93,6 +93,7 @@ final class BroadcastPlace {
 
     private let gateway: Gateway
     private let service: ServiceUnderTest
+    private let budget: Int
     /// The mock, and the keys and certificates around it.
     private let rest: [Any]
 
@@ -109,17 +110,9 @@ final class BroadcastPlace {
                 \(section)
                 [broadcast]
                 heartbeat = off
-                fetches-per-second = \(budget)
-                [store]
-                megabytes = 65536
 
                 """, serving: .nothing)
-        if budget > 0 {
-            // Without a head clients do not spread their fetches, and the pushes themselves leave
-            // no faster than the budget.
-            try FileManager.default.removeItem(
-                atPath: service.directory.path + "/service/feed/head")
-        }
+        self.budget = budget
     }
 
     private static func section(of gateway: Gateway) async throws -> (String, [Any]) {
@@ -174,6 +167,17 @@ final class BroadcastPlace {
     func fill(_ rows: Int) async throws {
         guard await service.stop() == 0 else { throw BenchFailure("the service did not stop") }
         try await FilledStores.fill(files, rows: rows, token: Self.token(for: gateway))
+        var text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        text = text.split(separator: "\n", omittingEmptySubsequences: false)
+            .filter { !$0.hasPrefix("fetches-per-second =") }.joined(separator: "\n")
+        text += "\n[broadcast]\nfetches-per-second = \(budget)\n"
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        if budget > 0 {
+            // Without a head clients do not spread their fetches, and the pushes themselves leave
+            // no faster than the budget.
+            try FileManager.default.removeItem(
+                atPath: service.directory.path + "/service/feed/head")
+        }
         try await service.restart()
     }
 

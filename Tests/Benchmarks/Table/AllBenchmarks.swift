@@ -13,7 +13,8 @@ struct AllBenchmarks {
         cannot be avoided. The arms of a row take turns in each round; the share is the median of
         the rounds, with the least and the most.
 
-        --only ROW,…  rows by name, or all whose names begin so; --list names them
+        --only ROW,…  rows by name, or all whose names begin with a word that is no name; --list
+                      names them
         --rounds N    3 at small scale, 5 at full; one more before them warms up
         --scale full  more work for each row, and the rows that take minutes or gigabytes
         --size N      so much work a round in place of the scale's
@@ -66,9 +67,13 @@ struct AllBenchmarks {
             print("bench: no row \(word); bench all --list names them")
             return nil
         }
+        let names = Set(BenchmarkTable.rows.map(\.name))
         return BenchmarkTable.rows.filter { row in
-            words.contains(row.name) || words.contains { row.name.hasPrefix($0) && !row.isLong }
-                || isFull && words.contains { row.name.hasPrefix($0) }
+            words.contains { word in
+                // The name of a row is that row alone.
+                names.contains(word)
+                    ? row.name == word : row.name.hasPrefix(word) && (isFull || !row.isLong)
+            }
         }
     }
 
