@@ -77,7 +77,9 @@ enum BareLoop {
             if !Files.exists(files.database) { try Store.create(files.configuration) }
             database = try Database(path: files.database, access: .readWrite)
             try StoreSetting.apply(to: database)
-            let (table, other) = (StoreSchema.TableName.a.rawValue, StoreSchema.TableName.b.rawValue)
+            let (table, other) = (
+                StoreSchema.TableName.a.rawValue, StoreSchema.TableName.b.rawValue
+            )
             begin = try database.prepare("BEGIN IMMEDIATE")
             commit = try database.prepare("COMMIT")
             insert = try database.prepare("INSERT INTO \(table)(id,sealed) VALUES(?1,?2)")

@@ -22,7 +22,8 @@ final class BenchService {
         guard made.status == 0 else { throw BenchFailure(made.output) }
         var text = try String(contentsOfFile: configuration, encoding: .utf8)
         text = text.replacing(
-            "listen = 127.0.0.1:8080", with: "listen = unix:\(place.path)/public.sock\nstreams = 100000")
+            "listen = 127.0.0.1:8080",
+            with: "listen = unix:\(place.path)/public.sock\nstreams = 100000")
         text += """
 
             [store]

@@ -15,7 +15,8 @@ enum StoreLoop {
         let store = try Store(opening: configuration)
         let share = operations / connections
         let watch = Stopwatch()
-        let outcomes = await withTaskGroup(of: (latencies: Histogram, failures: Int).self) { group in
+        let outcomes = await withTaskGroup(of: (latencies: Histogram, failures: Int).self) {
+            group in
             for _ in 0..<connections {
                 group.addTask { await submit(share, to: store) }
             }

@@ -52,7 +52,8 @@ enum PushPaths {
         let blocks = (0..<count).map { number in
             var block: [UInt8] = [0x88]
             HPACKWriter.literal(
-                name: Array("apns-id".utf8), value: Hex.encode(FixedBytes.make(16, seed: UInt64(number)).span),
+                name: Array("apns-id".utf8),
+                value: Hex.encode(FixedBytes.make(16, seed: UInt64(number)).span),
                 .without, into: &block)
             return block
         }

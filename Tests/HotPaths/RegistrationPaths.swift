@@ -26,13 +26,16 @@ enum RegistrationPaths {
             }
             return [
                 HotPath(name: "registration-body", count: count) {
-                    for body in bodies where try RegistrationBody(decoding: body).token.service != .apns {
+                    for body in bodies
+                    where try RegistrationBody(decoding: body).token.service != .apns {
                         throw WrongResult()
                     }
                 },
                 HotPath(name: "row-seal", count: count) {
                     for (text, push) in zip(texts, pushes) {
-                        guard let token = InstanceToken(text: text.span) else { throw WrongResult() }
+                        guard let token = InstanceToken(text: text.span) else {
+                            throw WrongResult()
+                        }
                         _ = keys.seal(push, id: keys.id(of: token))
                     }
                 },

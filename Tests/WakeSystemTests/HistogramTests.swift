@@ -8,8 +8,9 @@ struct HistogramTests {
         var random = SplitMix64(seed: 20)
         for _ in 0..<50 {
             let values = (0..<Int.random(in: 1...2000, using: &random)).map { _ in
-                UInt64.random(in: 0...UInt64.max, using: &random) >> UInt64.random(
-                    in: 0...63, using: &random)
+                UInt64.random(in: 0...UInt64.max, using: &random)
+                    >> UInt64.random(
+                        in: 0...63, using: &random)
             }
             let (sorted, histogram) = (values.sorted(), Histogram(values))
             #expect(histogram.count == values.count && histogram.most == sorted.last)

@@ -109,8 +109,9 @@ enum PushRows {
             throw BenchFailure("no request for the others")
         }
         var arms: [Arm] = []
-        func add(_ name: String, _ isThere: Bool, _ missing: String, _ run: @escaping () -> Measurement?)
-        {
+        func add(
+            _ name: String, _ isThere: Bool, _ missing: String, _ run: @escaping () -> Measurement?
+        ) {
             guard isThere else { return setting.skip("\(name): \(missing)") }
             arms.append(
                 Arm(.peer, name) { _ in

@@ -45,7 +45,9 @@ enum RegistrationRows {
                 Arm(.ours, "service") { try await place.service(round: $0) },
                 Arm(.ceiling, "the same commits bare") { _ in try await place.bare() },
             ]
-            if hasStore { arms.append(Arm(.part, "the store alone") { _ in try await place.store() }) }
+            if hasStore {
+                arms.append(Arm(.part, "the store alone") { _ in try await place.store() })
+            }
             if setting.hasPeers, change == "new", rows == 0, slow == 0,
                 let peer = PythonPeer.registrations(setting)
             {

@@ -12,7 +12,8 @@ enum StoreRows {
     static let all: [Benchmark] = [audit, rotation]
 
     private static let audit = Benchmark(
-        "audit", "a row audited", unit: "rows", sizes: Sizes(200_000, full: 1_000_000, growth: 2000),
+        "audit", "a row audited", unit: "rows",
+        sizes: Sizes(200_000, full: 1_000_000, growth: 2000),
         by: .processorTime
     ) { setting in
         let place = StorePlace(in: setting.directory)
@@ -102,7 +103,9 @@ private enum RotationRun {
         let measured = try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
-                    while !meter.isOver.load(ordering: .relaxed) { try await register(store, meter) }
+                    while !meter.isOver.load(ordering: .relaxed) {
+                        try await register(store, meter)
+                    }
                 }
             }
             let watch = Stopwatch()

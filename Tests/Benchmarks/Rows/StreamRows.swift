@@ -11,7 +11,8 @@ enum StreamRows {
 
     private static func fanOut(_ count: Int) -> Benchmark {
         Benchmark(
-            "streams-fanout-\(count)", "an event to each of \(Figure.number(Double(count))) streams",
+            "streams-fanout-\(count)",
+            "an event to each of \(Figure.number(Double(count))) streams",
             unit: "streams", sizes: Sizes(count, growth: count / 100), by: .processorTime,
             isLong: count > 10_000
         ) { setting in

@@ -86,7 +86,8 @@ struct AllBenchmarks {
         for row in rows {
             let watch = Stopwatch()
             do {
-                let size = options.number("size", default: isFull ? row.sizes.full : row.sizes.small)
+                let size = options.number(
+                    "size", default: isFull ? row.sizes.full : row.sizes.small)
                 let result = try await measure(row, size: size)
                 results.append(result)
                 if result.hasFailed { failures += 1 }
@@ -134,6 +135,9 @@ struct AllBenchmarks {
         }
         var command = "Tests/Bench all --only \(row.name)"
         if isFull { command += " --scale full" }
+        if arms.contains(where: { $0.role == .peer }), options.isSet("peers") {
+            command += " --peers"
+        }
         return RowResult(
             row, size: size, command: command,
             rounds: zip(arms, measured).map { (arm: $0, measurements: $1) })
@@ -163,7 +167,8 @@ struct AllBenchmarks {
                 }
             }
             if let least = cost(results.first, row), let most = cost(results.last, row) {
-                print("  100 times the work costs \(Figure.number(most / least)) times as much each")
+                print(
+                    "  100 times the work costs \(Figure.number(most / least)) times as much each")
             }
             fflush(nil)
         }

@@ -6,8 +6,8 @@ enum FigureDocument {
         usage: bench table FILE [DOCUMENT…]
 
         Prints the rows of `bench all --json >FILE` as a table of Markdown. With documents, puts
-        the figures of the run into the rows of their tables that end with the command of a row,
-        `Tests/Bench all --only ROW`, and prints which.
+        figures and commands of the run into those rows of their tables that end with the command
+        of a row, `Tests/Bench all --only ROW`, and prints the rows that a document has not.
         """
 
     static func run(_ arguments: [String]) -> Int32 {
@@ -31,21 +31,34 @@ enum FigureDocument {
         print("Measured on \(report.machine)\(report.commit.map { ", at commit \($0)" } ?? "").\n")
         print("| what | figure | command |\n|---|---|---|")
         for row in report.rows {
-            print("| \(row.operation) | \(row.figure) | `\(row.command)` |")
+            print(line(row))
         }
+    }
+
+    private static func line(_ row: RowResult) -> String {
+        "| \(row.operation) | \(row.figure) | `\(row.command)` |"
+    }
+
+    /// The row that a command measures; nil for one that measures growth, or is none.
+    private static func row(of cell: String) -> String? {
+        let mark = "`Tests/Bench all --only "
+        guard cell.hasPrefix(mark), !cell.contains("--growth") else { return nil }
+        return String(cell.dropFirst(mark.count).prefix { $0 != " " && $0 != "`" })
     }
 
     private static func update(_ document: String, _ report: BenchReport) throws {
         let text = try String(contentsOfFile: document, encoding: .utf8)
         var lines = text.components(separatedBy: "\n")
+        var missing = report.rows
         for index in lines.indices {
-            guard let row = report.rows.first(where: { lines[index].hasSuffix("`\($0.command)` |") })
-            else { continue }
             let cells = lines[index].components(separatedBy: " | ")
-            guard cells.count == 3 else { continue }
-            lines[index] = [cells[0], row.figure, cells[2]].joined(separator: " | ")
-            print("\(document): \(row.name)")
+            guard cells.count == 3, let name = self.row(of: cells[2]),
+                let row = report.rows.first(where: { $0.name == name })
+            else { continue }
+            lines[index] = "\(cells[0]) | \(row.figure) | `\(row.command)` |"
+            missing.removeAll { $0.name == name }
         }
+        for row in missing { print("not in \(document): \(line(row))") }
         let changed = lines.joined(separator: "\n")
         if changed != text {
             try changed.write(toFile: document, atomically: true, encoding: .utf8)
