@@ -254,6 +254,16 @@ let package = Package(
                 "WakeSodium", "WakeSQLite", "WakeSystem", "WakePush", "WakeFetch", "Reveille",
                 "CRuntime", "CLinux", "TestSupport",
             ],
-            path: "Tests/Benchmarks", swiftSettings: strict),
+            path: "Tests/Benchmarks",
+            exclude: ["SlowFlush", "Peers/aioapns-peer.py", "Peers/fastapi-peer.py"],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "hot-paths",
+            dependencies: [
+                "WakeServer", "WakeStore", "WakeHTTP", "WakePush", "WakeFeed", "WakeOblivious",
+                "WakeModel", "WakeSodium", "WakeSystem",
+            ],
+            path: "Tests/HotPaths", exclude: ["instructions.py", "instructions.json"],
+            swiftSettings: strict),
     ]
 )

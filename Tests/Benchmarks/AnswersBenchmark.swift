@@ -200,7 +200,7 @@ private func microseconds(_ nanoseconds: UInt64) -> String { "\(nanoseconds / 10
 private func thousandths(_ value: Double) -> String { "\((value * 1000).rounded() / 1000)" }
 
 extension InstanceToken {
-    fileprivate static var random: InstanceToken {
+    static var random: InstanceToken {
         guard let token = InstanceToken(Sodium.random(byteCount)) else {
             preconditionFailure("random bytes look random")
         }

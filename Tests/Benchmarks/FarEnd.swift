@@ -50,16 +50,10 @@ struct FarEnd {
 /// One run of `bench push-sender`.
 struct PushRun {
     let measurement: Measurement
-    /// CPU seconds of making the tokens, which are part of the measurement.
-    let makingSeconds: Double
-    /// KiB resident at most, once a million were accepted and at the end.
-    let earlyPeak: Int
-    let peak: Int
 
     /// Nil unless every push was accepted.
     init?(
-        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int,
-        flags: [String]
+        _ workshop: PushWorkshop, port: Int, _ count: Int, connections: Int, streams: Int
     ) {
         let words =
             [
@@ -67,17 +61,16 @@ struct PushRun {
                 workshop.certificate, "--key", workshop.signingKey, "--token-file",
                 workshop.providerToken, "--pushes", "\(count)", "--connections", "\(connections)",
                 "--streams", "\(streams)",
-            ] + flags
+            ]
         guard let process = MeasuredProcess(words) else { return nil }
         guard let line = process.line(beginning: "sent "), process.end().isSuccess else {
             return nil
         }
         let numbers = line.split(separator: " ").dropFirst().compactMap { Double($0) }
-        guard numbers.count == 7, Int(numbers[0]) == count else { return nil }
-        measurement = Measurement(
+        guard numbers.count == 5, Int(numbers[0]) == count else { return nil }
+        var measurement = Measurement(
             operations: count, seconds: numbers[2], processorSeconds: numbers[3])
-        makingSeconds = numbers[4]
-        earlyPeak = Int(numbers[5])
-        peak = Int(numbers[6])
+        measurement.memory = Int(numbers[4])
+        self.measurement = measurement
     }
 }

@@ -1,5 +1,6 @@
 private import CLinux
 private import Glibc
+import TestSupport
 
 /// Registrations over HTTP by closed-loop keep-alive connections, from one thread.
 ///
@@ -11,9 +12,17 @@ enum HTTPLoad {
         case silent
     }
 
-    /// - Parameter process: the service, for its CPU time.
+    /// Registrations of new app instances.
     static func run(
         _ address: ServiceAddress, connections: Int, operations: Int, process: Int?
+    ) throws -> Measurement {
+        try run(
+            address, connections: connections, LoadRequests(count: operations), process: process)
+    }
+
+    /// - Parameter process: the service, for its CPU time.
+    static func run(
+        _ address: ServiceAddress, connections: Int, _ requests: LoadRequests, process: Int?
     ) throws -> Measurement {
         var loads: [LoadConnection] = []
         defer { for load in loads { close(load.descriptor) } }
@@ -21,7 +30,7 @@ enum HTTPLoad {
             guard let descriptor = address.connect() else { throw Failure.notListening }
             loads.append(LoadConnection(descriptor: descriptor))
         }
-        var driver = Driver(loads: loads, requests: LoadRequests(count: operations))
+        var driver = Driver(loads: loads, requests: requests)
         defer { driver.close() }
         let before = process.flatMap(Stopwatch.processorSeconds(of:))
         let watch = Stopwatch()
@@ -40,7 +49,7 @@ enum HTTPLoad {
         var loads: [LoadConnection]
         let requests: LoadRequests
         let epoll: Int32
-        var latencies: [UInt64] = []
+        var latencies = Histogram()
         var failures = 0
         private var begun = 0
         private var underWay = 0
@@ -48,7 +57,6 @@ enum HTTPLoad {
         init(loads: [LoadConnection], requests: LoadRequests) {
             self.loads = loads
             self.requests = requests
-            latencies.reserveCapacity(requests.count)
             epoll = linux_epoll_create()
             let bits = UInt32(linux_in.rawValue) | UInt32(linux_edge.rawValue)
             for (index, load) in loads.enumerated() {
@@ -83,7 +91,7 @@ enum HTTPLoad {
             case .broken: throw Failure.silent
             case .answered(let status, let nanoseconds):
                 underWay -= 1
-                if status == 204 { latencies.append(nanoseconds) } else { failures += 1 }
+                if status == 204 { latencies.record(nanoseconds) } else { failures += 1 }
                 begin(index)
             }
         }

@@ -1,4 +1,6 @@
+private import CLinux
 private import Glibc
+import TestSupport
 
 /// Many connections that say nothing: just opened, after one answered request, or event streams.
 struct IdleConnections: ~Copyable {
@@ -8,10 +10,16 @@ struct IdleConnections: ~Copyable {
     }
 
     /// What is asked once on each connection.
-    enum Asking: String {
+    struct Asking {
+        let bytes: [UInt8]
+
+        init(_ method: String, _ path: String, _ fields: String = "") {
+            bytes = Array("\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n".utf8)
+        }
+
         /// An answer without a body; the connection then stays open for the next request.
-        case policy = "HEAD /v1/policy HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        case stream = "GET /v1/wakes HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        static let policy = Asking("HEAD", "/v1/policy")
+        static let stream = Asking("GET", "/v1/wakes")
     }
 
     private var descriptors: [Int32] = []
@@ -33,7 +41,7 @@ struct IdleConnections: ~Copyable {
 
     /// Asks on every connection, and waits until the heads of all answers are there.
     borrowing func ask(_ request: Asking) throws(Failure) {
-        let bytes = Array(request.rawValue.utf8)
+        let bytes = request.bytes
         // As many at a time as a service can have waiting without a queue of any kind.
         for first in stride(from: 0, to: descriptors.count, by: 64) {
             let group = first..<min(first + 64, descriptors.count)
@@ -45,6 +53,33 @@ struct IdleConnections: ~Copyable {
                 guard Self.isSuccess(descriptors[index]) else { throw .notAnswered(at: index) }
             }
         }
+    }
+
+    /// Waits until something has come on every connection.
+    /// - Returns: nanoseconds since `start`, for each.
+    borrowing func awaitEvent(since start: UInt64) throws(Failure) -> Histogram {
+        let epoll = linux_epoll_create()
+        defer { close(epoll) }
+        for (index, descriptor) in descriptors.enumerated() {
+            _ = linux_epoll_add(epoll, descriptor, UInt32(linux_in.rawValue), UInt64(index))
+        }
+        var latencies = Histogram()
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        var hasCome = [Bool](repeating: false, count: descriptors.count)
+        var events = [linux_event](repeating: linux_event(), count: 1024)
+        while latencies.count < descriptors.count {
+            let ready = unsafe linux_epoll_wait(epoll, &events, Int32(events.count), 30_000)
+            guard ready > 0 else { throw .notAnswered(at: latencies.count) }
+            let now = Stopwatch.monotonic()
+            for event in events[..<Int(ready)] {
+                let index = Int(event.token)
+                let count = unsafe recv(descriptors[index], &chunk, chunk.count, 0)
+                guard count > 0 else { throw .notAnswered(at: index) }
+                if !hasCome[index] { latencies.record(now - start) }
+                hasCome[index] = true
+            }
+        }
+        return latencies
     }
 
     /// How many the service still holds open.

@@ -8,9 +8,11 @@ final class MeasuredProcess {
         /// User and system.
         let processorSeconds: Double
         let isSuccess: Bool
+        /// The most that was resident, bytes.
+        let peak: Int
     }
 
-    private let identifier: pid_t
+    let identifier: pid_t
     private let output: Int32
     /// Closed by our end, however it comes: children that watch it end with us.
     private let leash: Int32
@@ -94,7 +96,7 @@ final class MeasuredProcess {
         let microseconds = used.ru_utime.tv_usec + used.ru_stime.tv_usec
         return End(
             processorSeconds: Double(seconds) + Double(microseconds) / 1e6,
-            isSuccess: status == 0)
+            isSuccess: status == 0, peak: used.ru_maxrss * 1024)
     }
 
     /// Runs a program to its end; false when it fails or is not there.

@@ -1,14 +1,15 @@
 private import Glibc
+import TestSupport
 
 /// Wall and CPU time of a stretch of this process.
 struct Stopwatch {
     private let wall = Stopwatch.monotonic()
-    private let cpu = Stopwatch.processor()
+    private let cpu = Stopwatch.clock(CLOCK_PROCESS_CPUTIME_ID)
 
     /// Seconds since the start.
     var seconds: Double { Double(Self.monotonic() - wall) / 1e9 }
     /// CPU seconds of the whole process since the start.
-    var processorSeconds: Double { Self.processor() - cpu }
+    var processorSeconds: Double { Self.clock(CLOCK_PROCESS_CPUTIME_ID) - cpu }
 
     /// Nanoseconds of the monotonic clock.
     static func monotonic() -> UInt64 {
@@ -17,27 +18,20 @@ struct Stopwatch {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    private static func processor() -> Double {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    /// CPU seconds of the calling thread so far.
+    static var threadSeconds: Double { clock(CLOCK_THREAD_CPUTIME_ID) }
+
+    /// CPU seconds another process has used so far, threads that have ended included.
+    static func processorSeconds(of process: Int) -> Double? {
+        var identifier = clockid_t()
+        guard unsafe clock_getcpuclockid(pid_t(process), &identifier) == 0 else { return nil }
+        return clock(identifier)
     }
 
-    /// CPU seconds another process has used so far, from `/proc` (proc(5), fields 14 and 15).
-    static func processorSeconds(of process: Int) -> Double? {
-        let descriptor = unsafe open("/proc/\(process)/stat", O_RDONLY)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
-            count = max(0, unsafe read(descriptor, buffer.baseAddress, buffer.count))
-        }
-        // The name in parentheses may hold spaces; everything after it is plain.
-        guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return nil }
-        let fields = bytes[(end + 2)...].split(separator: UInt8(ascii: " "))
-        guard fields.count > 12, let user = Double(String(decoding: fields[11], as: UTF8.self)),
-            let system = Double(String(decoding: fields[12], as: UTF8.self))
-        else { return nil }
-        return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+    private static func clock(_ identifier: clockid_t) -> Double {
+        var time = timespec()
+        unsafe clock_gettime(identifier, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }
 
@@ -47,33 +41,66 @@ struct Measurement {
     var seconds: Double
     /// Of the process that does the work, nil when it cannot be known.
     var processorSeconds: Double?
-    /// Nanoseconds, one per operation; empty where it has no meaning.
-    var latencies: [UInt64] = []
+    /// Nanoseconds of each operation; empty where it has no meaning.
+    var latencies = Histogram()
     var failures = 0
+    /// Of one operation, where it is about memory or disk.
+    var bytes: Double?
+    /// The most that was resident of the process, bytes.
+    var memory: Int?
 
     var rate: Double { Double(operations) / seconds }
 
+    /// CPU of an operation.
+    var microseconds: Double? {
+        processorSeconds.map { $0 / Double(max(operations, 1)) * 1e6 }
+    }
+
+    /// The sum of stretches of work that follow each other.
+    static func + (left: Measurement, right: Measurement) -> Measurement {
+        var sum = left
+        sum.seconds += right.seconds
+        sum.processorSeconds = left.processorSeconds.flatMap { processor in
+            right.processorSeconds.map { $0 + processor }
+        }
+        sum.failures += right.failures
+        return sum
+    }
+
     var line: String {
         var line = "\(Int(rate))/s"
-        if let processorSeconds {
-            line += ", \(microseconds(processorSeconds / Double(operations))) us CPU each"
-        }
+        if let microseconds { line += ", \(tenths(microseconds)) us CPU each" }
         if !latencies.isEmpty {
-            let sorted = latencies.sorted()
-            line += ", p50 \(milliseconds(sorted[sorted.count / 2]))"
-            line += " ms, p99 \(milliseconds(sorted[sorted.count * 99 / 100])) ms"
+            line += ", p50 \(hundredths(milliseconds(0.5)))"
+            line += " ms, p99 \(hundredths(milliseconds(0.99))) ms"
         }
         if failures > 0 { line += ", \(failures) FAILED" }
         return line
     }
 
-    private func microseconds(_ seconds: Double) -> String {
-        tenths(seconds * 1e6)
-    }
+    /// Within which such a share of the operations was answered.
+    func milliseconds(_ share: Double) -> Double { Double(latencies.value(at: share)) / 1e6 }
+}
 
-    private func milliseconds(_ nanoseconds: UInt64) -> String {
-        let hundredths = Int(Double(nanoseconds) / 1e4)
-        return "\(hundredths / 100).\(hundredths % 100 < 10 ? "0" : "")\(hundredths % 100)"
+extension Measurement {
+    /// As a process that was started for one measurement says it, on one line.
+    var report: String { "measured \(operations) \(seconds) \(processorSeconds ?? 0)" }
+
+    /// Runs a program that ends with a `report`.
+    /// - Throws: when it says something else, or fails.
+    init(reportOf words: [String]) throws {
+        guard let process = MeasuredProcess(words) else {
+            throw BenchFailure("\(words[0]) cannot be started")
+        }
+        let line = process.line(beginning: "measured ")
+        let end = process.end()
+        let numbers = line?.split(separator: " ").dropFirst().compactMap { Double($0) } ?? []
+        guard end.isSuccess, numbers.count == 3 else {
+            throw BenchFailure("\(words.prefix(2).joined(separator: " ")) failed")
+        }
+        self.init(
+            operations: Int(numbers[0]), seconds: numbers[1], processorSeconds: numbers[2])
+        memory = end.peak
     }
 }
 

@@ -10,12 +10,10 @@ enum PushSender {
     private static let help = """
         usage: bench push-sender --port N --authority FILE --key FILE --token-file FILE
             [--pushes 1000000] [--connections 1] [--streams 1000] [--batch 2000]
-            [--index-authorization]
 
         Sends that many pushes to distinct tokens on localhost, and prints one line: pushes that
-        were accepted and not, seconds, CPU seconds from the engine's start to the last outcome,
-        CPU seconds of making the same batches alone, and peak resident KiB once a million were
-        accepted and at the end.
+        were accepted and not, seconds and CPU seconds from the engine's start to the last outcome,
+        and the most that was resident, bytes.
         """
 
     static func run(_ arguments: [String]) -> Int32 {
@@ -24,17 +22,13 @@ enum PushSender {
             known: [
                 "port", "authority", "key", "token-file", "pushes", "connections", "streams",
                 "batch",
-            ], flags: ["index-authorization"])
+            ])
         guard options.unknown == nil, let configuration = configuration(options) else {
             print(help)
             return 2
         }
         let count = options.number("pushes", default: 1_000_000)
         let batch = options.number("batch", default: 2000)
-        let making = Stopwatch()
-        var made = 0
-        for number in 0..<100 { made += PushTally.batch(number, count: batch).count }
-        let makingSeconds = making.processorSeconds / Double(made) * Double(count)
         // Enough for every stream, and as much again on its way in.
         let inFlight = configuration.connections * configuration.limits.streams
         let tally = PushTally(count: count, batch: batch, ahead: 2 * inFlight + 4 * batch)
@@ -48,8 +42,7 @@ enum PushSender {
             engine.cancel()
             print(
                 "sent \(result.accepted) \(result.others) \(seconds) \(processor) "
-                    + "\(makingSeconds) \(result.earlyPeak / 1024) "
-                    + "\((ProcessStatus()?.peak ?? 0) / 1024)")
+                    + "\(ProcessStatus()?.peak ?? 0)")
             fflush(nil)
             return result.others == 0 ? 0 : 1
         } catch {
@@ -65,10 +58,9 @@ enum PushSender {
         endpoint.host = "localhost"
         endpoint.port = port
         endpoint.authorityFile = options["authority"]
-        guard var shape = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
+        guard let shape = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
             return nil
         }
-        shape.indexesAuthorization = options.isSet("index-authorization")
         var configuration = endpoint.engine(shape)
         configuration.connections = options.number("connections", default: 1)
         configuration.limits.streams = options.number("streams", default: 1000)
@@ -82,8 +74,6 @@ final class PushTally: Sendable {
         var accepted = 0
         /// Every other outcome: there must be none.
         var others = 0
-        /// Bytes resident at most until a million were accepted.
-        var earlyPeak = 0
     }
 
     private struct State {
@@ -122,12 +112,8 @@ final class PushTally: Sendable {
             if case .answered(status: 200, _, _) = result.outcome { accepted += 1 }
         }
         state.withLock { state in
-            let before = state.result.accepted
             state.result.accepted += accepted
             state.result.others += outcomes.results.count - accepted
-            if before < 1_000_000, state.result.accepted >= 1_000_000 {
-                state.result.earlyPeak = ProcessStatus()?.peak ?? 0
-            }
             submit(&state)
             guard state.result.accepted + state.result.others == count else { return }
             state.engine = nil

@@ -1,4 +1,4 @@
-import Synchronization
+import TestSupport
 import WakeModel
 import WakeSodium
 import WakeStore
@@ -6,33 +6,23 @@ import WakeStore
 /// Registrations through `Store.submit` by closed-loop submitters: each sends its next one when the
 /// last was answered, as a client on a keep-alive connection does.
 enum StoreLoop {
-    struct Outcome {
-        var measurement: Measurement
-        /// Operations in each transaction, in order.
-        var batches: [Int]
-        /// Pages the log grew by, and how often it was emptied before the answers.
-        var pages: Int
-        var truncations: Int
-    }
-
     static func run(
         directory: String, connections: Int, operations: Int
-    ) async throws -> Outcome {
-        let reports = Mutex<[BatchReport]>([])
-        var configuration = StoreConfiguration(
+    ) async throws -> Measurement {
+        let configuration = StoreConfiguration(
             dataDirectory: directory + "/data", keyFile: directory + "/keys/master")
-        configuration.observe = { report in reports.withLock { $0.append(report) } }
         try Store.create(configuration)
         let store = try Store(opening: configuration)
         let share = operations / connections
         let watch = Stopwatch()
-        let outcomes = await withTaskGroup(of: (latencies: [UInt64], failures: Int).self) { group in
+        let outcomes = await withTaskGroup(of: (latencies: Histogram, failures: Int).self) {
+            group in
             for _ in 0..<connections {
                 group.addTask { await submit(share, to: store) }
             }
-            var all: (latencies: [UInt64], failures: Int) = ([], 0)
+            var all: (latencies: Histogram, failures: Int) = (Histogram(), 0)
             for await one in group {
-                all.latencies += one.latencies
+                all.latencies.add(one.latencies)
                 all.failures += one.failures
             }
             return all
@@ -42,20 +32,14 @@ enum StoreLoop {
             processorSeconds: watch.processorSeconds, latencies: outcomes.latencies,
             failures: outcomes.failures)
         await store.close()
-        return reports.withLock { reports in
-            Outcome(
-                measurement: measurement, batches: reports.map(\.operations),
-                pages: reports.reduce(0) { $0 + $1.pages },
-                truncations: reports.count { $0.truncated })
-        }
+        return measurement
     }
 
     @concurrent
     private static func submit(
         _ count: Int, to store: Store
-    ) async -> (latencies: [UInt64], failures: Int) {
-        var latencies: [UInt64] = []
-        latencies.reserveCapacity(count)
+    ) async -> (latencies: Histogram, failures: Int) {
+        var latencies = Histogram()
         var failures = 0
         for _ in 0..<count {
             guard let token = InstanceToken(Sodium.random(InstanceToken.byteCount)),
@@ -65,7 +49,7 @@ enum StoreLoop {
             let answer = await withCheckedContinuation { continuation in
                 store.submit(.register(token, pushToken)) { continuation.resume(returning: $0) }
             }
-            latencies.append(Stopwatch.monotonic() - start)
+            latencies.record(Stopwatch.monotonic() - start)
             if answer != .done { failures += 1 }
         }
         return (latencies, failures)

@@ -136,7 +136,7 @@ def opening():
         (BUDGET, {"daily_byte_budget": 1}), (WITNESSES, {"witnesses": b"nonsense"}),
         (WITNESSES, {"witnesses": b""}), (WITNESSES, {"witnesses": b"quorum none\n" * 2}),
         (ARGUMENT, {"witnesses": b"\xff"}),
-        (BUDGET, {"daily_byte_budget": 1}), (RELAY_URL, {"oblivious": b"http://example.org/"}),
+        (RELAY_URL, {"oblivious": b"http://example.org/"}),
         (RELAY_URL, {"oblivious": b"https://relay.example/", "service": None, "channel": 0}),
         (ARGUMENT, {"oblivious": b"https://\xff/"}),
     ]:

@@ -3,7 +3,7 @@ import WakeSystem
 
 /// BLAKE2b-128 (RFC 7693) of many short messages under one key, whose block is compressed once and
 /// not for each, as by libsodium: a salted batch of 65,536 digests and 1,000 secrets takes 13 %
-/// less time (`Tests/Bench client-matching --salted`).
+/// less time (`Tests/Bench all --only feed-match-salted-1000`).
 struct KeyedHash: Sendable {
     private static let blockBytes = 128
 

@@ -1,4 +1,4 @@
-import WakeModel
+package import WakeModel
 import WakeSodium
 import WakeStore
 import WakeSystem
@@ -6,7 +6,7 @@ import WakeSystem
 /// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run:
 /// 12 to 24 bytes each. Among 10 million push tokens two share a hash with a probability of 3 in a
 /// million; one of the two then waits for the next run.
-struct TokenDeduplicator {
+package struct TokenDeduplicator {
     private let hash = ShortHash()
     /// An open-addressing table; 0 is a free slot.
     private var slots: [UInt64]
@@ -16,7 +16,7 @@ struct TokenDeduplicator {
     private var readAhead: UInt64 = 0
 
     /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
-    init(limit: Int = Limits.deduplicatedTokens) {
+    package init(limit: Int = Limits.deduplicatedTokens) {
         self.limit = limit
         slots = [UInt64](repeating: 0, count: 1024)
     }
@@ -34,7 +34,7 @@ struct TokenDeduplicator {
     }
 
     /// - Returns: whether the push token is new. Equal bytes for two services are two push tokens.
-    mutating func insert(_ token: PushToken) -> Bool { insert(hash: value(of: token)) }
+    package mutating func insert(_ token: PushToken) -> Bool { insert(hash: value(of: token)) }
 
     /// The same by its hash.
     mutating func insert(hash value: UInt64) -> Bool {

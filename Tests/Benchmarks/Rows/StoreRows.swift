@@ -1,0 +1,136 @@
+private import Glibc
+private import Synchronization
+import TestSupport
+import WakeModel
+import WakeSQLite
+import WakeSodium
+import WakeStore
+import WakeSystem
+
+/// The store at rest and in a rotation.
+enum StoreRows {
+    static let all: [Benchmark] = [audit, rotation]
+
+    private static let audit = Benchmark(
+        "audit", "a row audited", unit: "rows",
+        sizes: Sizes(200_000, full: 1_000_000, growth: 2000),
+        by: .processorTime
+    ) { setting in
+        let place = StorePlace(in: setting.directory)
+        let files = FilledStores.Files(in: place.path)
+        try await setting.stores.copy(rows: setting.size, to: files)
+        let program = BenchService.file("reveille")
+        return [
+            Arm(.ours, "reveille audit") { _ in
+                let watch = Stopwatch()
+                guard let process = MeasuredProcess([program, "audit", files.database]) else {
+                    throw BenchFailure("the audit does not start")
+                }
+                while process.line() != nil {}
+                let end = process.end()
+                guard end.isSuccess else { throw BenchFailure("the audit found something") }
+                var measured = Measurement(
+                    operations: setting.size, seconds: watch.seconds,
+                    processorSeconds: end.processorSeconds)
+                measured.memory = end.peak
+                return measured
+            },
+            Arm(.ceiling, "hashing the file") { _ in
+                defer { withExtendedLifetime(place) {} }
+                let watch = Stopwatch()
+                let start = Stopwatch.threadSeconds
+                let file = try OpenFile(files.database, flags: O_RDONLY)
+                let hash = Blake2b()
+                var offset = 0
+                while case let piece = try file.read(at: offset, count: 1 << 16), !piece.isEmpty {
+                    hash.update(piece.span)
+                    offset += piece.count
+                }
+                _ = hash.finish()
+                return Measurement(
+                    operations: setting.size, seconds: watch.seconds,
+                    processorSeconds: Stopwatch.threadSeconds - start)
+            },
+        ]
+    }
+
+    private static let rotation = Benchmark(
+        "rotation",
+        "a row of a rotation that drops half of them; latencies of registrations by 8 writers "
+            + "meanwhile",
+        unit: "rows that stay", sizes: Sizes(100_000, full: 1_000_000, growth: 3000), by: .rate
+    ) { setting in
+        [
+            Arm(.ours, "store") { _ in
+                let place = StorePlace(in: setting.directory)
+                let files = FilledStores.Files(in: place.path)
+                try await setting.stores.copy(rows: setting.size, expiring: true, to: files)
+                return try await RotationRun.measure(files, rows: 2 * setting.size)
+            },
+            Arm(.ceiling, "SQLite deletes the rows that are dropped, and flushes") { _ in
+                let place = StorePlace(in: setting.directory)
+                let files = FilledStores.Files(in: place.path)
+                try await setting.stores.copy(rows: setting.size, expiring: true, to: files)
+                return try deleteExpired(files, rows: setting.size)
+            },
+        ]
+    }
+
+    /// In the table that a rotation drops: of the two it is the one that was filled first.
+    private static func deleteExpired(
+        _ files: FilledStores.Files, rows: Int
+    ) throws -> Measurement {
+        let database = try Database(path: files.database, access: .readWrite)
+        try StoreSetting.apply(to: database)
+        let watch = Stopwatch()
+        try database.execute("DELETE FROM \(StoreSchema.TableName.a.rawValue)")
+        try database.checkpointTruncate()
+        return Measurement(
+            operations: 2 * rows, seconds: watch.seconds, processorSeconds: watch.processorSeconds)
+    }
+}
+
+/// A rotation, and those who register one after the other meanwhile.
+private enum RotationRun {
+    private final class Meter: Sendable {
+        let isOver = Atomic<Bool>(false)
+        let waits = Mutex(Histogram())
+    }
+
+    static func measure(_ files: FilledStores.Files, rows: Int) async throws -> Measurement {
+        let store = try Store(opening: files.configuration)
+        let meter = Meter()
+        let measured = try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    while !meter.isOver.load(ordering: .relaxed) {
+                        try await register(store, meter)
+                    }
+                }
+            }
+            let watch = Stopwatch()
+            let outcome = await store.rotate()
+            let (seconds, processor) = (watch.seconds, watch.processorSeconds)
+            meter.isOver.store(true, ordering: .relaxed)
+            try await group.waitForAll()
+            guard case .rotated = outcome else { throw BenchFailure("\(outcome)") }
+            return Measurement(
+                operations: rows, seconds: seconds, processorSeconds: processor,
+                latencies: meter.waits.withLock { $0 })
+        }
+        await store.close()
+        return measured
+    }
+
+    @concurrent
+    private static func register(_ store: Store, _ meter: Meter) async throws {
+        let push = try PushToken(service: .apns, bytes: Sodium.random(32))
+        let start = Stopwatch.monotonic()
+        let answer = await withCheckedContinuation { continuation in
+            store.submit(.register(.random, push)) { continuation.resume(returning: $0) }
+        }
+        guard answer == .done else { throw BenchFailure("not registered") }
+        let wait = Stopwatch.monotonic() - start
+        meter.waits.withLock { $0.record(wait) }
+    }
+}

@@ -1,0 +1,6 @@
+/// All rows, in the order of the table.
+enum BenchmarkTable {
+    static let rows: [Benchmark] =
+        RegistrationRows.all + PushRows.all + BroadcastRows.all + StreamRows.all + FeedRows.all
+        + StoreRows.all + ProgramRows.all
+}
