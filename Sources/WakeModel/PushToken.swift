@@ -19,6 +19,15 @@ package struct PushToken: Sendable, Equatable {
         self.bytes = SecretBytes(bytes)
     }
 
+    /// The same for one of many.
+    package init(
+        service: PushService, bytes: Span<UInt8>, in pool: inout SecretPool
+    ) throws(PushTokenError) {
+        try Self.validate(service: service, bytes)
+        self.service = service
+        self.bytes = pool.insert(bytes)
+    }
+
     /// Parses the member of a `PUT` body: hexadecimal for APNs, otherwise the characters.
     package init(service: PushService, text: Span<UInt8>) throws(PushTokenError) {
         var decoded: [UInt8]

@@ -75,23 +75,28 @@ package final class Store: Sendable {
     /// - Parameters:
     ///   - id: the last id of the page before; empty for the first page.
     ///   - end: the last id of any page; nil: the greatest.
+    ///   - memory: of the walk that the page belongs to.
     package func page(
         of generation: Generation, after id: [UInt8], through end: [UInt8]? = nil,
-        limit: Int = Limits.pageRows
+        limit: Int = Limits.pageRows, memory: PageMemory = PageMemory()
     ) async -> StorePage? {
-        let page = await withCheckedContinuation { continuation in
+        let page: RawPage? = await withCheckedContinuation { continuation in
             let end = end ?? RawPage.lastID
             post(
-                .page(generation, after: id, through: end, limit: limit) {
+                .page(generation, after: id, through: end, limit: limit, memory: memory) {
                     continuation.resume(returning: $0)
                 })
         }
-        return page.map(StorePage.init)
+        guard let page else { return nil }
+        let rows = page.open()
+        let last = page.last
+        page.release(to: memory)
+        return StorePage(rows: rows, last: last)
     }
 
     /// Forgets registrations whose push tokens are gone, unless renewed or deleted since they were
     /// read. What cannot be done now stays for the next broadcast.
-    package func removeIfUnchanged(_ rows: [(row: StoreRow, generation: Generation)]) async {
+    package func removeIfUnchanged(_ rows: [(row: RowIdentity, generation: Generation)]) async {
         // Several transactions, so that operations of clients come in between.
         for start in stride(from: 0, to: rows.count, by: Limits.batchOperations) {
             let part = rows[start..<min(start + Limits.batchOperations, rows.count)]
@@ -154,18 +159,6 @@ package final class Store: Sendable {
     /// The same for callers without a task of their own; answers on the writer's thread.
     package func survey(_ answer: @escaping @Sendable (StoreSurvey?) -> Void) {
         post(.survey(answer: answer))
-    }
-}
-
-extension StorePage {
-    fileprivate init(_ page: RawPage) {
-        var rows: [StoreRow] = []
-        rows.reserveCapacity(page.count)
-        for index in 0..<page.count {
-            if let row = page.open(index) { rows.append(row) }
-        }
-        self.rows = rows
-        last = page.last
     }
 }
 

@@ -24,26 +24,38 @@ package enum StoreAnswer: Sendable, Equatable {
     case overloaded
 }
 
-/// A row of a page of a broadcast. Millions pass in seconds: no memory of its own but the token's.
+/// A row of a page of a broadcast. Millions pass in seconds: no memory of its own.
 package struct StoreRow: Sendable {
-    private let idBytes: InlineArray<32, UInt8>
-    /// The first bytes of its sealed column, which every renewal changes.
-    private let nonceBytes: InlineArray<24, UInt8>
+    package let identity: RowIdentity
     package let token: PushToken
+
+    package var id: [UInt8] { identity.id }
+}
+
+/// The id of a row, and the first bytes of its sealed column, which every renewal changes.
+package struct RowIdentity: Sendable {
+    private let idWords: InlineArray<4, UInt64>
+    private let nonceWords: InlineArray<3, UInt64>
 
     /// - Parameters:
     ///   - id: 32 bytes.
     ///   - sealed: 24 or more.
-    init(id: Span<UInt8>, sealed: Span<UInt8>, token: PushToken) {
-        idBytes = InlineArray { id[$0] }
-        nonceBytes = InlineArray { sealed[$0] }
-        self.token = token
+    init(id: Span<UInt8>, sealed: Span<UInt8>) {
+        idWords = InlineArray { id.bigEndian(at: 8 * $0) }
+        nonceWords = InlineArray { sealed.bigEndian(at: 8 * $0) }
     }
 
-    package var id: [UInt8] { idBytes.span.array }
+    package var id: [UInt8] { Self.bytes(idWords.span) }
     /// The first 32 bits of the id.
-    package var idPrefix: UInt32 { idBytes.span.bigEndian(at: 0) }
-    var nonce: [UInt8] { nonceBytes.span.array }
+    package var idPrefix: UInt32 { UInt32(idWords[0] >> 32) }
+    var nonce: [UInt8] { Self.bytes(nonceWords.span) }
+
+    private static func bytes(_ words: Span<UInt64>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8 * words.count)
+        for index in words.indices { bytes.append(bigEndian: words[index]) }
+        return bytes
+    }
 }
 
 /// A page of a broadcast.
@@ -55,9 +67,9 @@ package struct StorePage: Sendable {
 
 enum WriterMessage: Sendable {
     case operation(StoreOperation, prepare: @Sendable (StoreAnswer) -> AnswerGrid.Release)
-    case removal(Generation, StoreRow, answer: @Sendable (StoreAnswer) -> Void)
+    case removal(Generation, RowIdentity, answer: @Sendable (StoreAnswer) -> Void)
     case page(
-        Generation, after: [UInt8], through: [UInt8], limit: Int,
+        Generation, after: [UInt8], through: [UInt8], limit: Int, memory: PageMemory,
         answer: @Sendable (RawPage?) -> Void)
     /// The next slice of the generation that is being dropped; the writer's own.
     case expiry(rows: Int)
@@ -79,34 +91,12 @@ enum WriterMessage: Sendable {
         switch self {
         case .operation(_, let prepare): prepare(answer)()
         case .removal(_, _, let reply): reply(answer)
-        case .page(_, _, _, _, let reply): reply(nil)
+        case .page(_, _, _, _, _, let reply): reply(nil)
         case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))
         case .compaction(let reply): reply(.failed)
         case .survey(let reply): reply(nil)
         case .room(_, let reply): reply(false)
         }
-    }
-}
-
-/// Rows as they are stored, and the keys with which the caller opens them.
-struct RawPage: Sendable {
-    /// id ‖ sealed of each row, one after the other, as a page has hundreds.
-    let bytes: [UInt8]
-    /// The last id read; nil when there are no more rows.
-    let last: [UInt8]?
-    let keys: GenerationKeys
-
-    /// The greatest id.
-    static let lastID = [UInt8](repeating: .max, count: Limits.idBytes)
-    static let rowBytes = Limits.idBytes + Limits.sealedBytes
-    var count: Int { bytes.count / Self.rowBytes }
-
-    /// Opens a row; nil when its keys are others.
-    func open(_ index: Int) -> StoreRow? {
-        let row = bytes.span.extracting(index * Self.rowBytes..<(index + 1) * Self.rowBytes)
-        let id = row.extracting(0..<Limits.idBytes)
-        let sealed = row.extracting(Limits.idBytes..<Self.rowBytes)
-        return keys.open(sealed, id: id).map { StoreRow(id: id, sealed: sealed, token: $0) }
     }
 }

@@ -17,6 +17,28 @@ struct TokenTests {
         PushEndpoint(Array(text.utf8).span)
     }
 
+    @Test("secrets of a pool are the bytes they were made of, whatever their neighbours do")
+    func pool() {
+        var expected: [[UInt8]] = []
+        var secrets: [SecretBytes] = []
+        do {
+            var pool = SecretPool(chunkBytes: 100)
+            for number in 0..<300 {
+                let bytes = [UInt8](repeating: UInt8(number & 255), count: number * 7 % 160)
+                secrets.append(pool.insert(bytes.span))
+                expected.append(bytes)
+                if number.isMultiple(of: 5) {
+                    let index = number / 5
+                    secrets[index] = SecretBytes([0xFF])
+                    expected[index] = [0xFF]
+                }
+            }
+        }
+        #expect(secrets.map { $0.copy() } == expected)
+        #expect(secrets[7] == SecretBytes(expected[7]) && secrets[7] != secrets[8])
+        #expect(secrets.map(\.count) == expected.map(\.count))
+    }
+
     @Test("43 canonical characters make an instance token, and only those")
     func text() {
         let bytes = (0..<32).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 5) }

@@ -37,7 +37,7 @@ struct PageTests {
         let rows = try #require(await store.page(of: .current, after: [])).rows
         let gone = try #require(await store.stored(1))
         #expect(await store.ask(.register(Known.token(0), Known.pushToken(0))) == .done)
-        await store.removeIfUnchanged(rows.map { (row: $0, generation: .current) })
+        await store.removeIfUnchanged(rows.map { (row: $0.identity, generation: .current) })
         #expect(await store.stored(0)?.token == Known.pushToken(0))
         #expect(await store.stored(1) == nil)
         #expect(place.hits([gone.id, gone.sealed]) == 0)

@@ -76,7 +76,10 @@ struct ServiceBreaker {
     private var failures = 0
     private var firstUnseen: UInt64?
 
-    mutating func succeed() { self = ServiceBreaker() }
+    mutating func succeed() {
+        // For every push: nothing is made anew where nothing has failed.
+        if failures > 0 { self = ServiceBreaker() }
+    }
 
     mutating func fail(at moment: DeliveryMoment) {
         failures += 1

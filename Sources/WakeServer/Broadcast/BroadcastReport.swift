@@ -57,12 +57,12 @@ package struct BroadcastReport: Sendable, Equatable {
     }
 
     /// Counts the result of one push.
-    mutating func add(_ delivery: Delivery, to token: PushToken) {
-        hosts.add(delivery, token)
+    mutating func add(_ delivery: Delivery, to service: PushService, at host: PushHostKind?) {
+        if let host { hosts.add(delivery, host) }
         switch delivery {
         case .accepted:
             counters.accepted += 1
-            accepting.insert(ServiceSet(token.service))
+            accepting.insert(ServiceSet(service))
         case .retry(let cause):
             counters.abandoned += 1
             causes[cause, default: 0] += 1

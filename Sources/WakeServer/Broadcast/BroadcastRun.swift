@@ -24,7 +24,7 @@ final class BroadcastRun {
     private let store: Store
     private let log: Log
     /// Push tokens that may have had two pushes in this run.
-    private(set) var repeated = TokenDeduplicator()
+    private(set) var repeated: TokenDeduplicator
     private let mustGiveWay: (RunCounters, _ isIdle: Bool) async -> Bool
     private let publish: (BroadcastReport) -> Void
     private var report: BroadcastReport
@@ -64,6 +64,7 @@ final class BroadcastRun {
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
         rows = RowStage(
             sessions: sessions, checkpoint: checkpoint, inbox: inbox, recent: recent, pace: pace)
+        repeated = rows.noTokens
         topics = TopicRun(
             planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)
         goneRegistrations = GoneRegistrations(
@@ -142,10 +143,10 @@ final class BroadcastRun {
         var page = page
         while true {
             var step: RowStage.Step? = rows.advance(&page, &report)
-            if case .full(let entry, let isBegun) = step {
-                switch await room(entry.gateway, isBegun: isBegun) {
-                case .free: step = rows.send(entry, &report)
-                case .later: step = rows.postpone(entry, &report)
+            if case .full(let candidate, let isBegun) = step {
+                switch await room(candidate.entry.gateway, isBegun: isBegun) {
+                case .free: step = rows.send(candidate, &report)
+                case .later: step = rows.postpone(candidate, &report)
                 case .none: step = .stop
                 }
             }
@@ -266,9 +267,10 @@ final class BroadcastRun {
         countUncertain()
         sessions.cancel()
         await handleReports()
-        Self.complete(
-            sessions.abandon().map { ($0, .retry(.superseded)) }, checkpoint, &report,
-            &goneRegistrations)
+        for entry in sessions.abandon() {
+            Self.complete(
+                entry, .retry(.superseded), checkpoint, &report, &goneRegistrations)
+        }
         end()
     }
 
@@ -311,12 +313,8 @@ final class BroadcastRun {
     private func handle(_ gatewayReport: GatewayReport, of gateway: Int) {
         switch gatewayReport {
         case .completed(let results):
-            for result in results where result.isRepeated {
-                _ = repeated.insert(sessions.entry(result.reference).row.token)
-            }
             Self.complete(
-                results.lazy.map { [sessions] in (sessions.complete($0.reference), $0.delivery) },
-                checkpoint, &report, &goneRegistrations)
+                results, of: sessions, checkpoint, &report, &goneRegistrations, &repeated)
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
         case .deferred(let references):
@@ -341,19 +339,28 @@ final class BroadcastRun {
     private func putOff(_ entry: InFlightTable.Entry) {
         rows.forget(entry)
         report.counters.deferred += 1
-        checkpoint.complete(entry.segment, deferring: ServiceSet(entry.row.token.service))
+        checkpoint.complete(entry.segment, deferring: ServiceSet(entry.service))
     }
 
     /// Counts results. All with one look at each property, not one for every row.
     private static func complete(
-        _ results: some Sequence<(InFlightTable.Entry, Delivery)>, _ checkpoint: CheckpointWriter,
+        _ results: [WakeUpResult], of sessions: RunSessions, _ checkpoint: CheckpointWriter,
+        _ report: inout BroadcastReport, _ gone: inout GoneRegistrations,
+        _ repeated: inout TokenDeduplicator
+    ) {
+        sessions.complete(results) { entry, result in
+            if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
+            complete(entry, result.delivery, checkpoint, &report, &gone)
+        }
+    }
+
+    private static func complete(
+        _ entry: InFlightTable.Entry, _ delivery: Delivery, _ checkpoint: CheckpointWriter,
         _ report: inout BroadcastReport, _ gone: inout GoneRegistrations
     ) {
-        for (entry, delivery) in results {
-            checkpoint.complete(entry.segment)
-            report.add(delivery, to: entry.row.token)
-            gone.add(delivery, of: entry)
-        }
+        checkpoint.complete(entry.segment)
+        report.add(delivery, to: entry.service, at: entry.host)
+        gone.add(delivery, of: entry)
     }
 
     private func reportTripped() {

@@ -11,19 +11,20 @@ package struct HostCounts: Sendable, Equatable {
 
     private var counts: [PushHostKind: [Outcome: Int]] = [:]
 
-    /// Rows of other push services are not counted.
-    mutating func add(_ delivery: Delivery, _ token: PushToken) {
+    mutating func add(_ delivery: Delivery, _ kind: PushHostKind) {
         switch delivery {
-        case .accepted: count(.accepted, token)
-        case .gone, .invalid: count(.gone, token)
-        case .retry: count(.abandoned, token)
+        case .accepted: record(.accepted, kind)
+        case .gone, .invalid: record(.gone, kind)
+        case .retry: record(.abandoned, kind)
         }
     }
 
-    mutating func skip(_ token: PushToken) { count(.skipped, token) }
+    /// Rows of other push services are not counted.
+    mutating func skip(_ token: PushToken) {
+        if let kind = PushHostKind(token) { record(.skipped, kind) }
+    }
 
-    private mutating func count(_ outcome: Outcome, _ token: PushToken) {
-        guard let kind = PushHostKind(token) else { return }
+    private mutating func record(_ outcome: Outcome, _ kind: PushHostKind) {
         counts[kind, default: [:]][outcome, default: 0] += 1
     }
 

@@ -10,7 +10,8 @@ struct RecentPushes {
     init(runs: Int) { self.runs = runs }
 
     private func count(_ token: PushToken) -> Int {
-        runs + repeated.count { $0.contains(token) }
+        // Hardly any run has to repeat a push.
+        repeated.isEmpty ? runs : runs + repeated.count { $0.contains(token) }
     }
 
     private static let most = BroadcastSchedule.broadcastsPerHour

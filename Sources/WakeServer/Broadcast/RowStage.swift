@@ -13,9 +13,15 @@ struct RowStage {
         /// A batch left: reports are waiting.
         case batch
         /// This one has to wait for room.
-        case full(InFlightTable.Entry, isBegun: Bool)
+        case full(Candidate, isBegun: Bool)
         /// The run stops; the rest of the page was not handled.
         case stop
+    }
+
+    /// A wake-up that is to leave.
+    struct Candidate {
+        let entry: InFlightTable.Entry
+        fileprivate let token: PushToken
     }
 
     /// The rows of a page that are left.
@@ -88,7 +94,7 @@ struct RowStage {
         _ row: StoreRow, _ hash: UInt64, _ generation: Generation, _ report: inout BroadcastReport
     ) -> Step? {
         let service = ServiceSet(row.token.service)
-        let bucket = BucketRange.bucket(ofPrefix: row.idPrefix)
+        let bucket = BucketRange.bucket(ofPrefix: row.identity.idPrefix)
         let place = checkpoint.read(bucket, of: generation, for: service)
         let segment = place.segment
         guard maySend(isBegun: place.isBegun) else { return .stop }
@@ -116,40 +122,47 @@ struct RowStage {
             checkpoint.complete(segment)
             return nil
         }
-        let entry = InFlightTable.Entry(
-            row: row, generation: generation, gateway: gateway, segment: segment)
         // What cannot leave need not wait.
         if readiness == .stopped { return skip(segment, \.unsent, &report) }
-        guard isDue, readiness == .free else { return .full(entry, isBegun: place.isBegun) }
-        return handOver(entry, &report)
+        let entry = InFlightTable.Entry(
+            row: row.identity, service: row.token.service, host: PushHostKind(row.token),
+            hash: hash, generation: generation, gateway: gateway, segment: segment)
+        let candidate = Candidate(entry: entry, token: row.token)
+        guard isDue, readiness == .free else { return .full(candidate, isBegun: place.isBegun) }
+        return handOver(candidate, &report)
     }
 
     /// Hands a wake-up to its gateway, which may have failed while it waited for room.
-    mutating func send(_ entry: InFlightTable.Entry, _ report: inout BroadcastReport) -> Step? {
-        switch sessions.readiness(entry.gateway) {
-        case .unavailable: postpone(entry, &report)
-        case .stopped: skip(entry.segment, \.unsent, &report)
-        case .free, .full: handOver(entry, &report)
+    mutating func send(_ candidate: Candidate, _ report: inout BroadcastReport) -> Step? {
+        switch sessions.readiness(candidate.entry.gateway) {
+        case .unavailable: postpone(candidate, &report)
+        case .stopped: skip(candidate.entry.segment, \.unsent, &report)
+        case .free, .full: handOver(candidate, &report)
         }
     }
 
     private mutating func handOver(
-        _ entry: InFlightTable.Entry, _ report: inout BroadcastReport
+        _ candidate: Candidate, _ report: inout BroadcastReport
     ) -> Step? {
         pace.spend()
         report.counters.read(isAgain: !pass.isFirst)
-        let mayRepeat = recent.allowsRepetition(to: entry.row.token)
-        return sessions.send(entry, mayRepeat: mayRepeat) ? .batch : nil
+        let mayRepeat = recent.allowsRepetition(to: candidate.token)
+        let isBatch = sessions.send(candidate.entry, candidate.token, mayRepeat: mayRepeat)
+        return isBatch ? .batch : nil
     }
 
     /// Leaves a wake-up that had no room to another pass.
-    mutating func postpone(_ entry: InFlightTable.Entry, _ report: inout BroadcastReport) -> Step? {
-        forget(entry)
-        return leave(entry.segment, ServiceSet(entry.row.token.service), &report)
+    mutating func postpone(_ candidate: Candidate, _ report: inout BroadcastReport) -> Step? {
+        forget(candidate.entry)
+        return leave(
+            candidate.entry.segment, ServiceSet(candidate.entry.service), &report)
     }
 
     /// The push token was not woken after all.
-    mutating func forget(_ entry: InFlightTable.Entry) { deduplicator.remove(entry.row.token) }
+    mutating func forget(_ entry: InFlightTable.Entry) { deduplicator.remove(hash: entry.hash) }
+
+    /// An empty set of push tokens, by the hashes of this run.
+    var noTokens: TokenDeduplicator { TokenDeduplicator(sharingKeyOf: deduplicator) }
 
     private func skip(
         _ segment: Int, _ counter: WritableKeyPath<RunCounters, UInt64>,

@@ -111,9 +111,9 @@ final class RunSessions {
     }
 
     /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
-    func send(_ entry: InFlightTable.Entry, mayRepeat: Bool) -> Bool {
+    func send(_ entry: InFlightTable.Entry, _ token: PushToken, mayRepeat: Bool) -> Bool {
         let wakeUp = WakeUp(
-            reference: inFlight.insert(entry), token: entry.row.token, mayRepeat: mayRepeat)
+            reference: inFlight.insert(entry), token: token, mayRepeat: mayRepeat)
         return Self.send(wakeUp, &lanes[entry.gateway])
     }
 
@@ -129,9 +129,26 @@ final class RunSessions {
         for index in lanes.indices { lanes[index].flush() }
     }
 
-    func entry(_ reference: Int) -> InFlightTable.Entry { inFlight[reference] }
-
     func complete(_ reference: Int) -> InFlightTable.Entry {
+        Self.complete(reference, &inFlight, &lanes)
+    }
+
+    /// Completes many, with one look at each property.
+    /// - Parameter body: must not use this object.
+    func complete(
+        _ results: [WakeUpResult], _ body: (InFlightTable.Entry, WakeUpResult) -> Void
+    ) { Self.complete(results, &inFlight, &lanes, body) }
+
+    private static func complete(
+        _ results: [WakeUpResult], _ inFlight: inout InFlightTable, _ lanes: inout [Lane],
+        _ body: (InFlightTable.Entry, WakeUpResult) -> Void
+    ) {
+        for result in results { body(complete(result.reference, &inFlight, &lanes), result) }
+    }
+
+    private static func complete(
+        _ reference: Int, _ inFlight: inout InFlightTable, _ lanes: inout [Lane]
+    ) -> InFlightTable.Entry {
         let entry = inFlight.remove(reference)
         lanes[entry.gateway].completed += 1
         return entry
@@ -222,8 +239,14 @@ final class RunSessions {
 
 /// The registrations whose wake-ups are with a gateway, by the wake-up's reference.
 struct InFlightTable {
+    /// Without the push token, which the gateway has: nothing here is counted by reference.
     struct Entry: Sendable {
-        let row: StoreRow
+        let row: RowIdentity
+        let service: PushService
+        /// Of an endpoint of Web Push.
+        let host: PushHostKind?
+        /// Of the push token, see ``TokenDeduplicator``.
+        let hash: UInt64
         let generation: Generation
         let gateway: Int
         let segment: Int
@@ -247,13 +270,6 @@ struct InFlightTable {
     mutating func insert(_ entry: Entry) -> Int {
         counts[entry.gateway] += 1
         return entries.insert { _ in entry }.slot
-    }
-
-    subscript(reference: Int) -> Entry {
-        guard let entry = entries.key(inSlot: reference).flatMap({ entries[$0] }) else {
-            preconditionFailure("a wake-up that is not in flight")
-        }
-        return entry
     }
 
     mutating func remove(_ reference: Int) -> Entry {

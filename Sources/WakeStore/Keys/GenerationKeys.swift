@@ -49,13 +49,28 @@ package struct GenerationKeys: Sendable {
         return Self.decode(plaintext.span)
     }
 
+    /// Opens many rows.
+    func reader() -> RowReader {
+        RowReader(
+            SealedBoxReader(
+                key: sealing, plaintextBytes: Limits.plaintextBytes,
+                prefix: Self.associated([]), associatedBytes: Limits.idBytes))
+    }
+
     private static func decode(_ plaintext: Span<UInt8>) -> PushToken? {
+        guard let (service, token) = content(of: plaintext),
+            plaintext.isZero(token.upperBound..<plaintext.count)
+        else { return nil }
+        return try? PushToken(service: service, bytes: plaintext.extracting(token))
+    }
+
+    /// The push service of a plaintext, and the place of its push token: by its first 4 bytes.
+    static func content(of plaintext: Span<UInt8>) -> (service: PushService, token: Range<Int>)? {
         guard plaintext[0] == layout, let service = PushService(rawValue: plaintext[1])
         else { return nil }
         let count = Int(plaintext.bigEndian(at: 2, as: UInt16.self))
-        guard count <= Limits.pushTokenBytes, plaintext.isZero((4 + count)..<plaintext.count)
-        else { return nil }
-        return try? PushToken(service: service, bytes: plaintext.extracting(4..<4 + count))
+        guard count <= Limits.pushTokenBytes else { return nil }
+        return (service, 4..<4 + count)
     }
 
     /// First byte of the plaintext.

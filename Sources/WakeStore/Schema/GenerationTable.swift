@@ -66,7 +66,7 @@ final class GenerationTable {
     }
 
     /// Removes the row unless it was renewed since it was read: then it has another nonce.
-    func remove(unchanged row: StoreRow) throws(SQLiteError) -> Bool {
+    func remove(unchanged row: RowIdentity) throws(SQLiteError) -> Bool {
         try deleteIfUnchanged.bind(1, blob: row.id.span)
         try deleteIfUnchanged.bind(2, blob: row.nonce.span)
         try deleteIfUnchanged.run()
@@ -105,14 +105,14 @@ final class GenerationTable {
 
     /// Rows in the order of their ids, which says nothing about the order they came in.
     func page(
-        after id: [UInt8], through end: [UInt8], limit: Int
+        after id: [UInt8], through end: [UInt8], limit: Int, memory: PageMemory = PageMemory()
     ) throws(SQLiteError) -> RawPage {
         try page.bind(1, blob: id.span)
         try page.bind(2, blob: end.span)
         try page.bind(3, integer: Int64(limit))
         defer { page.reset() }
         var found = 0
-        var rows: [UInt8] = []
+        var rows = memory.take()
         rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
         var damaged: [UInt8]?
         while try page.step() {

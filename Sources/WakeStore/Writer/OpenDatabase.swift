@@ -91,7 +91,7 @@ final class OpenDatabase {
         for table in [connection.current, connection.previous] {
             let page = try mapError(
                 StoreOpenError.init, table.page(after: [], through: RawPage.lastID, limit: 1))
-            if page.count > 0, page.open(0) == nil { throw .foreignKeys }
+            if page.count > 0, page.open().isEmpty { throw .foreignKeys }
         }
     }
 

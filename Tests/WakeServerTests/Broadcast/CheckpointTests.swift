@@ -81,6 +81,36 @@ struct CheckpointTests {
         #expect(walked.done.progress(previousRows: 1, currentRows: 1) == 1)
     }
 
+    @Test("marks made together are written as those made one by one")
+    func together() throws {
+        var random = SplitMix64(seed: 11)
+        var one = try Checkpoint.create(path, header)
+        let otherPath = directory.path + "/other"
+        var many = try Checkpoint.create(otherPath, header)
+        for round in 0..<40 {
+            var ranges: [CompletionTracker.Completed] = (0..<60).map { _ in
+                let generation = Generation.allCases[Int.random(in: 0...1, using: &random)]
+                // Near each other, so that some are written with what lies between.
+                let first = UInt32.random(in: 0..<40_000, using: &random)
+                let last = first + UInt32.random(in: 0..<30, using: &random)
+                return (
+                    BucketRange(generation, first: first, last: last),
+                    ServiceSet(rawValue: UInt8.random(in: 0...255, using: &random))
+                )
+            }
+            if round == 20 {
+                // From here on marks of current are written for one push service.
+                let all = BucketRange(.previous, first: 0, last: 1_048_575)
+                ranges.append((all, ServiceSet(.fcm)))
+            }
+            ranges.sort { $0.range.first < $1.range.first }
+            for (range, services) in ranges { try one.markDone(range, for: services) }
+            try many.markDone(ranges)
+            #expect(try Files.read(path, limit: 1 << 22) == Files.read(otherPath, limit: 1 << 22))
+        }
+        #expect(one.done == many.done)
+    }
+
     @Test("the bytes are those of the table")
     func layout() throws {
         var checkpoint = try Checkpoint.create(path, header)

@@ -114,24 +114,23 @@ struct TokenDeduplicatorTests {
 
 @Suite("The in-flight table")
 struct InFlightTableTests {
-    private func entry(_ number: Int, gateway: Int = 0) throws -> InFlightTable.Entry {
-        let token = try PushToken(service: .fcm, bytes: Array("t\(number)".utf8))
+    private func entry(_ number: Int, gateway: Int = 0) -> InFlightTable.Entry {
         let id = [UInt8](repeating: UInt8(number & 255), count: Limits.idBytes)
         let sealed = [UInt8](repeating: 0, count: Limits.sealedBytes)
         return InFlightTable.Entry(
-            row: StoreRow(id: id.span, sealed: sealed.span, token: token),
-            generation: .current, gateway: gateway, segment: 0)
+            row: RowIdentity(id: id.span, sealed: sealed.span), service: .fcm, host: nil,
+            hash: UInt64(number), generation: .current, gateway: gateway, segment: 0)
     }
 
     @Test("references are distinct, used again, and bounded by the capacity")
     func slots() throws {
         var rows = InFlightTable(capacities: [3, 1])
-        let slots = try (0..<3).map { rows.insert(try entry($0)) }
+        let slots = (0..<3).map { rows.insert(entry($0)) }
         #expect(Set(slots).count == 3 && rows.isFull(0) && rows.count == 3)
         #expect(!rows.isFull(1) && rows.count(of: 1) == 0)
         #expect(rows.remove(slots[1]).row.id.first == 1)
         #expect(!rows.isFull(0))
-        #expect(rows.insert(try entry(9)) == slots[1])
+        #expect(rows.insert(entry(9)) == slots[1])
         #expect(rows.remove(slots[1]).row.id.first == 9 && rows.count == 2)
     }
 
@@ -140,7 +139,7 @@ struct InFlightTableTests {
         var rows = InFlightTable(capacities: [100, 100])
         var kept: [Int] = []
         for number in 0..<100 {
-            let slot = rows.insert(try entry(number, gateway: number % 2))
+            let slot = rows.insert(entry(number, gateway: number % 2))
             if number % 2 == 0 { kept.append(slot) }
         }
         #expect(rows.removeAll(of: 1).count == 50)
@@ -298,10 +297,11 @@ struct BroadcastReportTests {
             ("web.push.apple.com", [.accepted, .retry(.throttled)]), ("ntfy.sh", [.gone]),
         ] as [(String, [Delivery])] {
             let token = try PushToken(service: .webPush, bytes: Array("https://\(host)/".utf8))
-            for delivery in deliveries { report.hosts.add(delivery, token) }
+            let kind = try #require(PushHostKind(token))
+            for delivery in deliveries { report.hosts.add(delivery, kind) }
             report.hosts.skip(token)
         }
-        report.hosts.add(.accepted, try PushToken(service: .fcm, bytes: [0x61]))
+        report.hosts.skip(try PushToken(service: .fcm, bytes: [0x61]))
         let object = try object(report)
         let numbers = [
             "run": 7, "sequence": 1 << 40, "rows": 10, "accepted": 4, "gone": 3, "deleted": 2,

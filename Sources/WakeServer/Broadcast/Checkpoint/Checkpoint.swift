@@ -83,21 +83,43 @@ struct Checkpoint: Sendable {
     /// process from here on.
     mutating func markDone(
         _ range: BucketRange, for services: ServiceSet = .all
-    ) throws(FileError) {
+    ) throws(FileError) { try markDone([(range, services)]) }
+
+    /// The same for several ranges in the order of their buckets.
+    mutating func markDone(_ completed: [CompletionTracker.Completed]) throws(FileError) {
         let wasComplete = done.previous.completeServices
-        done.insert(range, services)
+        for (range, services) in completed { done.insert(range, services) }
+        for range in Self.joined(completed, .previous) { try write(range, .all) }
         // A row of previous without an outcome may have moved to a bucket of current that is done
         // by now: a crash must repeat that bucket.
         let isComplete = done.previous.completeServices
-        if range.generation == .previous {
-            try write(range, .all)
-            guard isComplete != wasComplete else { return }
+        if isComplete != wasComplete {
             let all = BucketRange(.current, first: 0, last: UInt32(BucketBitmap.buckets - 1))
             try write(all, isComplete)
         } else if !isComplete.isEmpty {
-            try write(range, isComplete)
+            for range in Self.joined(completed, .current) { try write(range, isComplete) }
         }
     }
+
+    /// Ranges of one generation, neighbours in one: what lies between them is written once more,
+    /// as it is, for less than another system call costs.
+    private static func joined(
+        _ completed: [CompletionTracker.Completed], _ generation: Generation
+    ) -> [BucketRange] {
+        completed.reduce(into: []) { joined, next in
+            let range = next.range
+            guard range.generation == generation else { return }
+            if let last = joined.last, last.last < range.first, range.first - last.last <= nearBuckets
+            {
+                joined[joined.count - 1] = BucketRange(
+                    generation, first: last.first, last: range.last)
+            } else {
+                joined.append(range)
+            }
+        }
+    }
+
+    private static let nearBuckets: UInt32 = 512
 
     private func write(_ range: BucketRange, _ services: ServiceSet) throws(FileError) {
         let (first, last) = (Int(range.first), Int(range.last))

@@ -131,11 +131,9 @@ final class CheckpointWriter {
     }
 
     private func saveBuckets() {
-        for (range, services) in completion.takeCompleted() {
-            attempt { (checkpoint) throws(FileError) in
-                try checkpoint.markDone(range, for: services)
-            }
-        }
+        let completed = completion.takeCompleted()
+        guard !completed.isEmpty else { return }
+        attempt { (checkpoint) throws(FileError) in try checkpoint.markDone(completed) }
     }
 
     /// A failed write is no reason to end the run: a crash would repeat what is not written.

@@ -21,6 +21,7 @@ struct RegistrationScan {
     }
 
     private let store: Store
+    private let memory = PageMemory()
     private let checkpoint: CheckpointWriter
     /// Pages that are read at once. With a pace, nothing would be gained by more, and a row would
     /// wait longer for its push.
@@ -85,9 +86,10 @@ struct RegistrationScan {
         // Somewhat more than the range will have, so that one page is enough.
         let expected = store.estimatedRows * range.count / BucketBitmap.buckets
         let limit = min(Limits.scanRows, expected + expected / 2 + 16)
-        return Task { [store] in
+        return Task { [store, memory] in
             await store.page(
-                of: range.generation, after: id, through: range.through, limit: limit)
+                of: range.generation, after: id, through: range.through, limit: limit,
+                memory: memory)
         }
     }
 

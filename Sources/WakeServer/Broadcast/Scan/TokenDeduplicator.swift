@@ -7,7 +7,7 @@ import WakeSystem
 /// 12 to 24 bytes each. Among 10 million push tokens two share a hash with a probability of 3 in a
 /// million; one of the two then waits for the next run.
 package struct TokenDeduplicator {
-    private let hash = ShortHash()
+    private let hash: ShortHash
     /// An open-addressing table; 0 is a free slot.
     private var slots: [UInt64]
     private(set) var count = 0
@@ -17,6 +17,14 @@ package struct TokenDeduplicator {
 
     /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
     package init(limit: Int = Limits.deduplicatedTokens) {
+        self.init(ShortHash(), limit: limit)
+    }
+
+    /// An empty one, for hashes of another.
+    init(sharingKeyOf other: TokenDeduplicator) { self.init(other.hash, limit: other.limit) }
+
+    private init(_ hash: ShortHash, limit: Int) {
+        self.hash = hash
         self.limit = limit
         slots = [UInt64](repeating: 0, count: 1024)
     }
@@ -54,9 +62,12 @@ package struct TokenDeduplicator {
     }
 
     /// Forgets a push token that was not woken after all.
-    mutating func remove(_ token: PushToken) {
+    mutating func remove(_ token: PushToken) { remove(hash: value(of: token)) }
+
+    /// The same by its hash.
+    mutating func remove(hash value: UInt64) {
         let mask = slots.count - 1
-        var free = slot(of: value(of: token))
+        var free = slot(of: value)
         guard slots[free] != 0 else { return }
         count -= 1
         // Linear probing: what follows without a gap moves up, unless its place is behind the gap.
