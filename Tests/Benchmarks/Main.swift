@@ -28,9 +28,6 @@ enum Main {
         Command(
             name: "load", what: "registrations over HTTP to a service that runs already",
             run: { await LoadBenchmark.run($0) }),
-        Command(
-            name: "proof", what: "CPU a client's cycle with a policy of witnesses and without",
-            run: { await ProofBenchmark.run($0) }),
     ]
 
     /// What `all` starts as processes of their own.

@@ -2,5 +2,5 @@
 enum BenchmarkTable {
     static let rows: [Benchmark] =
         RegistrationRows.all + PushRows.all + BroadcastRows.all + StreamRows.all + FeedRows.all
-        + StoreRows.all + ProgramRows.all
+        + WitnessRows.all + StoreRows.all + ProgramRows.all
 }
