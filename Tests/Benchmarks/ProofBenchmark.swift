@@ -48,12 +48,15 @@ enum ProofBenchmark {
     private static func compare(
         _ feed: WitnessedFeed, _ url: String, _ place: String, rounds: Int, _ cycles: Int
     ) async throws {
-        let clients = try [nil, feed.policy].enumerated().map { arm, policy in
+        let policies = [nil, feed.policy] as [String?]
+        let clients = try policies.enumerated().map { arm, policy in
             let configuration = ClientConfiguration(
                 feed: url, feedKey: feed.key.text, stateDirectory: "\(place)/state-\(arm)",
                 cacheDirectory: "\(place)/cache-\(arm)", witnesses: policy)
             let secrets = SecretDirectory(stateDirectory: configuration.stateDirectory)
-            return try WakeClient(configuration, secrets: secrets) { _ in }
+            return try WakeClient(configuration, secrets: secrets) { _ in
+            } onWarning: { _ in
+            }
         }
         // The first cycle fetches keys.
         for client in clients { try await client.synchronize() }
