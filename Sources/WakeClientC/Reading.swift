@@ -48,8 +48,7 @@ enum Reading {
         _ pointer: UnsafePointer<reveille_configuration>?
     ) throws(CallFault) -> ClientConfiguration {
         var values = unsafe reveille_configuration()
-        let withoutWitnesses = unsafe MemoryLayout.offset(
-            of: \reveille_configuration.witnesses)
+        let withoutWitnesses = unsafe MemoryLayout.offset(of: \reveille_configuration.witnesses)
         try unsafe copy(pointer, into: &values, former: withoutWitnesses.map { [$0] } ?? [])
         let state = try unsafe text(values.state_directory)
         let channel: ClientConfiguration.Channel

@@ -85,6 +85,13 @@ struct FeedLog: Sendable {
         guard let entries = EntryBundle.decode(bytes, count: bundle.width),
             entries.map({ MerkleTree.leaf($0.span) }) == leaves
         else { throw .log(.damaged) }
+        // Of a full one the level above has the root, and that alone leads to the tree's.
+        if bundle.isFull {
+            let above = CompleteSubtree(level: 8, index: bundle.index)
+            guard try directory.root(of: above, size: size) == MerkleTree.root(leaves) else {
+                throw .log(.root)
+            }
+        }
         guard let served = try directory.checkpoint()?.checkpoint else { return }
         guard try directory.logRoot(of: served.size, in: size) == served.root else {
             throw .log(.root)

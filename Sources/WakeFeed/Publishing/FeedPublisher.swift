@@ -169,7 +169,7 @@ package struct FeedPublisher: Sendable {
         }
         var head = try directory.head(key)
         let log = try FeedLog(directory, new: NoteKeyName(defaultFor: head.feedID))
-        var pending = try pending(in: log)
+        var pending = try pending(in: log, since: key)
         if settling, pending != nil, let bytes = try log.lastHead() {
             try service.serve(bytes, of: log)
             (head, pending) = (try directory.head(key), nil)
@@ -185,11 +185,16 @@ package struct FeedPublisher: Sendable {
         HeadService(directory: directory, key: key, witnesses: witnesses, observer: observer)
     }
 
-    private func pending(in log: FeedLog) throws(FeedDirectoryError) -> FeedHead? {
+    private func pending(
+        in log: FeedLog, since key: FeedKey
+    ) throws(FeedDirectoryError) -> FeedHead? {
         guard let newest = try log.lastHead(), try newest != directory.headBytes() else {
             return nil
         }
-        guard let head = FeedHead(stored: newest) else { throw .log(.damaged) }
+        // What is not signed is not served, whoever has put it there.
+        guard let head = FeedHead(newest, signedBy: try directory.keys(key)) else {
+            throw .log(.damaged)
+        }
         return head
     }
 }

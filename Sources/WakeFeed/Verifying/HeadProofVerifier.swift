@@ -148,9 +148,9 @@ package struct HeadProofVerifier: Sendable {
 }
 
 extension WitnessPolicy {
-    /// Whether a log of this name is the feed's. A feed has one log: of its identifier's name, or of
-    /// the one that the policy has for a key of the feed. A second log of the same key is another
-    /// history that no witness would notice.
+    /// Whether a log of this name is the feed's. A feed has one log: of its identifier's name, or
+    /// of the one that the policy has for a key of the feed. A second log of the same key is
+    /// another history that no witness would notice.
     package func allows(_ origin: NoteKeyName, of chain: KeyChain) -> Bool {
         guard !logs.isEmpty else { return origin == NoteKeyName(defaultFor: chain.feedID) }
         return logs.contains { log in

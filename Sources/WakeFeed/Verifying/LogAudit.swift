@@ -92,8 +92,8 @@ package enum LogFinding: Sendable, Equatable {
         case .badSignature: "the checkpoint is not signed with a key of the feed"
         case .noQuorum: "too few witnesses have cosigned the newest checkpoint"
         case .staleCosignature:
-            "the cosignatures are older than a head's life: the newest checkpoint is an old one, or "
-                + "a clock is wrong"
+            "the cosignatures are older than a head's life: the newest checkpoint is an old one, "
+                + "or a clock is wrong"
         case .otherLog: "the log has another name than the policy's, or the feed's"
         }
     }

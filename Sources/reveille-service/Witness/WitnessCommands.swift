@@ -52,7 +52,10 @@ enum WitnessCommands {
     private static let addLog = Command(
         "witness add-log", "cosign the checkpoints of a log from now on",
         operands: [
-            .init("VKEY", "the log's verifier key, NAME+ID+KEY, as its operator publishes it")
+            .init(
+                "VKEY", "the log's verifier key, NAME+ID+KEY, as its operator publishes it",
+                // A feed's identifier in base64url, which may begin with a dash.
+                isDashed: { NoteKey(text: $0) != nil })
         ],
         options: [
             .init(

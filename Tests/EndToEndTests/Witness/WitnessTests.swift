@@ -54,6 +54,10 @@ struct WitnessTests {
         #expect(try await witness.grow(name, from: 0, to: 4) == "404 nothing")
         let added = try await witness.command("add-log", try await WitnessUnderTest.log(name))
         #expect(added.contains("cosigning \(name)"))
+        // The identifier of a feed in base64url, as one in 64 is.
+        let dashed = "-4ZLVjN9FOwnchAh9FShqQ"
+        let second = try await witness.command("add-log", try await WitnessUnderTest.log(dashed))
+        #expect(second.contains("cosigning \(dashed)"))
         #expect(try await witness.grow(name, from: 0, to: 4) == "200 cosigned")
         #expect(await witness.stop() == 0)
         try await witness.restart()

@@ -25,12 +25,14 @@ struct LogDamageTests {
     }
 
     @Test(
-        "a tile that is missing, cut, changed or another log's is never signed, and can be restored",
+        "a tile that is missing, cut, changed or another's is never signed, and can be restored",
         arguments: [3, 256, 257])
     func tiles(size: Int) throws {
         let (feed, other) = (try TemporaryFeed(), try TemporaryFeed(seed: 2))
         for minute in 1..<size {
-            for feed in [feed, other] { try feed.publisher().resign(now: Self.now + Int64(minute)) }
+            for feed in [feed, other] {
+                try feed.publisher().resign(now: Self.now + Int64(minute))
+            }
         }
         let ends = [LogTile.Content.entries, .hashes(level: 0)].map { content in
             LogTile(content, index: UInt64(size - 1) / 256, size: UInt64(size)).path
@@ -43,7 +45,10 @@ struct LogDamageTests {
             let foreign = try Files.read(other.directory + "/" + path, limit: 2 << 20)
             var changed = bytes
             changed[Int.random(in: 2..<bytes.count, using: &random)] ^= 1
-            for damage in [nil, [], Array(bytes.dropLast()), bytes + [0], changed, foreign] {
+            let damages: [[UInt8]?] = [
+                nil, [], Array(bytes.dropLast()), bytes + [0], changed, foreign,
+            ]
+            for damage in damages {
                 if let damage {
                     try Files.replace(file, with: damage.span)
                 } else {
