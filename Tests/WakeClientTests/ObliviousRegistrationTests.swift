@@ -5,6 +5,7 @@ import WakeFeed
 import WakeFetch
 import WakeModel
 import WakeOblivious
+import WakeSodium
 import WakeSystem
 
 @testable import Reveille
@@ -98,9 +99,10 @@ struct ObliviousRegistrationTests {
             try world.feed.resign(settings)
         }
 
-        func client() throws -> WakeClient {
+        func client(witnesses: String? = nil) throws -> WakeClient {
             var configuration = world.configuration()
             configuration.oblivious = "https://relay.example/"
+            configuration.witnesses = witnesses
             let network = network
             var environment = world.environment
             environment.transport = { (_) throws(FetchError) in network }
@@ -162,6 +164,25 @@ struct ObliviousRegistrationTests {
             relayed.network.fail(.feed, with: nil)
             relayed.world.feed.serve(with: nil)
             #expect(try await client.register(app) == .registered)
+        }
+    }
+
+    @Test("a head without the cosignatures that the policy asks for vouches for no key")
+    func unwitnessed() throws {
+        let relayed = try RelayedWorld()
+        try relayed.nameKey()
+        let seed = [UInt8](repeating: 200, count: 32)
+        let witness = NoteSigner(
+            name: try #require(NoteKeyName("w.example")), key: SigningKey(seed: seed.span))
+        let policy = "witness w \(witness.verifier(.cosignature).text)\nquorum w\n"
+        try relayed.world.time.run {
+            let client = try relayed.client(witnesses: policy)
+            let state = try await client.register(.init(.fcm, text: Self.token))
+            guard case .registering(failure: .unwitnessed?) = state else {
+                Issue.record("\(state)")
+                return
+            }
+            #expect(relayed.urls(.registration).isEmpty)
         }
     }
 

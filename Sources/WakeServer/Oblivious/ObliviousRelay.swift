@@ -133,12 +133,13 @@ private final class ObliviousForwarder: Sendable {
     /// Counts a request; the reason to refuse it otherwise.
     private func admit(_ source: PrefixHash?) -> Problem? {
         let now = SystemClock.bootNanoseconds
-        let interval = 60_000_000_000 / UInt64(perMinute)
+        let minute: UInt64 = 60_000_000_000
+        let interval = minute / UInt64(perMinute)
         return state.withLock { state in
             guard state.waiting < atOnce else { return .overloaded }
             if let places = source?.slots(of: Self.places) {
                 let end = max(state.ends[places.0], state.ends[places.1], now)
-                guard end - now < 60_000_000_000 else { return .relayBusy }
+                guard end - now + interval <= minute else { return .relayBusy }
                 state.ends[places.0] = end + interval
                 state.ends[places.1] = end + interval
             }

@@ -53,7 +53,7 @@ struct DocumentedCommandTests {
                 appears /run/$name/http.sock
                 if [ $name = reveille ]; then $(unit reveille-feed ExecStart); fi
                 ;;
-            reload) $(unit reveille ExecReload) ;;
+            reload) $(unit ${2:-reveille} ExecReload) ;;
             *) return 99 ;;
             esac
         }

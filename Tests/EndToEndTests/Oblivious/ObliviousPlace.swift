@@ -28,14 +28,14 @@ final class ObliviousPlace {
 
     /// Starts a relay before a gateway, or before another relay.
     static func startRelay(
-        to gateway: String, perMinute: Int = 1_000_000
+        to gateway: String, perMinute: Int = 1_000_000, _ words: String...
     ) async throws -> (RunningProgram, port: UInt16) {
         let relay = try RunningProgram(
             "reveille",
             [
                 "relay", "serve-oblivious", "--gateway", gateway,
                 "--listen", "127.0.0.1:0", "--per-minute", "\(perMinute)",
-            ])
+            ] + words)
         let line = try await relay.line(containing: "listening on port ")
         let word = try ServiceUnderTest.word(after: "on port ", in: line)
         guard let port = UInt16(word) else { throw TestFailure(line) }
