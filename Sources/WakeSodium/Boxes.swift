@@ -83,7 +83,6 @@ package struct SealedBoxReader: ~Copyable {
     private static let tagStart = blocksStart + 4 * blockBytes
     private static let textStart = tagStart + 16
 
-    private let key: KeyMemory
     private let plaintextBytes: Int
     private let prefixBytes: Int
     private let associatedBytes: Int
@@ -92,14 +91,10 @@ package struct SealedBoxReader: ~Copyable {
     private var memory: [UInt8]
 
     /// - Parameters:
-    ///   - key: 32 bytes.
     ///   - prefix: the associated bytes that all boxes have.
     ///   - associatedBytes: number of those that differ.
-    package init(
-        key: KeyMemory, plaintextBytes: Int, prefix: [UInt8], associatedBytes: Int
-    ) {
-        precondition(key.count == 32 && plaintextBytes >= Self.startBytes)
-        self.key = key
+    package init(plaintextBytes: Int, prefix: [UInt8], associatedBytes: Int) {
+        precondition(plaintextBytes >= Self.startBytes)
         self.plaintextBytes = plaintextBytes
         self.associatedBytes = associatedBytes
         prefixBytes = prefix.count
@@ -115,48 +110,50 @@ package struct SealedBoxReader: ~Copyable {
     private static func padded(_ count: Int) -> Int { (count + 15) / 16 * 16 }
 
     /// Authenticates a box, and decrypts the first ``startBytes`` of its plaintext.
-    /// - Parameter plaintext: as many bytes as were sealed, or the start of these.
+    /// - Parameters:
+    ///   - key: 32 bytes; lent once for many boxes, since counting who uses it would cost as well.
+    ///   - plaintext: as many bytes as were sealed, or the start of these.
     /// - Returns: false when key, associated bytes or any bit differ.
     package mutating func open(
-        _ sealed: Span<UInt8>, associated: Span<UInt8>, into plaintext: inout MutableSpan<UInt8>
+        _ sealed: Span<UInt8>, associated: Span<UInt8>, key: Span<UInt8>,
+        into plaintext: inout MutableSpan<UInt8>
     ) -> Bool {
+        precondition(key.count == 32)
         precondition(sealed.count == plaintextBytes + SealedBox.overheadBytes)
         precondition(associated.count == associatedBytes && plaintext.count >= Self.startBytes)
         let ciphertext = SealedBox.nonceBytes
         let associatedStart = Self.textStart + prefixBytes
         let textStart = Self.textStart + Self.padded(prefixBytes + associatedBytes)
-        return key.withSpan { [plaintextBytes, textBytes] key in
-            memory.withMutablePointer { memory in
-                sealed.withPointer { box in
-                    key.withPointer { key in
-                        _ = unsafe crypto_core_hchacha20(memory, box, key, nil)
-                    }
-                    unsafe (memory + Self.nonceStart + 4).update(from: box + 16, count: 8)
-                    _ = unsafe crypto_stream_chacha20_ietf(
-                        memory + Self.blocksStart, 4 * UInt64(Self.blockBytes),
-                        memory + Self.nonceStart, memory)
-                    associated.withPointer { associated in
-                        unsafe (memory + associatedStart)
-                            .update(from: associated, count: associatedBytes)
-                    }
-                    unsafe (memory + textStart)
-                        .update(from: box + ciphertext, count: plaintextBytes)
-                    _ = unsafe crypto_onetimeauth_poly1305(
-                        memory + Self.tagStart, memory + Self.textStart, UInt64(textBytes),
-                        memory + Self.blocksStart)
-                    guard
-                        unsafe crypto_verify_16(
-                            memory + Self.tagStart, box + ciphertext + plaintextBytes) == 0
-                    else { return false }
-                    plaintext.withMutablePointer { plaintext in
-                        for index in 0..<Self.startBytes {
-                            unsafe plaintext[index] =
-                                box[ciphertext + index]
-                                ^ memory[Self.blocksStart + Self.blockBytes + index]
-                        }
-                    }
-                    return true
+        return memory.withMutablePointer { [plaintextBytes, textBytes] memory in
+            sealed.withPointer { box in
+                key.withPointer { key in
+                    _ = unsafe crypto_core_hchacha20(memory, box, key, nil)
                 }
+                unsafe (memory + Self.nonceStart + 4).update(from: box + 16, count: 8)
+                _ = unsafe crypto_stream_chacha20_ietf(
+                    memory + Self.blocksStart, 4 * UInt64(Self.blockBytes),
+                    memory + Self.nonceStart, memory)
+                associated.withPointer { associated in
+                    unsafe (memory + associatedStart)
+                        .update(from: associated, count: associatedBytes)
+                }
+                unsafe (memory + textStart)
+                    .update(from: box + ciphertext, count: plaintextBytes)
+                _ = unsafe crypto_onetimeauth_poly1305(
+                    memory + Self.tagStart, memory + Self.textStart, UInt64(textBytes),
+                    memory + Self.blocksStart)
+                guard
+                    unsafe crypto_verify_16(
+                        memory + Self.tagStart, box + ciphertext + plaintextBytes) == 0
+                else { return false }
+                plaintext.withMutablePointer { plaintext in
+                    for index in 0..<Self.startBytes {
+                        unsafe plaintext[index] =
+                            box[ciphertext + index]
+                            ^ memory[Self.blocksStart + Self.blockBytes + index]
+                    }
+                }
+                return true
             }
         }
     }

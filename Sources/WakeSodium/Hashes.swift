@@ -108,16 +108,21 @@ package struct ShortHash: Sendable {
     /// With a key of its own, which nobody else ever has.
     package init() { key = KeyMemory.random(Int(crypto_shorthash_KEYBYTES)) }
 
-    package func hash(_ bytes: Span<UInt8>) -> UInt64 {
+    package func hash(_ bytes: Span<UInt8>) -> UInt64 { withKey { Self.hash(bytes, key: $0) } }
+
+    /// Lends the key for many hashes: counting who uses it would cost as much as one of them.
+    package func withKey<Result>(_ body: (Span<UInt8>) -> Result) -> Result { key.withSpan(body) }
+
+    /// - Parameter key: 16 bytes.
+    package static func hash(_ bytes: Span<UInt8>, key: Span<UInt8>) -> UInt64 {
+        precondition(key.count == Int(crypto_shorthash_KEYBYTES))
         // crypto_shorthash_BYTES
         var output = InlineArray<8, UInt8>(repeating: 0)
         var hash = output.mutableSpan
-        key.withSpan { key in
-            key.withPointer { key in
-                bytes.withPointer { start in
-                    hash.withMutablePointer { output in
-                        _ = unsafe crypto_shorthash(output, start, UInt64(bytes.count), key)
-                    }
+        key.withPointer { key in
+            bytes.withPointer { start in
+                hash.withMutablePointer { output in
+                    _ = unsafe crypto_shorthash(output, start, UInt64(bytes.count), key)
                 }
             }
         }

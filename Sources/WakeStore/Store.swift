@@ -80,18 +80,16 @@ package final class Store: Sendable {
         of generation: Generation, after id: [UInt8], through end: [UInt8]? = nil,
         limit: Int = Limits.pageRows, memory: PageMemory = PageMemory()
     ) async -> StorePage? {
-        let page: RawPage? = await withCheckedContinuation { continuation in
+        var page: RawPage? = await withCheckedContinuation { continuation in
             let end = end ?? RawPage.lastID
             post(
                 .page(generation, after: id, through: end, limit: limit, memory: memory) {
                     continuation.resume(returning: $0)
                 })
         }
-        guard let page else { return nil }
-        let rows = page.open()
-        let last = page.last
-        page.release(to: memory)
-        return StorePage(rows: rows, last: last)
+        guard let rows = page?.open() else { return nil }
+        page?.release(to: memory)
+        return StorePage(rows: rows, last: page?.last)
     }
 
     /// Forgets registrations whose push tokens are gone, unless renewed or deleted since they were

@@ -1,5 +1,4 @@
 package import WakeModel
-import WakeSystem
 
 package enum StoreOperation: Sendable {
     /// Create, move to another push token, or renew: one verb for all. `ifNew` is called on the
@@ -22,47 +21,6 @@ package enum StoreAnswer: Sendable, Equatable {
     case unavailable
     /// Too many operations wait already. Nothing was done.
     case overloaded
-}
-
-/// A row of a page of a broadcast. Millions pass in seconds: no memory of its own.
-package struct StoreRow: Sendable {
-    package let identity: RowIdentity
-    package let token: PushToken
-
-    package var id: [UInt8] { identity.id }
-}
-
-/// The id of a row, and the first bytes of its sealed column, which every renewal changes.
-package struct RowIdentity: Sendable {
-    private let idWords: InlineArray<4, UInt64>
-    private let nonceWords: InlineArray<3, UInt64>
-
-    /// - Parameters:
-    ///   - id: 32 bytes.
-    ///   - sealed: 24 or more.
-    init(id: Span<UInt8>, sealed: Span<UInt8>) {
-        idWords = InlineArray { id.bigEndian(at: 8 * $0) }
-        nonceWords = InlineArray { sealed.bigEndian(at: 8 * $0) }
-    }
-
-    package var id: [UInt8] { Self.bytes(idWords.span) }
-    /// The first 32 bits of the id.
-    package var idPrefix: UInt32 { UInt32(idWords[0] >> 32) }
-    var nonce: [UInt8] { Self.bytes(nonceWords.span) }
-
-    private static func bytes(_ words: Span<UInt64>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(8 * words.count)
-        for index in words.indices { bytes.append(bigEndian: words[index]) }
-        return bytes
-    }
-}
-
-/// A page of a broadcast.
-package struct StorePage: Sendable {
-    package let rows: [StoreRow]
-    /// Where the next page begins; nil when there are no more rows.
-    package let last: [UInt8]?
 }
 
 enum WriterMessage: Sendable {

@@ -35,7 +35,7 @@ struct TokenTests {
             }
         }
         #expect(secrets.map { $0.copy() } == expected)
-        #expect(secrets[7] == SecretBytes(expected[7]) && secrets[7] != secrets[8])
+        #expect(secrets[107] == SecretBytes(expected[107]) && secrets[107] != secrets[108])
         #expect(secrets.map(\.count) == expected.map(\.count))
     }
 

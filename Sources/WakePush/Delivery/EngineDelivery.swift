@@ -81,6 +81,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
 
     mutating func receive(_ outcomes: PushOutcomes, at moment: DeliveryMoment) -> DeliveryStep {
         step = DeliveryStep()
+        step.results.reserveCapacity(outcomes.results.count)
         limiter.complete(outcomes.results.count, now: moment.now)
         for result in outcomes.results {
             do throws(GatewayFailure) {
@@ -107,8 +108,10 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         }
         switch result.outcome {
         case .answered(let status, let retryAfter, let body):
-            let bytes = outcomes.bytes(of: body)
-            var verdict = Service.verdict(status: Int(status), body: bytes.span)
+            var verdict =
+                body.count == 0
+                ? Service.verdict(status: Int(status), body: Span())
+                : Service.verdict(status: Int(status), body: outcomes.bytes(of: body).span)
             if entry.isInOtherForm {
                 // The other form is only asked whether it works.
                 if let refusal = blamed[entry.wakeUp.reference], !verdict.isAcceptedOrRetried {

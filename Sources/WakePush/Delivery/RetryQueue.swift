@@ -58,6 +58,7 @@ package struct RetryQueue: Sendable {
     package mutating func append(_ entry: Entry) { ready.append(entry) }
 
     package mutating func append(_ wakeUps: [WakeUp]) {
+        ready.reserveIfEmpty(wakeUps.count)
         for wakeUp in wakeUps { ready.append(Entry(wakeUp: wakeUp)) }
     }
 

@@ -267,9 +267,12 @@ final class BroadcastRun {
         countUncertain()
         sessions.cancel()
         await handleReports()
-        for entry in sessions.abandon() {
-            Self.complete(
-                entry, .retry(.superseded), checkpoint, &report, &goneRegistrations)
+        let abandoned = sessions.abandon()
+        checkpoint.withCompletion { completion in
+            for entry in abandoned {
+                Self.complete(
+                    entry, .retry(.superseded), &completion, &report, &goneRegistrations)
+            }
         }
         end()
     }
@@ -348,17 +351,19 @@ final class BroadcastRun {
         _ report: inout BroadcastReport, _ gone: inout GoneRegistrations,
         _ repeated: inout TokenDeduplicator
     ) {
-        sessions.complete(results) { entry, result in
-            if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
-            complete(entry, result.delivery, checkpoint, &report, &gone)
+        checkpoint.withCompletion { completion in
+            sessions.complete(results) { entry, result in
+                if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
+                complete(entry, result.delivery, &completion, &report, &gone)
+            }
         }
     }
 
     private static func complete(
-        _ entry: InFlightTable.Entry, _ delivery: Delivery, _ checkpoint: CheckpointWriter,
+        _ entry: InFlightTable.Entry, _ delivery: Delivery, _ completion: inout CompletionTracker,
         _ report: inout BroadcastReport, _ gone: inout GoneRegistrations
     ) {
-        checkpoint.complete(entry.segment)
+        completion.complete(entry.segment)
         report.add(delivery, to: entry.service, at: entry.host)
         gone.add(delivery, of: entry)
     }

@@ -82,7 +82,8 @@ struct RowStage {
             page.hashes = deduplicator.hashes(of: page.rows)
         }
         while page.next < page.rows.count {
-            let step = take(page.rows[page.next], page.hashes[page.next], page.generation, &report)
+            let step = take(
+                page.rows.span[page.next], page.hashes[page.next], page.generation, &report)
             page.next += 1
             if let step { return step }
         }

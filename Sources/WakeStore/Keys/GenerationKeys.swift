@@ -49,12 +49,14 @@ package struct GenerationKeys: Sendable {
         return Self.decode(plaintext.span)
     }
 
-    /// Opens many rows.
-    func reader() -> RowReader {
-        RowReader(
+    /// Opens many rows: lends a reader, and the key for it.
+    func withReader(_ body: (inout RowReader, _ key: Span<UInt8>) -> Void) {
+        var reader = RowReader(
             SealedBoxReader(
-                key: sealing, plaintextBytes: Limits.plaintextBytes,
-                prefix: Self.associated([]), associatedBytes: Limits.idBytes))
+                plaintextBytes: Limits.plaintextBytes, prefix: Self.associated([]),
+                associatedBytes: Limits.idBytes))
+        sealing.withSpan { body(&reader, $0) }
+        reader.wipe()
     }
 
     private static func decode(_ plaintext: Span<UInt8>) -> PushToken? {

@@ -10,11 +10,13 @@ struct RowReader: ~Copyable {
 
     init(_ boxes: consuming SealedBoxReader) { self.boxes = boxes }
 
-    /// - Returns: nil when the keys are not those of the row, or any bit differs.
-    mutating func open(_ sealed: Span<UInt8>, id: Span<UInt8>) -> PushToken? {
+    /// - Returns: nil when the key is not that of the row, or any bit differs.
+    mutating func open(
+        _ sealed: Span<UInt8>, id: Span<UInt8>, key: Span<UInt8>
+    ) -> PushToken? {
         guard sealed.count == Limits.sealedBytes, id.count == Limits.idBytes else { return nil }
         var plaintext = memory.mutableSpan
-        guard boxes.open(sealed, associated: id, into: &plaintext),
+        guard boxes.open(sealed, associated: id, key: key, into: &plaintext),
             let (service, token) = GenerationKeys.content(of: plaintext.span)
         else { return nil }
         // Most tokens are short. What follows is padding, sealed by this program.

@@ -22,6 +22,11 @@ package struct Deque<Element> {
 
     @inlinable package mutating func append(_ element: Element) { elements.append(element) }
 
+    /// Makes room for a number of elements at once, where there are none.
+    @inlinable package mutating func reserveIfEmpty(_ count: Int) {
+        if isEmpty { elements.reserveCapacity(count) }
+    }
+
     @inlinable package mutating func append(contentsOf more: some Sequence<Element>) {
         for element in more { elements.append(element) }
     }

@@ -55,12 +55,18 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
+    /// Bytes written by one call. The kernel may keep what one call wrote in one piece of memory, and
+    /// goes through the whole of that at each later write into it: a byte in two megabytes then
+    /// costs ten times as much as in these.
+    private static let pieceBytes = 1 << 16
+
     /// Writes all bytes at `offset`, or at the file's own position (pwrite(2)); not yet durable.
     package func write(_ bytes: Span<UInt8>, at offset: Int? = nil) throws(FileError) {
         let failure: FileError? = unsafe bytes.withUnsafeBytes { buffer in
             var written = 0
             while written < buffer.count {
-                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                let piece = written..<Swift.min(buffer.count, written + Self.pieceBytes)
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[piece])
                 let count: Int
                 if let offset {
                     count = unsafe pwrite(

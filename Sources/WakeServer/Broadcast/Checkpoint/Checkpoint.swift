@@ -109,7 +109,8 @@ struct Checkpoint: Sendable {
         completed.reduce(into: []) { joined, next in
             let range = next.range
             guard range.generation == generation else { return }
-            if let last = joined.last, last.last < range.first, range.first - last.last <= nearBuckets
+            if let last = joined.last, last.last < range.first,
+                range.first - last.last <= nearBuckets
             {
                 joined[joined.count - 1] = BucketRange(
                     generation, first: last.first, last: range.last)

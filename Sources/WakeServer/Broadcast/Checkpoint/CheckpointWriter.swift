@@ -89,6 +89,10 @@ final class CheckpointWriter {
     func complete(_ segment: Int, deferring services: ServiceSet = []) {
         completion.complete(segment, deferring: services)
     }
+
+    /// Lends the tracker for many rows: each look at a property of an object has its price.
+    func withCompletion(_ body: (inout CompletionTracker) -> Void) { body(&completion) }
+
     func endRange() { completion.endRange() }
     func abandonRange() { completion.abandonRange() }
 

@@ -35,7 +35,11 @@ package struct TokenDeduplicator {
     /// that no cache holds: reading them here, many at once, is several times faster than one by
     /// one.
     mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
-        let hashes = rows.indices.map { value(of: rows[$0].token) }
+        var hashes: [UInt64] = []
+        hashes.reserveCapacity(rows.count)
+        hash.withKey { key in
+            for index in rows.indices { hashes.append(Self.value(of: rows[index].token, key)) }
+        }
         let mask = slots.count - 1
         for hash in hashes { readAhead ^= slots[Int(truncatingIfNeeded: hash) & mask] }
         return hashes
@@ -83,9 +87,12 @@ package struct TokenDeduplicator {
         slots[free] = 0
     }
 
-    private func value(of token: PushToken) -> UInt64 {
+    private func value(of token: PushToken) -> UInt64 { hash.withKey { Self.value(of: token, $0) } }
+
+    private static func value(of token: PushToken, _ key: Span<UInt8>) -> UInt64 {
         // An endpoint with other keys, or spelled otherwise, is the same device.
-        max(token.withCanonicalAddress { hash.hash($0) ^ UInt64(token.service.rawValue) }, 1)
+        let hash = token.withCanonicalAddress { ShortHash.hash($0, key: key) }
+        return max(hash ^ UInt64(token.service.rawValue), 1)
     }
 
     private func slot(of value: UInt64) -> Int {
