@@ -29,9 +29,11 @@ enum ProofBenchmark {
                 let witnesses = options.number("witnesses", default: 3)
                 let feed = try WitnessedFeed(place.path + "/feed", witnesses: witnesses)
                 guard
+                    // It writes a line for each request to its standard error.
                     let server = MeasuredProcess([
-                        "python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1",
-                        "--protocol", "HTTP/1.1", "--directory", feed.directory,
+                        "sh", "-c", "exec python3 -u -m http.server 0 \"$@\" 2>/dev/null", "sh",
+                        "--bind", "127.0.0.1", "--protocol", "HTTP/1.1", "--directory",
+                        feed.directory,
                     ]), let line = server.line(beginning: "Serving HTTP"),
                     let port = line.split(separator: " ").compactMap({ Int($0) }).first
                 else { throw Failure.noServer }
