@@ -26,13 +26,13 @@ struct LogDamageTests {
 
     @Test(
         "a tile that is missing, cut, changed or another's is never signed, and can be restored",
-        arguments: [3, 256, 257])
+        arguments: [3, 256])
     func tiles(size: Int) throws {
-        let (feed, other) = (try TemporaryFeed(), try TemporaryFeed(seed: 2))
+        // Of one key: nothing but the tree tells them apart.
+        let (feed, other) = (try TemporaryFeed(), try TemporaryFeed())
         for minute in 1..<size {
-            for feed in [feed, other] {
-                try feed.publisher().resign(now: Self.now + Int64(minute))
-            }
+            try feed.publisher().resign(now: Self.now + Int64(minute))
+            try other.publisher().resign(now: Self.now + 7200 + Int64(minute))
         }
         let ends = [LogTile.Content.entries, .hashes(level: 0)].map { content in
             LogTile(content, index: UInt64(size - 1) / 256, size: UInt64(size)).path
