@@ -78,9 +78,10 @@ enum ClientManual {
             "evidence-*",
             "Both halves of the proof that a feed has two histories; `start-over` keeps them."),
         .text(
-            "The cache directory holds batches as they were fetched and may be emptied at any "
-                + "time: a warning names what a secret that is added later could not be checked "
-                + "against. `forget` leaves none of all this."),
+            "The cache directory holds batches as they were fetched, and with a relay of "
+                + "registrations the gateway's public keys. It may be emptied at any time: a "
+                + "warning names what a secret that is added later could not be checked against. "
+                + "`forget` leaves none of all this."),
     ]
 
     private static let running: [Manual.Part] = [

@@ -139,6 +139,9 @@ struct ObliviousRegistrationTests {
                 return
             }
             #expect(try await client.unregister() == .none)
+            #expect(Files.exists(relayed.world.cacheDirectory + "/ohttp-keys"))
+            try await client.erase()
+            #expect(!Files.exists(relayed.world.cacheDirectory + "/ohttp-keys"))
         }
         #expect(Set(relayed.urls(.registration)) == ["https://relay.example/"])
         #expect(relayed.world.service.mostRows == 1 && relayed.world.service.rows.isEmpty)

@@ -281,7 +281,10 @@ struct FeedCycle: CycleSource {
 
     var quota: DailyQuota? { try? meter?.stored() }
 
-    func eraseCache() { cache.erase() }
+    func eraseCache() {
+        cache.erase()
+        gatewayKeys?.forget()
+    }
 }
 
 extension LocalSecrets {

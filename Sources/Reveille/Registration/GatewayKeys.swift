@@ -41,7 +41,7 @@ final class GatewayKeys: Sendable {
     /// A newer head names these.
     func name(_ hashes: GatewayKeyHashes) { state.withLock { $0.named = hashes } }
 
-    /// Forgets what was fetched: the gateway did not know the key.
+    /// Forgets what was fetched: the gateway did not know the key, or nothing is to be left.
     func forget() {
         state.withLock { $0.list = [] }
         if let path { try? Files.remove(path) }
@@ -57,7 +57,12 @@ final class GatewayKeys: Sendable {
             throw .keyRefused
         }
         state.withLock { $0.list = list }
+        // Also what the head does not name: the next one may.
+        keep(bytes)
         guard known != nil else { throw .keyRefused }
+    }
+
+    private func keep(_ bytes: [UInt8]) {
         guard let path else { return }
         if let directory = Files.parent(of: path) { try? Files.makeDirectory(directory) }
         try? Files.replace(path, with: bytes.span, mode: 0o600)

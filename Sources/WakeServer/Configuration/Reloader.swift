@@ -192,7 +192,12 @@ actor Reloader {
         log.change(to: configuration.logLevel)
         parts.transparency.change(to: PrivacyPage(configuration))
         parts.newRegistrations.change(to: configuration)
-        parts.oblivious.change(to: ring)
+        if parts.oblivious.change(to: ring),
+            !next.changed.contains(where: { $0.hasPrefix("oblivious.") })
+        {
+            // The same path, and another key in its file.
+            next.changed.append("oblivious.key")
+        }
         parts.feed.change(to: remote, isOn: configuration.watch)
         if parts.access.change(to: token), !next.changed.contains("admin.token"),
             configuration.adminToken != nil

@@ -31,9 +31,12 @@ final class ObliviousRoute: Sendable {
     }
 
     /// Takes other keys, or none.
-    func change(to ring: ObliviousKeyRing?) {
+    /// - Returns: whether they differ from those before.
+    @discardableResult
+    func change(to ring: ObliviousKeyRing?) -> Bool {
         state.withLock { state in
-            state.ring = ring
+            defer { state.ring = ring }
+            let isOther = ring?.configurations != state.ring?.configurations
             state.keys =
                 ring.map { ring in
                     Response(
@@ -44,6 +47,7 @@ final class ObliviousRoute: Sendable {
                             ("X-Content-Type-Options", "nosniff"),
                         ], body: .bytes(ring.configurations))
                 } ?? .problem(.notFound)
+            return isOther
         }
     }
 

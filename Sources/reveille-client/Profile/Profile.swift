@@ -86,6 +86,10 @@ struct Profile {
         }
         for name in names + left { try Files.remove(stateDirectory + "/" + name) }
         try Files.remove(configurationFile)
+        // Of a relay of registrations, also of an earlier configuration's.
+        for name in ["ohttp-keys", "ohttp-keys.tmp"] {
+            try? Files.remove(cacheDirectory + "/" + name)
+        }
         let cached = ((try? Files.names(in: cacheDirectory)) ?? []).map {
             cacheDirectory + "/" + $0
         }

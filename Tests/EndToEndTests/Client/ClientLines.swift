@@ -11,6 +11,7 @@ enum ClientLines {
         "network", "tls", "http-status", "truncated", "too-large", "bad-signature", "wrong-feed",
         "rollback", "fork", "corrupt-batch", "state", "locked", "disk-full", "configuration",
         "protocol-violation", "not-registered", "not-served", "still-registered", "secrets",
+        "gateway-key", "relay",
     ]
 
     /// Lines of this program that are not on the list; warnings have one of their own.

@@ -71,6 +71,18 @@ final class ObliviousPlace {
         try Self.succeed(await service.command("feed", "refresh"))
     }
 
+    /// Puts another key into the same file, and names it.
+    /// - Returns: what the reload said.
+    func exchangeKey() async throws -> String {
+        let path = service.directory.path + "/service/keys/oblivious.key"
+        try FileManager.default.removeItem(atPath: path)
+        try await Self.makeKey(path)
+        let reloaded = try await service.command("reload")
+        try Self.succeed(reloaded)
+        try Self.succeed(await service.command("feed", "refresh"))
+        return reloaded.output
+    }
+
     func forgetFormerKey() async throws {
         let keys = service.directory.path + "/service/keys"
         try FileManager.default.removeItem(atPath: keys + "/former.key")

@@ -101,12 +101,16 @@ struct ObliviousPrivacyTests {
         #expect(try await client.command("stored").output.contains("service  apns"))
 
         // Not even a key that was replaced without a trace stops it: the head is fetched again.
-        for words in [["stored"], ["unregister"]] {
-            try await place.replaceKey()
-            try await place.forgetFormerKey()
-            let ended = try await client.command(words[0])
+        for command in ["stored", "unregister"] {
+            let reloaded = try await place.exchangeKey()
+            #expect(reloaded.contains("oblivious.key"), "\(reloaded)")
+            let ended = try await client.command(command)
             #expect(ended.status == 0, "\(ended.output)")
         }
         #expect(try place.service.rows() == 0)
+        // Nothing of it is left, not even that there was a relay.
+        #expect(try client.files().keys.contains { $0.hasSuffix("/ohttp-keys") })
+        #expect(try await client.command("forget").status == 0)
+        #expect(try client.files().isEmpty)
     }
 }
