@@ -4,7 +4,7 @@ import WakeSodium
 import WakeStore
 import WakeSystem
 
-/// `bench bare-loop`: what registrations cannot do without. One thread that commits rows of the same
+/// `bench bare-loop`: what registrations cannot do without. One thread commits rows of the same
 /// size with the same settings, in batches of a given size, and does nothing else: no queue, no
 /// hashing, no sealing, no answers.
 enum BareLoop {

@@ -5,7 +5,7 @@ private import WakeSystem
 struct ProcessStatus {
     /// Resident: anonymous memory, mapped files and shared memory.
     let resident: Int
-    /// The largest `resident` since the process began, or since `forgetPeak`.
+    /// The largest `resident` since the process began.
     let peak: Int
     /// The anonymous part: heap and stacks.
     let anonymous: Int
@@ -32,25 +32,5 @@ struct ProcessStatus {
         self.resident = resident
         self.peak = peak
         self.anonymous = anonymous
-    }
-
-    /// Lets this process's `peak` begin anew at what is resident now (proc(5), `clear_refs`), with
-    /// freed heap handed back first, so that it cannot hide growth.
-    /// - Returns: false when the kernel does not allow it.
-    static func forgetPeak() -> Bool {
-        returnFreedHeap()
-        let word: [UInt8] = [UInt8(ascii: "5")]
-        do throws(FileError) {
-            try OpenFile("/proc/self/clear_refs", flags: O_WRONLY).write(word.span)
-            return true
-        } catch {
-            return false
-        }
-    }
-    /// malloc_trim(3), which Swift's Glibc module leaves out: found by its name.
-    private static func returnFreedHeap() {
-        typealias Trim = @convention(c) (Int) -> Int32
-        guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
-        _ = unsafe unsafeBitCast(symbol, to: Trim.self)(0)
     }
 }

@@ -26,7 +26,8 @@ enum FeedPaths {
         }
         return [publish]
             + (try head(directory + "/head", signing, input))
-            + (try match("feed-match", directory + "/plain", signing, input, local, isSalted: false))
+            + (try match(
+                "feed-match", directory + "/plain", signing, input, local, isSalted: false))
             + (try match(
                 "feed-match-salted", directory + "/salted", signing, input, local, isSalted: true))
     }

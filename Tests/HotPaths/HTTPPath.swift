@@ -4,7 +4,7 @@ import WakeSystem
 
 /// A `PUT` from the socket to its answer: event loop, parser, responder, bytes of the answer.
 enum HTTPPath {
-    private static let count = 200
+    private static let count = 40
 
     static func make(in directory: String) throws -> HotPath {
         let path = directory + "/http.sock"

@@ -97,10 +97,4 @@ extension PushingService {
         let (status, output) = try await broadcast("--no-wait")
         guard status == 0 else { throw TestFailure(output) }
     }
-
-    /// Gives the hour back that broadcasts before took; the service must be stopped, and no round
-    /// in work.
-    package func forgetRounds() throws {
-        try FileManager.default.removeItem(atPath: path("data/broadcast"))
-    }
 }

@@ -18,6 +18,16 @@ for name in dir(connection):
     if hasattr(protocol, "APNS_SERVER"):
         protocol.APNS_SERVER, protocol.APNS_PORT = "localhost", int(port)
 
+# The far end gives no identifiers, and answers in order.
+answered = connection.APNsBaseClientProtocol.on_response_received
+
+
+def answer(protocol, headers):
+    answered(protocol, {**headers, b"apns-id": next(iter(protocol.requests)).encode()})
+
+
+connection.APNsBaseClientProtocol.on_response_received = answer
+
 
 async def main():
     with open(key, encoding="ascii") as file:

@@ -65,7 +65,7 @@ enum BroadcastRows {
     /// The same load on the same service: while everybody is woken, and at rest.
     private static let beside = Benchmark(
         "registrations-broadcast-64",
-        "a new registration over HTTP, 64 connections, during a broadcast at 10,000 pushes a second",
+        "a new registration over HTTP, 64 connections, during a broadcast of 10,000 pushes/s",
         sizes: Sizes(30_000, growth: nil), by: .rate
     ) { setting in
         let place = try await BroadcastPlace(.apns, budget: 12_000)

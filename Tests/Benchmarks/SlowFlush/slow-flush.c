@@ -1,5 +1,5 @@
-/* Loaded before everything else (ld.so(8), LD_PRELOAD): every flush of a file happens and then takes
-   SLOW_FLUSH_MICROSECONDS longer, as on a disk whose flush is not free. */
+/* Loaded before everything else (ld.so(8), LD_PRELOAD): every flush of a file happens, and then
+   takes SLOW_FLUSH_MICROSECONDS longer, as on a disk whose flush is not free. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -19,7 +19,9 @@ struct AllBenchmarks {
         --scale full  more work for each row, and the rows that take minutes or gigabytes
         --size N      so much work a round in place of the scale's
         --growth      each row with 1, 10 and 100 times the work, once: cost that stays flat
-        --peers       other programs for the same, where they are installed
+        --peers       other programs for the same, where they are installed: nghttp2-client,
+                      nodejs, libnginx-mod-nchan of Debian; aioapns, fastapi, uvicorn of PyPI, in
+                      .build/peers or the system's Python
         --json        an object for `bench table`, on standard output; progress goes to the other
         --directory   of files, 10 GB at small scale; /var/tmp
         """
