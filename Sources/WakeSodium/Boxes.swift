@@ -68,8 +68,8 @@ package enum SealedBox {
 
 /// Opens many sealed boxes of one size under one key, and of each decrypts the start first: what
 /// follows is padding, as a rule, and would cost a quarter of the box. Each box is authenticated as
-/// a whole before a byte of it is decrypted: what `crypto_aead_xchacha20poly1305_ietf_decrypt` does,
-/// with the same functions of libsodium (RFC 8439 §2.8; XChaCha: draft-irtf-cfrg-xchacha §2.3).
+/// a whole before a byte of it is decrypted, as `crypto_aead_xchacha20poly1305_ietf_decrypt` does,
+/// by the same functions of libsodium (RFC 8439 §2.8; XChaCha: draft-irtf-cfrg-xchacha §2.3).
 package struct SealedBoxReader: ~Copyable {
     /// Bytes of a plaintext that are decrypted with the box's own key for its tag: four blocks of
     /// the cipher in all, which libsodium computes at once.

@@ -6,6 +6,7 @@ import WakeSystem
 struct RowReader: ~Copyable {
     private var boxes: SealedBoxReader
     private var secrets = SecretPool()
+    /// The plaintext of a row; of a short one its start alone.
     private var memory = InlineArray<512, UInt8>(repeating: 0)
 
     init(_ boxes: consuming SealedBoxReader) { self.boxes = boxes }

@@ -55,7 +55,7 @@ package final class OpenFile: Sendable {
         return bytes
     }
 
-    /// Bytes written by one call. The kernel may keep what one call wrote in one piece of memory, and
+    /// Bytes written by one call. The kernel may keep what a call wrote in one piece of memory, and
     /// goes through the whole of that at each later write into it: a byte in two megabytes then
     /// costs ten times as much as in these.
     private static let pieceBytes = 1 << 16
