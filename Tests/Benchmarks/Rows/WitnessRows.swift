@@ -13,7 +13,8 @@ enum WitnessRows {
 
     /// Cycles are two thirds of a second long, as their requests are spaced.
     private static let cycle = Benchmark(
-        "cycle-witnessed", "a cycle that finds nothing new, with a policy of \(witnesses) witnesses",
+        "cycle-witnessed",
+        "a cycle that finds nothing new, with \(witnesses) witnesses",
         unit: "cycles", sizes: Sizes(10, full: 20, growth: nil), by: .processorTime
     ) { setting in
         let site = try WitnessedSite(in: setting.directory, witnesses: witnesses)
@@ -113,8 +114,8 @@ private struct WitnessedSite {
     }
 }
 
-/// A feed whose heads all witnesses have cosigned, and whose log has more heads than a proof reaches
-/// back.
+/// A feed whose heads all witnesses have cosigned, and whose log has more heads than a proof
+/// reaches back.
 private struct WitnessedFeed {
     let directory: String
     let key: FeedKey
