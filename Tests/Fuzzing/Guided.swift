@@ -1,20 +1,22 @@
+import Foundation
 import Glibc
 import Synchronization
 
-/// `fuzz PROPERTY [options and folders of libFuzzer]`: libFuzzer chooses inputs by coverage
-/// (llvm.org/docs/LibFuzzer.html#using-libfuzzer-as-a-library). See `Tests/Fuzz`.
+/// `REVEILLE_PROPERTY=NAME fuzz [options and folders of libFuzzer]`: libFuzzer chooses inputs by
+/// coverage (llvm.org/docs/LibFuzzer.html#using-libfuzzer-as-a-library). The name is no argument,
+/// because libFuzzer starts itself again to merge, with its own arguments alone. See `Tests/Fuzz`.
 @main
 enum Guided {
     static let property = Mutex(Property.frames)
 
     static func main() {
-        var words = CommandLine.arguments
-        guard words.count > 1, let chosen = Property(rawValue: words[1]) else {
+        let words = CommandLine.arguments
+        let name = ProcessInfo.processInfo.environment["REVEILLE_PROPERTY"] ?? ""
+        guard let chosen = Property(rawValue: name) else {
             let names = Property.allCases.map(\.rawValue).joined(separator: "|")
-            unsafe puts("usage: fuzz \(names) [options and folders of libFuzzer]")
+            unsafe puts("usage: REVEILLE_PROPERTY=\(names) fuzz [options and folders of libFuzzer]")
             exit(2)
         }
-        words.remove(at: 1)
         property.withLock { $0 = chosen }
         var count = Int32(words.count)
         let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(
