@@ -118,8 +118,7 @@ enum reveille_error {
     REVEILLE_ERROR_SECRET_MISSING = 105  /* none has this name */
 };
 
-/* An English sentence without a full stop, for logs. Never NULL, never to be freed; for a number
- * that is no error too. */
+/* An English sentence without a full stop, for logs, whatever the number. Not to be freed. */
 const char *reveille_error_text(int error);
 
 /* ---- Callbacks ------------------------------------------------------------------------------- */
@@ -255,12 +254,10 @@ typedef struct reveille_configuration {
     uint16_t proxy_port;
     uint64_t daily_byte_budget;  /* heads and batches a day (UTC), 262144 or more; 0: no limit */
     int64_t cache_capacity;      /* bytes kept for later secrets; 0: 64 MiB; negative: none */
-    const char *witnesses;       /* the text of a policy (C2SP tlog-policy): no head is believed
-                                    without the cosignatures of so many witnesses of the feed's
-                                    log. NULL: the feed's signature is enough */
-    const char *oblivious;       /* a relay of Oblivious HTTP (RFC 9458), run by somebody else than
-                                    the service: registrations go through it and no other way, and
-                                    the service does not learn the address; NULL for none */
+    const char *witnesses;       /* a policy's text (C2SP tlog-policy): no head is believed without
+                                    its quorum. NULL: the feed's signature is enough */
+    const char *oblivious;       /* a relay of Oblivious HTTP (RFC 9458), by which alone
+                                    registrations go, hiding the address; NULL for none */
 } reveille_configuration;
 
 /* Opens the state, or makes it. Makes no request, starts nothing and calls nothing back. */
@@ -273,8 +270,7 @@ int reveille_open(
 int reveille_start(reveille_client *client);
 
 /* Runs the client. `*descriptor` is readable while reveille_dispatch has something to call. It is
- * the library's: watch it, but neither read nor close it, and stop watching before reveille_close.
- */
+ * the library's: neither read nor close it, and stop watching it before reveille_close. */
 int reveille_start_polled(reveille_client *client, int *descriptor);
 
 /* Calls back for what has happened, on this thread, and returns; never waits for more. When another
