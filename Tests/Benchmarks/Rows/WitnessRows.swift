@@ -85,8 +85,10 @@ private struct WitnessedSite {
         feed = try WitnessedFeed(place.path + "/feed", witnesses: witnesses)
         guard
             let server = MeasuredProcess([
-                "python3", "-u", "-m", "http.server", "0", "--bind", "127.0.0.1",
-                "--protocol", "HTTP/1.1", "--directory", feed.directory,
+                "sh", "-c",
+                "exec python3 -u -m http.server 0 --bind 127.0.0.1 --protocol HTTP/1.1 "
+                    + "--directory \"$1\" 2>/dev/null",
+                "sh", feed.directory,
             ]), let line = server.line(beginning: "Serving HTTP"),
             let port = line.split(separator: " ").compactMap({ Int($0) }).first
         else { throw BenchFailure("python3 serves no files") }
