@@ -1,5 +1,4 @@
 private import CSodium
-import WakeSystem
 
 /// XChaCha20-Poly1305 with a random nonce in front: nonce (24) ‖ ciphertext ‖ tag (16).
 package enum SealedBox {
@@ -48,137 +47,31 @@ package enum SealedBox {
         _ sealed: Span<UInt8>, associated: Span<UInt8>, key: KeyMemory,
         into plaintext: inout MutableSpan<UInt8>
     ) -> Bool {
-        precondition(key.count == 32 && plaintext.count + overheadBytes == sealed.count)
-        return key.withSpan { key in
-            plaintext.withMutablePointer { output in
-                sealed.withPointer { input in
-                    associated.withPointer { data in
-                        key.withPointer { key in
-                            unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
-                                output, nil, nil, input + nonceBytes,
-                                UInt64(sealed.count - nonceBytes), data,
-                                UInt64(associated.count), input, key) == 0
-                        }
-                    }
-                }
-            }
+        key.withSpan { key in
+            open(sealed, associated: associated, key: key, into: &plaintext)
         }
     }
-}
 
-/// Opens many sealed boxes of one size under one key, and of each decrypts the start first: what
-/// follows is padding, as a rule, and would cost a quarter of the box. Each box is authenticated as
-/// a whole before a byte of it is decrypted, as `crypto_aead_xchacha20poly1305_ietf_decrypt` does,
-/// by the same functions of libsodium (RFC 8439 §2.8; XChaCha: draft-irtf-cfrg-xchacha §2.3).
-package struct SealedBoxReader: ~Copyable {
-    /// Bytes of a plaintext that are decrypted with the box's own key for its tag: four blocks of
-    /// the cipher in all, which libsodium computes at once.
-    package static let startBytes = 3 * blockBytes
-    private static let blockBytes = 64
-
-    /// Places in `memory`: the key and the nonce of one box, its first four blocks of the cipher,
-    /// its tag, and what the tag is computed of.
-    private static let nonceStart = 32
-    private static let blocksStart = 48
-    private static let tagStart = blocksStart + 4 * blockBytes
-    private static let textStart = tagStart + 16
-
-    private let plaintextBytes: Int
-    private let prefixBytes: Int
-    private let associatedBytes: Int
-    /// See RFC 8439 §2.8: associated bytes ‖ zeros ‖ ciphertext ‖ zeros ‖ both lengths.
-    private let textBytes: Int
-    private var memory: [UInt8]
-
-    /// - Parameters:
-    ///   - prefix: the associated bytes that all boxes have.
-    ///   - associatedBytes: number of those that differ.
-    package init(plaintextBytes: Int, prefix: [UInt8], associatedBytes: Int) {
-        precondition(plaintextBytes >= Self.startBytes)
-        self.plaintextBytes = plaintextBytes
-        self.associatedBytes = associatedBytes
-        prefixBytes = prefix.count
-        let associated = prefix.count + associatedBytes
-        let before = Self.padded(associated) + Self.padded(plaintextBytes)
-        textBytes = before + 16
-        memory = [UInt8](repeating: 0, count: Self.textStart + textBytes)
-        memory.put(prefix, at: Self.textStart)
-        memory.put(littleEndian: UInt64(associated), at: Self.textStart + before)
-        memory.put(littleEndian: UInt64(plaintextBytes), at: Self.textStart + before + 8)
-    }
-
-    private static func padded(_ count: Int) -> Int { (count + 15) / 16 * 16 }
-
-    /// Authenticates a box, and decrypts the first ``startBytes`` of its plaintext.
-    /// - Parameters:
-    ///   - key: 32 bytes; lent once for many boxes, since counting who uses it would cost as well.
-    ///   - plaintext: as many bytes as were sealed, or the start of these.
-    /// - Returns: false when key, associated bytes or any bit differ.
-    package mutating func open(
+    /// The same with a key that is lent for many boxes: counting its users would cost as well.
+    /// - Parameter key: 32 bytes.
+    package static func open(
         _ sealed: Span<UInt8>, associated: Span<UInt8>, key: Span<UInt8>,
         into plaintext: inout MutableSpan<UInt8>
     ) -> Bool {
-        precondition(key.count == 32)
-        precondition(sealed.count == plaintextBytes + SealedBox.overheadBytes)
-        precondition(associated.count == associatedBytes && plaintext.count >= Self.startBytes)
-        let ciphertext = SealedBox.nonceBytes
-        let associatedStart = Self.textStart + prefixBytes
-        let textStart = Self.textStart + Self.padded(prefixBytes + associatedBytes)
-        return memory.withMutablePointer { [plaintextBytes, textBytes] memory in
-            sealed.withPointer { box in
-                key.withPointer { key in
-                    _ = unsafe crypto_core_hchacha20(memory, box, key, nil)
-                }
-                unsafe (memory + Self.nonceStart + 4).update(from: box + 16, count: 8)
-                _ = unsafe crypto_stream_chacha20_ietf(
-                    memory + Self.blocksStart, 4 * UInt64(Self.blockBytes),
-                    memory + Self.nonceStart, memory)
-                associated.withPointer { associated in
-                    unsafe (memory + associatedStart)
-                        .update(from: associated, count: associatedBytes)
-                }
-                unsafe (memory + textStart)
-                    .update(from: box + ciphertext, count: plaintextBytes)
-                _ = unsafe crypto_onetimeauth_poly1305(
-                    memory + Self.tagStart, memory + Self.textStart, UInt64(textBytes),
-                    memory + Self.blocksStart)
-                guard
-                    unsafe crypto_verify_16(
-                        memory + Self.tagStart, box + ciphertext + plaintextBytes) == 0
-                else { return false }
-                plaintext.withMutablePointer { plaintext in
-                    for index in 0..<Self.startBytes {
-                        unsafe plaintext[index] =
-                            box[ciphertext + index]
-                            ^ memory[Self.blocksStart + Self.blockBytes + index]
+        precondition(key.count == 32 && plaintext.count + overheadBytes == sealed.count)
+        return plaintext.withMutablePointer { output in
+            sealed.withPointer { input in
+                associated.withPointer { data in
+                    key.withPointer { key in
+                        unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
+                            output, nil, nil, input + nonceBytes,
+                            UInt64(sealed.count - nonceBytes), data,
+                            UInt64(associated.count), input, key) == 0
                     }
                 }
-                return true
             }
         }
     }
-
-    /// Decrypts what follows the start of the box that was opened last.
-    /// - Parameter plaintext: as many bytes as were sealed.
-    package mutating func decryptRest(
-        of sealed: Span<UInt8>, into plaintext: inout MutableSpan<UInt8>
-    ) {
-        precondition(sealed.count == plaintextBytes + SealedBox.overheadBytes)
-        precondition(plaintext.count == plaintextBytes)
-        memory.withMutablePointer { memory in
-            sealed.withPointer { box in
-                plaintext.withMutablePointer { plaintext in
-                    _ = unsafe crypto_stream_chacha20_ietf_xor_ic(
-                        plaintext + Self.startBytes, box + SealedBox.nonceBytes + Self.startBytes,
-                        UInt64(sealed.count - SealedBox.overheadBytes - Self.startBytes),
-                        memory + Self.nonceStart, 4, memory)
-                }
-            }
-        }
-    }
-
-    /// Overwrites what is left of the last box; nothing is to be opened any more.
-    package mutating func wipe() { memory.wipe() }
 }
 
 /// `crypto_secretbox` (XSalsa20-Poly1305): nonce (24) ‖ tag (16) ‖ ciphertext.

@@ -7,6 +7,10 @@ package struct StoreRow: Sendable {
     package let identity: RowIdentity
     package let token: PushToken
 
+    package init(identity: RowIdentity, token: PushToken) {
+        (self.identity, self.token) = (identity, token)
+    }
+
     package var id: [UInt8] { identity.id }
 }
 
@@ -18,7 +22,7 @@ package struct RowIdentity: Sendable {
     /// - Parameters:
     ///   - id: 32 bytes.
     ///   - sealed: 24 or more.
-    init(id: Span<UInt8>, sealed: Span<UInt8>) {
+    package init(id: Span<UInt8>, sealed: Span<UInt8>) {
         idWords = InlineArray { id.bigEndian(at: 8 * $0) }
         nonceWords = InlineArray { sealed.bigEndian(at: 8 * $0) }
     }
@@ -65,12 +69,14 @@ struct RawPage: Sendable {
     func open() -> [StoreRow] {
         var rows: [StoreRow] = []
         rows.reserveCapacity(count)
-        keys.withReader { reader, key in
+        var secrets = SecretPool()
+        keys.withSealingKey { key in
             for start in stride(from: 0, to: bytes.count, by: Self.rowBytes) {
                 let row = bytes.span.extracting(start..<start + Self.rowBytes)
                 let id = row.extracting(0..<Limits.idBytes)
                 let sealed = row.extracting(Limits.idBytes..<Self.rowBytes)
-                guard let token = reader.open(sealed, id: id, key: key) else { continue }
+                guard let token = GenerationKeys.open(sealed, id: id, key: key, in: &secrets)
+                else { continue }
                 let identity = RowIdentity(id: id, sealed: sealed)
                 rows.append(StoreRow(identity: identity, token: token))
             }

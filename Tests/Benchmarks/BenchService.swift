@@ -24,22 +24,8 @@ final class BenchService {
         text = text.replacing(
             "listen = 127.0.0.1:8080",
             with: "listen = unix:\(place.path)/public.sock\nstreams = 100000")
-        text += """
-
-            [store]
-            megabytes = 65536
-            [apns]
-            key = \(pair.privatePath)
-            key-id = ABC123DEFG
-            team-id = TEAM123456
-            topic = org.example.app
-            host = 127.0.0.1
-            port = 9
-            plain = on
-            [broadcast]
-            heartbeat = off
-
-            """
+        text += "\n[store]\nmegabytes = 65536\n[broadcast]\nheartbeat = off\n"
+        text += pair.section("host = 127.0.0.1", "port = 9", "plain = on")
         try text.write(toFile: configuration, atomically: true, encoding: .utf8)
     }
 

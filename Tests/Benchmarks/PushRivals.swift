@@ -47,6 +47,11 @@ struct PushRivals {
         var words = ["node", workshop.script, "\(port)", "\(count)", path]
         words += [workshop.certificate, String(decoding: shape.body, as: UTF8.self)]
         for (name, value) in fields { words += [name, value] }
+        return Self.measure(words, count: count)
+    }
+
+    /// Runs a program that pushes, and says `accepted COUNT SECONDS`.
+    static func measure(_ words: [String], count: Int) -> Measurement? {
         guard let process = MeasuredProcess(words) else { return nil }
         let said = process.line(beginning: "accepted ")?.split(separator: " ") ?? []
         let end = process.end()

@@ -24,6 +24,10 @@ enum RegistrationPaths {
                 let id = keys.id(of: token)
                 return (id: id, sealed: keys.seal(push, id: id))
             }
+            let page = zip(rows, pushes).map { row, push in
+                let identity = RowIdentity(id: row.id.span, sealed: row.sealed.span)
+                return StoreRow(identity: identity, token: push)
+            }
             return [
                 HotPath(name: "registration-body", count: count) {
                     for body in bodies
@@ -46,7 +50,9 @@ enum RegistrationPaths {
                 },
                 HotPath(name: "token-deduplicate", count: count) {
                     var seen = TokenDeduplicator()
-                    for push in pushes where !seen.insert(push) { throw WrongResult() }
+                    for hash in seen.hashes(of: page) where !seen.insert(hash: hash) {
+                        throw WrongResult()
+                    }
                 },
                 HotPath(name: "stored-registration-encode", count: count) {
                     for (row, push) in zip(rows, pushes) {

@@ -16,17 +16,6 @@ package struct LoopbackAPNs {
 
     /// What leads a service to it.
     package var section: String {
-        """
-
-        [apns]
-        key = \(pair.privatePath)
-        key-id = ABC123DEFG
-        team-id = TEAM123456
-        topic = org.example.app
-        host = 127.0.0.1
-        port = \(mock.port)
-        plain = on
-
-        """
+        pair.section("host = 127.0.0.1", "port = \(mock.port)", "plain = on")
     }
 }

@@ -20,6 +20,16 @@ package struct SigningKeyPair: Sendable {
             [.posixPermissions: 0o600], ofItemAtPath: privatePath)
     }
 
+    /// The section `[apns]` of a service that signs with this pair.
+    /// - Parameter lines: what follows, such as where the push service is.
+    package func section(topic: String = "org.example.app", _ lines: String...) -> String {
+        let known = [
+            "", "[apns]", "key = \(privatePath)", "key-id = ABC123DEFG", "team-id = TEAM123456",
+            "topic = \(topic)",
+        ]
+        return (known + lines + [""]).joined(separator: "\n")
+    }
+
     package var privatePEM: [UInt8] { get throws { try bytes(privatePath) } }
     package var publicPEM: [UInt8] { get throws { try bytes(publicPath) } }
 

@@ -36,6 +36,19 @@ package struct GenerationKeys: Sendable {
 
     /// - Returns: nil when the keys are not those of the row, or any bit differs.
     package func open(_ sealed: Span<UInt8>, id: Span<UInt8>) -> PushToken? {
+        var secrets = SecretPool(chunkBytes: 1)
+        return withSealingKey { Self.open(sealed, id: id, key: $0, in: &secrets) }
+    }
+
+    /// Lends the key that opens rows: for a page of them, counting its users would cost as well.
+    func withSealingKey<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        sealing.withSpan(body)
+    }
+
+    /// The same as ``open(_:id:)`` for one of many rows.
+    static func open(
+        _ sealed: Span<UInt8>, id: Span<UInt8>, key: Span<UInt8>, in secrets: inout SecretPool
+    ) -> PushToken? {
         guard sealed.count == Limits.sealedBytes, id.count == Limits.idBytes else { return nil }
         // On the stack: a broadcast opens every row.
         var associated = InlineArray<33, UInt8>(repeating: UInt8(StoreSchema.version))
@@ -43,36 +56,21 @@ package struct GenerationKeys: Sendable {
         var memory = InlineArray<512, UInt8>(repeating: 0)
         var plaintext = memory.mutableSpan
         defer { plaintext.wipe() }
-        guard
-            SealedBox.open(sealed, associated: associated.span, key: sealing, into: &plaintext)
+        guard SealedBox.open(sealed, associated: associated.span, key: key, into: &plaintext)
         else { return nil }
-        return Self.decode(plaintext.span)
+        return decode(plaintext.span, in: &secrets)
     }
 
-    /// Opens many rows: lends a reader, and the key for it.
-    func withReader(_ body: (inout RowReader, _ key: Span<UInt8>) -> Void) {
-        var reader = RowReader(
-            SealedBoxReader(
-                plaintextBytes: Limits.plaintextBytes, prefix: Self.associated([]),
-                associatedBytes: Limits.idBytes))
-        sealing.withSpan { body(&reader, $0) }
-        reader.wipe()
-    }
-
-    private static func decode(_ plaintext: Span<UInt8>) -> PushToken? {
-        guard let (service, token) = content(of: plaintext),
-            plaintext.isZero(token.upperBound..<plaintext.count)
-        else { return nil }
-        return try? PushToken(service: service, bytes: plaintext.extracting(token))
-    }
-
-    /// The push service of a plaintext, and the place of its push token: by its first 4 bytes.
-    static func content(of plaintext: Span<UInt8>) -> (service: PushService, token: Range<Int>)? {
+    private static func decode(
+        _ plaintext: Span<UInt8>, in secrets: inout SecretPool
+    ) -> PushToken? {
         guard plaintext[0] == layout, let service = PushService(rawValue: plaintext[1])
         else { return nil }
         let count = Int(plaintext.bigEndian(at: 2, as: UInt16.self))
-        guard count <= Limits.pushTokenBytes else { return nil }
-        return (service, 4..<4 + count)
+        guard count <= Limits.pushTokenBytes, plaintext.isZero((4 + count)..<plaintext.count)
+        else { return nil }
+        return try? PushToken(
+            service: service, bytes: plaintext.extracting(4..<4 + count), in: &secrets)
     }
 
     /// First byte of the plaintext.

@@ -38,14 +38,7 @@ struct PythonPeer {
             python, Self.script("aioapns-peer.py"), "\(port)", "\(count)", workshop.certificate,
             workshop.signingKey, PushWorkshop.keyID, PushWorkshop.teamID, PushWorkshop.topic,
         ]
-        guard let process = MeasuredProcess(words) else { return nil }
-        let said = process.line(beginning: "accepted ")?.split(separator: " ") ?? []
-        let end = process.end()
-        guard end.isSuccess, said.count == 3, Int(said[1]) == count,
-            let seconds = Double(said[2])
-        else { return nil }
-        return Measurement(
-            operations: count, seconds: seconds, processorSeconds: end.processorSeconds)
+        return PushRivals.measure(words, count: count)
     }
 
     /// New registrations over HTTP on a Unix socket, by the same client as ours.

@@ -125,17 +125,8 @@ final class BroadcastPlace {
                 pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456", "--topic",
                 "org.example.app",
             ])
-            let section = """
-                [apns]
-                key = \(pair.privatePath)
-                key-id = ABC123DEFG
-                team-id = TEAM123456
-                topic = org.example.app
-                host = localhost
-                port = \(mock.port)
-                ca = \(authority.certificate)
-
-                """
+            let section = pair.section(
+                "host = localhost", "port = \(mock.port)", "ca = \(authority.certificate)")
             return (section, [authority, pair, mock])
         case .fcm:
             let mock = try await MockFCM()

@@ -27,16 +27,7 @@ struct CheckedMistakesTests {
         let text = try String(contentsOfFile: path, encoding: .utf8)
             .replacing("[broadcast]\n", with: "[broadcast]\n\(mistake.broadcast)\n")
             .replacing("listen = 127.0.0.1:8080", with: "listen = 127.0.0.1:0")
-        let section = """
-
-            [apns]
-            key = \(pair.privatePath)
-            key-id = ABC123DEFG
-            team-id = TEAM123456
-            topic = org.example.app
-            \(mistake.apns)
-
-            """
+        let section = pair.section(mistake.apns)
         try (text + section).write(toFile: path, atomically: true, encoding: .utf8)
         for word in ["check", "serve"] {
             let (status, output) = try await RunningProgram.run(

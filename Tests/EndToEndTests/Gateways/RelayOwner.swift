@@ -40,17 +40,13 @@ final class RelayOwner {
                 pair.publicPath, "--key-id", "ABC123DEFG", "--team-id", "TEAM123456",
                 "--topic", "org.example.app",
             ] + flags)
+        let apns = pair.section(
+            topic: topic, "host = localhost", "port = \(mock.port)",
+            "ca = \(authority.certificate)")
         owner = try await ServiceUnderTest(
             listen: "127.0.0.1:\(place.port)",
             sections: """
-                [apns]
-                key = \(pair.privatePath)
-                key-id = ABC123DEFG
-                team-id = TEAM123456
-                topic = \(topic)
-                host = localhost
-                port = \(mock.port)
-                ca = \(authority.certificate)
+                \(apns)
                 [broadcast]
                 heartbeat = off
                 [relay]

@@ -90,19 +90,8 @@ final class PushedService {
 
     /// The section that leads a service to a peer.
     static func apns(_ peer: PushPeer, _ pair: SigningKeyPair) -> String {
-        """
-
-        [apns]
-        key = \(pair.privatePath)
-        key-id = ABC123DEFG
-        team-id = TEAM123456
-        topic = org.example.app
-        host = 127.0.0.1
-        port = \(peer.port)
-        plain = on
-        environments = production
-
-        """
+        pair.section(
+            "host = 127.0.0.1", "port = \(peer.port)", "plain = on", "environments = production")
     }
 
     func broadcast() async throws -> (status: Int32, output: String) {

@@ -8,6 +8,21 @@ import WakeSystem
 @testable import WakeServer
 @testable import WakeStore
 
+extension TokenDeduplicator {
+    /// As a run does it, for a page of one row.
+    fileprivate mutating func insert(_ token: PushToken) -> Bool {
+        insert(hash: hash(of: token))
+    }
+
+    fileprivate mutating func remove(_ token: PushToken) { remove(hash: hash(of: token)) }
+
+    private mutating func hash(of token: PushToken) -> UInt64 {
+        let zeros = [UInt8](repeating: 0, count: 32)
+        let identity = RowIdentity(id: zeros.span, sealed: zeros.span)
+        return hashes(of: [StoreRow(identity: identity, token: token)])[0]
+    }
+}
+
 @Suite("The token deduplicator")
 struct TokenDeduplicatorTests {
     private func token(_ number: Int, _ service: PushService = .apns) throws -> PushToken {

@@ -1,6 +1,6 @@
-package import WakeModel
+import WakeModel
 import WakeSodium
-import WakeStore
+package import WakeStore
 import WakeSystem
 
 /// The push tokens that a run has woken, as 64-bit keyed hashes in memory, with a key for each run:
@@ -34,7 +34,7 @@ package struct TokenDeduplicator {
     /// The hashes of rows' push tokens that will be inserted. Their slots are anywhere in a table
     /// that no cache holds: reading them here, many at once, is several times faster than one by
     /// one.
-    mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
+    package mutating func hashes(of rows: [StoreRow]) -> [UInt64] {
         var hashes: [UInt64] = []
         hashes.reserveCapacity(rows.count)
         hash.withKey { key in
@@ -46,10 +46,7 @@ package struct TokenDeduplicator {
     }
 
     /// - Returns: whether the push token is new. Equal bytes for two services are two push tokens.
-    package mutating func insert(_ token: PushToken) -> Bool { insert(hash: value(of: token)) }
-
-    /// The same by its hash.
-    mutating func insert(hash value: UInt64) -> Bool {
+    package mutating func insert(hash value: UInt64) -> Bool {
         let slot = slot(of: value)
         if slots[slot] == value { return false }
         guard count < limit else { return true }
@@ -61,14 +58,11 @@ package struct TokenDeduplicator {
 
     func contains(_ token: PushToken) -> Bool {
         guard count > 0 else { return false }
-        let value = value(of: token)
+        let value = hash.withKey { Self.value(of: token, $0) }
         return slots[slot(of: value)] == value
     }
 
     /// Forgets a push token that was not woken after all.
-    mutating func remove(_ token: PushToken) { remove(hash: value(of: token)) }
-
-    /// The same by its hash.
     mutating func remove(hash value: UInt64) {
         let mask = slots.count - 1
         var free = slot(of: value)
@@ -86,8 +80,6 @@ package struct TokenDeduplicator {
         }
         slots[free] = 0
     }
-
-    private func value(of token: PushToken) -> UInt64 { hash.withKey { Self.value(of: token, $0) } }
 
     private static func value(of token: PushToken, _ key: Span<UInt8>) -> UInt64 {
         // An endpoint with other keys, or spelled otherwise, is the same device.
