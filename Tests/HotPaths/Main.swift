@@ -37,7 +37,7 @@ enum Main {
     }
 
     private static func all(in directory: String) async throws -> [HotPath] {
-        try RegistrationPaths.all + [HTTPPath.make(in: directory)] + PushPaths.all
+        try RegistrationPaths.all + [HTTPPath.make()] + PushPaths.all
             + FeedPaths.all(in: directory) + ObliviousPaths.all
     }
 

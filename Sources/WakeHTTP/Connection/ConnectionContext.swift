@@ -1,7 +1,7 @@
 import WakeSystem
 
 /// Limits, time and output buffer for the calls to all `HTTPConnection`s, one after the other.
-final class ConnectionContext {
+package final class ConnectionContext {
     /// The delimiter of a response's content (RFC 9112 §6.3).
     enum ContentEnd {
         /// Nothing is said: 204 and 304.
@@ -20,12 +20,12 @@ final class ConnectionContext {
     /// The server stops: every response is the last of its connection.
     private(set) var isDraining = false
     /// Bytes to be sent on the connection of the current call; empty between two connections.
-    private(set) var output: [UInt8] = []
+    package private(set) var output: [UInt8] = []
 
     /// Responses to pipelined requests are sent together, up to half of this.
     static let outputCapacity = 131_072
 
-    init(
+    package init(
         limits: HTTPLimits, counters: HTTPCounters,
         random: @escaping @Sendable () -> UInt64 = SystemRandom.word
     ) {
@@ -35,7 +35,7 @@ final class ConnectionContext {
         output.reserveCapacity(ConnectionContext.outputCapacity)
     }
 
-    func setTime(_ now: UInt64, wallSeconds: Int) {
+    package func setTime(_ now: UInt64, wallSeconds: Int) {
         self.now = now
         date.update(to: wallSeconds)
     }
@@ -79,7 +79,7 @@ final class ConnectionContext {
     }
 
     /// Wipes the output: responses may repeat what a request carried.
-    func clearOutput() {
+    package func clearOutput() {
         guard !output.isEmpty else { return }
         output.wipe()
         if output.capacity > ConnectionContext.outputCapacity * 2 {

@@ -5,8 +5,8 @@ import WakeSystem
 /// A call appends bytes to the context's output and returns at most one action. The caller carries
 /// it out and calls `advance` until there is none, then sends the output and reports `written` or
 /// `blocked`. The handler has one request at a time; pipelined ones wait as bytes.
-struct HTTPConnection {
-    enum Action {
+package struct HTTPConnection {
+    package enum Action {
         case none
         /// A PROXY header named the client: `identify`, or `reject` at a cap.
         case identify(PeerAddress)
@@ -26,7 +26,7 @@ struct HTTPConnection {
     }
 
     /// A handler's answer to a request.
-    enum Answer: Sendable {
+    package enum Answer: Sendable {
         case response(Response)
         indirect case stream(StreamHub, head: Response, first: [UInt8])
         indirect case chunks(StreamedResponse, head: Response)
@@ -76,6 +76,9 @@ struct HTTPConnection {
         reader = RequestReader(limits: limits, awaitsProxyHeader: awaitsProxyHeader)
     }
 
+    /// One of a client itself, with the usual limits.
+    package init() { self.init(limits: ParserLimits(), awaitsProxyHeader: false) }
+
     var isReading: Bool { if case .reading = phase { true } else { false } }
 
     var isStreaming: Bool { if case .streaming = phase { true } else { false } }
@@ -114,7 +117,7 @@ struct HTTPConnection {
     // MARK: Input
 
     /// Takes bytes that the client sent; only when `readiness` says so.
-    mutating func receive(_ bytes: Span<UInt8>, _ context: ConnectionContext) -> Action {
+    package mutating func receive(_ bytes: Span<UInt8>, _ context: ConnectionContext) -> Action {
         if case .lingering = phase {
             discardedBytes += UInt32(bytes.count)
             return discardedBytes > HTTPConnection.discardLimit ? close() : .none
@@ -144,7 +147,7 @@ struct HTTPConnection {
     }
 
     /// Goes on with what waits here: an answer, chunks, pipelined requests.
-    mutating func advance(_ context: ConnectionContext) -> Action {
+    package mutating func advance(_ context: ConnectionContext) -> Action {
         guard !isBlocked else { return .none }
         if case .answering = phase, let answer = answer.take() {
             let action = write(answer, context)
@@ -189,7 +192,7 @@ struct HTTPConnection {
     // MARK: Answers
 
     /// Takes an answer for `advance` to send; false, and abandoned, when it is late or the second.
-    mutating func offer(_ answer: Answer, sequence: UInt32) -> Bool {
+    package mutating func offer(_ answer: Answer, sequence: UInt32) -> Bool {
         guard case .answering = phase, self.sequence == sequence, self.answer == nil else {
             answer.abandon()
             return false
@@ -303,7 +306,7 @@ struct HTTPConnection {
     // MARK: The socket and the time
 
     /// The socket has taken everything; `hasUnread`: it may hold bytes not received yet.
-    mutating func written(hasUnread: Bool, _ context: ConnectionContext) -> Action {
+    package mutating func written(hasUnread: Bool, _ context: ConnectionContext) -> Action {
         isBlocked = false
         if timer.purpose == .write { timer.stop() }
         switch phase {

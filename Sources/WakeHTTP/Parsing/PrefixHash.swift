@@ -2,7 +2,7 @@ import WakeSodium
 import WakeSystem
 
 /// The address of a client; it lives only until its `PrefixHash` is computed.
-enum PeerAddress: Sendable, Equatable {
+package enum PeerAddress: Sendable, Equatable {
     case none
     case version4(UInt32)
     case version6(high: UInt64, low: UInt64)
