@@ -3,6 +3,7 @@ import TestSupport
 import WakeModel
 import WakeSodium
 import WakeStore
+import WakeSystem
 
 /// Stores with many rows, filled once and then copied for every row of the table that wants one.
 final class FilledStores {
@@ -25,6 +26,12 @@ final class FilledStores {
 
         var database: String { data + "/registrations.db" }
 
+        /// The keys of new rows, see ``KeyFile``.
+        func currentKeys() throws -> GenerationKeys {
+            let bytes = try [UInt8](Data(contentsOf: URL(filePath: keys)))
+            return GenerationKeys(master: KeyMemory(bytes.span.extracting(24..<56)))
+        }
+
         func copy(to other: Files) throws {
             for (from, to) in [(database, other.database), (keys, other.keys)] {
                 try FileManager.default.createDirectory(
@@ -32,7 +39,9 @@ final class FilledStores {
                     withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
                 try? FileManager.default.removeItem(atPath: to)
                 let words = ["cp", "--reflink=auto", "--preserve=mode", from, to]
-                guard MeasuredProcess.run(words) else { throw BenchFailure("no room for \(to)") }
+                // A first flush of the store's would otherwise wait for all of it.
+                guard MeasuredProcess.run(words), MeasuredProcess.run(["sync", to])
+                else { throw BenchFailure("no room for \(to)") }
             }
         }
     }
@@ -70,20 +79,44 @@ final class FilledStores {
         token: @escaping @Sendable (Int) -> PushToken? = FilledStores.numbered
     ) async throws {
         let store = try Store(opening: files.configuration)
+        var isFull = true
+        // Rows of the second half go between those of the first, so that pages are as full as when
+        // rows come in any order.
+        for half in [first..<first + rows / 2, first + rows / 2..<first + rows] where isFull {
+            let order = try inOrder(half, files)
+            isFull = await fill(store, order, token)
+        }
+        await store.close()
+        guard isFull else { throw BenchFailure("a registration was refused while filling") }
+    }
+
+    private static func fill(
+        _ store: Store, _ order: [Int], _ token: @escaping @Sendable (Int) -> PushToken?
+    ) async -> Bool {
         let lanes = 4 * Limits.batchOperations
-        let isFull = await withTaskGroup(of: Bool.self) { group in
+        return await withTaskGroup(of: Bool.self) { group in
             for lane in 0..<lanes {
                 group.addTask {
-                    for number in stride(from: first + lane, to: first + rows, by: lanes) {
-                        guard await register(number, token, in: store) else { return false }
+                    for place in stride(from: lane, to: order.count, by: lanes) {
+                        guard await register(order[place], token, in: store)
+                        else { return false }
                     }
                     return true
                 }
             }
             return await group.allSatisfy { $0 }
         }
-        await store.close()
-        guard isFull else { throw BenchFailure("a registration was refused while filling") }
+    }
+
+    /// The numbers in the order of their rows' ids: neighbours share pages, and millions of rows
+    /// take minutes instead of hours.
+    private static func inOrder(_ numbers: Range<Int>, _ files: Files) throws -> [Int] {
+        let keys = try files.currentKeys()
+        let rows = numbers.map { number in
+            let id = keys.id(of: instance(number))
+            return (prefix: id.span.bigEndian(at: 0, as: UInt64.self), number: number)
+        }
+        return rows.sorted { $0.prefix < $1.prefix }.map(\.number)
     }
 
     @concurrent
@@ -92,9 +125,18 @@ final class FilledStores {
     ) async -> Bool {
         guard let push = token(number) else { return false }
         let answer = await withCheckedContinuation { continuation in
-            store.submit(.register(.random, push)) { continuation.resume(returning: $0) }
+            store.submit(.register(instance(number), push)) { continuation.resume(returning: $0) }
         }
         return answer == .done
+    }
+
+    /// The instance token of a number; it looks random.
+    private static func instance(_ number: Int) -> InstanceToken {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: UInt64(number))
+        guard let token = InstanceToken(Blake2b.hash(bytes.span, count: InstanceToken.byteCount))
+        else { preconditionFailure("a hash that looks like no random number") }
+        return token
     }
 
     /// A push token of APNs that ends with the number.
