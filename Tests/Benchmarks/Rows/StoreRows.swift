@@ -56,7 +56,7 @@ enum StoreRows {
 
     private static let rotation = Benchmark(
         "rotation",
-        "a row of a rotation that drops half of them; latencies of registrations by 8 writers "
+        "a row of a rotation that drops half of them; latencies of 1,000 registrations a second "
             + "meanwhile",
         unit: "rows that stay", sizes: Sizes(100_000, full: 1_000_000, growth: 3000), by: .rate
     ) { setting in
@@ -90,47 +90,50 @@ enum StoreRows {
     }
 }
 
-/// A rotation, and those who register one after the other meanwhile.
+/// A rotation, and those who register meanwhile: one each millisecond, whether the ones before have
+/// their answers or not, so that a pause meets everybody who comes in it.
 private enum RotationRun {
     private final class Meter: Sendable {
         let isOver = Atomic<Bool>(false)
+        let refused = Atomic<Int>(0)
         let waits = Mutex(Histogram())
     }
+
+    private static let interval: UInt64 = 1_000_000
 
     static func measure(_ files: FilledStores.Files, rows: Int) async throws -> Measurement {
         let store = try Store(opening: files.configuration)
         let meter = Meter()
-        let measured = try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<8 {
-                group.addTask {
-                    while !meter.isOver.load(ordering: .relaxed) {
-                        try await register(store, meter)
-                    }
-                }
-            }
-            let watch = Stopwatch()
-            let outcome = await store.rotate()
-            let (seconds, processor) = (watch.seconds, watch.processorSeconds)
-            meter.isOver.store(true, ordering: .relaxed)
-            try await group.waitForAll()
-            guard case .rotated = outcome else { throw BenchFailure("\(outcome)") }
-            return Measurement(
-                operations: rows, seconds: seconds, processorSeconds: processor,
-                latencies: meter.waits.withLock { $0 })
-        }
+        try SystemThread.start { register(store, meter) }
+        let watch = Stopwatch()
+        let outcome = await store.rotate()
+        let (seconds, processor) = (watch.seconds, watch.processorSeconds)
+        meter.isOver.store(true, ordering: .relaxed)
+        // Answers what was submitted.
         await store.close()
-        return measured
+        guard case .rotated(let report) = outcome, case .done = report.compaction,
+            meter.refused.load(ordering: .relaxed) == 0
+        else { throw BenchFailure("\(outcome)") }
+        return Measurement(
+            operations: rows, seconds: seconds, processorSeconds: processor,
+            latencies: meter.waits.withLock { $0 })
     }
 
-    @concurrent
-    private static func register(_ store: Store, _ meter: Meter) async throws {
-        let push = try PushToken(service: .apns, bytes: Sodium.random(32))
-        let start = Stopwatch.monotonic()
-        let answer = await withCheckedContinuation { continuation in
-            store.submit(.register(.random, push)) { continuation.resume(returning: $0) }
+    private static func register(_ store: Store, _ meter: Meter) {
+        var due = SystemClock.monotonicNanoseconds
+        while !meter.isOver.load(ordering: .relaxed) {
+            due += interval
+            SystemClock.sleep(until: due)
+            guard let push = try? PushToken(service: .apns, bytes: Sodium.random(32)) else { break }
+            let start = due
+            store.submit(.register(.random, push)) { answer in
+                let wait = SystemClock.monotonicNanoseconds - start
+                if answer == .done {
+                    meter.waits.withLock { $0.record(wait) }
+                } else if !meter.isOver.load(ordering: .relaxed) {
+                    meter.refused.add(1, ordering: .relaxed)
+                }
+            }
         }
-        guard answer == .done else { throw BenchFailure("not registered") }
-        let wait = Stopwatch.monotonic() - start
-        meter.waits.withLock { $0.record(wait) }
     }
 }
