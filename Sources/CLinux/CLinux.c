@@ -226,6 +226,10 @@ int linux_allocate_behind(int descriptor, int64_t offset, int64_t count) {
     return checked(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, count));
 }
 
+void linux_begin_writing(int descriptor) {
+    (void)sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 // MARK: memory
 
 ssize_t linux_list_attributes(const char *path, char *names, size_t count) {

@@ -80,6 +80,8 @@ package enum Limits {
     package static let pageRows = 10_000
     /// Rows of an expired generation erased in one transaction, for which everybody else waits.
     package static let expiryRows = 2048
+    /// Rows that a compaction copies at once, for which everybody else waits.
+    package static let copiedRows = 2048
     /// Rows up to which a generation is counted; a larger one is estimated to 2 per cent.
     package static let surveyRows = 4096
 

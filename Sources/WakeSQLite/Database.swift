@@ -138,6 +138,12 @@ private import WakeSystem
         else { throw SQLiteError(code: SQLITE_BUSY) }
     }
 
+    /// Writes the pages that the open transaction has changed to the file, without a flush; the
+    /// transaction goes on (sqlite.org/c3ref/db_cacheflush.html).
+    package func writeChangedPages() throws(SQLiteError) {
+        try check(unsafe sqlite3_db_cacheflush(handle))
+    }
+
     /// Pages written since the last call (in WAL mode: to the log).
     package func takePagesWritten() -> Int {
         var count: Int32 = 0

@@ -57,7 +57,7 @@ package enum LogEvent: Sendable, Equatable {
     case broadcastResumed(permille: Int)
     /// The checkpoint or the schedule's history cannot be written: a crash would repeat pushes.
     case checkpointUnwritable
-    /// The previous generation is dropped; milliseconds in which nothing else was done.
+    /// The previous generation is dropped; milliseconds in which the database was rewritten.
     case rotated(generation: UInt64, dropped: Int, kept: Int, milliseconds: Int)
     case rotationFailed(RotationFailure)
     /// Rows and keys are gone, but there is no room to rewrite the database; tried again later.

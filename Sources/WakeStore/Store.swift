@@ -139,7 +139,8 @@ package final class Store: Sendable {
         post(.rotation(answer: answer))
     }
 
-    /// Ends the running rotation after its present slice; what is erased stays erased. Any thread.
+    /// Ends the running rotation or compaction after its present slice; what is erased stays
+    /// erased. Any thread.
     package func stopRotation() { counters.stopsRotation.store(true, ordering: .relaxed) }
 
     /// Writes the database again: what a rotation put off for lack of room.

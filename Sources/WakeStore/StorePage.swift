@@ -71,17 +71,26 @@ struct RawPage: Sendable {
         rows.reserveCapacity(count)
         var secrets = SecretPool()
         keys.withSealingKey { key in
-            for start in stride(from: 0, to: bytes.count, by: Self.rowBytes) {
-                let row = bytes.span.extracting(start..<start + Self.rowBytes)
-                let id = row.extracting(0..<Limits.idBytes)
-                let sealed = row.extracting(Limits.idBytes..<Self.rowBytes)
+            forEachRow { id, sealed in
                 guard let token = GenerationKeys.open(sealed, id: id, key: key, in: &secrets)
-                else { continue }
+                else { return }
                 let identity = RowIdentity(id: id, sealed: sealed)
                 rows.append(StoreRow(identity: identity, token: token))
             }
         }
         return rows
+    }
+
+    /// Lends the rows as they are stored.
+    func forEachRow<Failure: Error>(
+        _ body: (_ id: Span<UInt8>, _ sealed: Span<UInt8>) throws(Failure) -> Void
+    ) throws(Failure) {
+        for start in stride(from: 0, to: bytes.count, by: Self.rowBytes) {
+            let row = bytes.span.extracting(start..<start + Self.rowBytes)
+            try body(
+                row.extracting(0..<Limits.idBytes),
+                row.extracting(Limits.idBytes..<Self.rowBytes))
+        }
     }
 
     /// Gives the memory back; the rows are gone.

@@ -38,9 +38,16 @@ enum Mixed {
                 if version == 0 { absent.insert(number) } else { absent.remove(number) }
             }
             await withTaskGroup(of: Void.self) { group in
-                if burst.isMultiple(of: 9) { group.addTask { _ = await Rotate.rotate(store) } }
-                for (number, version) in versions {
-                    group.addTask { await Rotate.ask(number, version, store) }
+                guard burst.isMultiple(of: 9) else {
+                    for (number, version) in versions {
+                        group.addTask { await Rotate.ask(number, version, store) }
+                    }
+                    return
+                }
+                // One after the other, so that they come between the steps of the rotation.
+                group.addTask { _ = await Rotate.rotate(store) }
+                group.addTask {
+                    for (number, version) in versions { await Rotate.ask(number, version, store) }
                 }
             }
         }

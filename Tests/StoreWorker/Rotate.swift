@@ -3,8 +3,8 @@ import StoreFaults
 import WakeStore
 import WakeSystem
 
-/// Three rotations with registrations, renewals and deletes between them, for a process that dies
-/// at a given step or writes down every step.
+/// Three rotations with registrations, renewals and deletes between and beside them, for a process
+/// that dies at a given step or writes down every step.
 ///
 /// Lines: as of `Churn`, `rotating` before and `rotated NUMBER` after each rotation, and
 /// `steps COUNT` at the end.
@@ -27,10 +27,16 @@ enum Rotate {
         await put(0..<10, 2, store)
         await delete(20..<25, store)
         await rotate(store)
+        // While rows are erased and copied.
+        async let rotation = rotate(store)
         await put(30..<35, 3, store)
         await delete(0..<3, store)
-        await rotate(store)
         await put(5..<8, 4, store)
+        await delete(3..<5, store)
+        await put(8..<12, 4, store)
+        await delete(30..<32, store)
+        _ = await rotation
+        await put(5..<8, 5, store)
         await store.close()
         Line.write("steps \(wake_steps() - first)")
     }
@@ -75,8 +81,14 @@ enum Rotate {
     static func ask(_ number: Int, _ version: Int, _ store: Store) async {
         Line.write("try \(number) \(version)")
         let token = Known.token(number)
-        let answer = await store.ask(
-            version == 0 ? .delete(token) : .register(token, Known.pushToken(number, version)))
-        Line.write(answer == .done ? "ok \(number)" : "no \(number) \(answer.word)")
+        let operation: StoreOperation =
+            version == 0 ? .delete(token) : .register(token, Known.pushToken(number, version))
+        await withCheckedContinuation { continuation in
+            // At the moment of the answer: nothing that comes later may help it.
+            store.submit(operation) { answer in
+                Line.write(answer == .done ? "ok \(number)" : "no \(number) \(answer.word)")
+                continuation.resume()
+            }
+        }
     }
 }

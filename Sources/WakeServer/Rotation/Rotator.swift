@@ -136,7 +136,11 @@ final class Rotator: Sendable {
     }
 
     private func compact() async {
-        let compaction = await store.compact()
+        let compaction = await withTaskCancellationHandler {
+            await store.compact()
+        } onCancel: {
+            store.stopRotation()
+        }
         state.withLock { state in
             if compaction.isDone { state.schedule.compacted() }
             state.notBefore = .now + Self.retryDelay
@@ -151,7 +155,7 @@ final class Rotator: Sendable {
 
     private func logFailure(of compaction: CompactionOutcome) {
         switch compaction {
-        case .done: break
+        case .done, .stopped: break
         case .noRoom(let needed, let free): log(.compactionPutOff(needed: needed, free: free))
         case .failed: log(.compactionFailed)
         }
@@ -210,7 +214,7 @@ extension RotationSchedule {
 }
 
 extension CompactionOutcome {
-    /// The time in which nothing else was done; nil when it was not done.
+    /// nil when it was not done.
     fileprivate var milliseconds: Int? {
         if case .done(_, let milliseconds) = self { milliseconds } else { nil }
     }

@@ -36,9 +36,8 @@ final class GenerationTable {
         exists = try database.prepare("SELECT 1 FROM \(table) WHERE id=?1")
         page = try database.prepare(
             "SELECT id,sealed FROM \(table) WHERE id>?1 AND id<=?2 ORDER BY id LIMIT ?3")
-        let ids = "SELECT id FROM \(table) ORDER BY id LIMIT"
-        deleteFirst = try database.prepare("DELETE FROM \(table) WHERE id IN (\(ids) ?1)")
-        idAt = try database.prepare("\(ids) 1 OFFSET ?1")
+        deleteFirst = try database.prepare("DELETE FROM \(table) WHERE id<=?1")
+        idAt = try database.prepare("SELECT id FROM \(table) ORDER BY id LIMIT 1 OFFSET ?1")
         countAll = try database.prepare("SELECT count(*) FROM \(table)")
     }
 
@@ -52,10 +51,15 @@ final class GenerationTable {
         try update.run()
         let overwritten = database.changes > 0
         guard overwritten || ifNew() else { return nil }
-        try insert.bind(1, blob: id.span)
-        try insert.bind(2, blob: sealed.span)
-        try insert.run()
+        try add(id.span, sealed.span)
         return overwritten
+    }
+
+    /// Writes a row unless there is one with its id.
+    func add(_ id: Span<UInt8>, _ sealed: Span<UInt8>) throws(SQLiteError) {
+        try insert.bind(1, blob: id)
+        try insert.bind(2, blob: sealed)
+        try insert.run()
     }
 
     /// - Returns: whether there was such a row.
@@ -75,7 +79,9 @@ final class GenerationTable {
 
     /// Removes up to `rows` rows with the smallest ids, unrelated to their age; returns how many.
     func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
-        try deleteFirst.bind(1, integer: Int64(rows))
+        let last = try id(at: rows - 1) ?? RawPage.lastID
+        // By their place: a list of so many ids costs half as much again.
+        try deleteFirst.bind(1, blob: last.span)
         try deleteFirst.run()
         return database.changes
     }
@@ -83,12 +89,15 @@ final class GenerationTable {
     /// The number of rows, exact below `limit`. Ids are uniform: the distance of the first gives
     /// the number of all, to 100 / sqrt(limit) per cent.
     func estimate(_ limit: Int) throws(SQLiteError) -> Int {
-        try idAt.bind(1, integer: Int64(limit - 1))
-        defer { idAt.reset() }
-        guard try idAt.step() else { return try countAll.singleInteger() }
-        let id = idAt.blob(0)
+        guard let id = try id(at: limit - 1) else { return try countAll.singleInteger() }
         let fraction = id.prefix(8).reversed().reduce(0.0) { ($0 + Double($1)) / 256 }
         return fraction > 0 ? Int(min(1e15, Double(limit) / fraction)) : limit
+    }
+
+    private func id(at place: Int) throws(SQLiteError) -> [UInt8]? {
+        try idAt.bind(1, integer: Int64(place))
+        defer { idAt.reset() }
+        return try idAt.step() ? idAt.blob(0) : nil
     }
 
     func contains(_ id: [UInt8]) throws(SQLiteError) -> Bool {

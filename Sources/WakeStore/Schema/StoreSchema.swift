@@ -26,21 +26,40 @@ package enum StoreSchema {
 
     /// Makes an empty database, mode 0600, at a path where nothing is.
     static func createDatabase(at path: String) throws(StoreOpenError) {
+        try createFile(at: path)
+        let database = try openDatabase(at: path)
+        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            try createTables(in: database)
+            try database.execute("COMMIT")
+            try database.checkpointTruncate()
+        }
+        try verify(database)
+    }
+
+    /// Makes a file that is to become a database in one transaction, which is left open. Nothing is
+    /// flushed, and an error leaves it of no use.
+    static func createCopy(at path: String) throws(StoreOpenError) -> Database {
+        try createFile(at: path)
+        let database = try mapError(StoreOpenError.init, Database(path: path, access: .readWrite))
+        try StoreSetting.apply(to: database, isCopy: true)
+        try mapError(StoreOpenError.init, createTables(in: database))
+        return database
+    }
+
+    private static func createFile(at path: String) throws(StoreOpenError) {
         try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
             // SQLite would make the file with the umask's mode; the log takes the mode over.
             let nothing: [UInt8] = []
             try Files.create(path, with: nothing.span, mode: 0o600)
         }
-        let database = try openDatabase(at: path)
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try database.execute("BEGIN IMMEDIATE")
-            try database.execute("PRAGMA application_id=\(applicationID)")
-            try database.execute("PRAGMA user_version=\(version)")
-            for table in TableName.allCases { try database.execute(table.definition) }
-            try database.execute("COMMIT")
-            try database.checkpointTruncate()
-        }
-        try verify(database)
+    }
+
+    /// Begins a transaction and leaves it open.
+    private static func createTables(in database: Database) throws(SQLiteError) {
+        try database.execute("BEGIN IMMEDIATE")
+        try database.execute("PRAGMA application_id=\(applicationID)")
+        try database.execute("PRAGMA user_version=\(version)")
+        for table in TableName.allCases { try database.execute(table.definition) }
     }
 
     static func openDatabase(at path: String) throws(StoreOpenError) -> Database {
@@ -96,15 +115,15 @@ package enum StoreSetting: String, CaseIterable, Sendable {
     case cellSizeCheck = "cell_size_check"
 
     /// The value to set, and the value that reading it back must give.
-    private var values: (set: String, read: String) {
+    private func values(isCopy: Bool) -> (set: String, read: String) {
         switch self {
         case .lockingMode: ("EXCLUSIVE", "exclusive")
         case .pageSize: ("4096", "4096")
         case .autoVacuum: ("NONE", "0")
         case .secureDelete: ("ON", "1")
-        case .journalMode: ("WAL", "wal")
+        case .journalMode: isCopy ? ("OFF", "off") : ("WAL", "wal")
         // NORMAL lost 985 acknowledged inserts in simulated power cuts.
-        case .synchronous: ("FULL", "2")
+        case .synchronous: isCopy ? ("OFF", "0") : ("FULL", "2")
         case .automaticCheckpoint: ("0", "0")
         case .temporaryStore: ("MEMORY", "2")
         case .trustedSchema: ("OFF", "0")
@@ -112,21 +131,28 @@ package enum StoreSetting: String, CaseIterable, Sendable {
         }
     }
 
-    package static func apply(to database: Database) throws(StoreOpenError) {
+    /// - Parameter isCopy: for a file that counts only once it is whole, see ``Compaction``.
+    package static func apply(
+        to database: Database, isCopy: Bool = false
+    ) throws(StoreOpenError) {
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             for setting in allCases {
-                try database.execute("PRAGMA \(setting.rawValue)=\(setting.values.set)")
+                let value = setting.values(isCopy: isCopy).set
+                try database.execute("PRAGMA \(setting.rawValue)=\(value)")
             }
         }
-        try verify(database)
+        try verify(database, isCopy: isCopy)
     }
 
     /// - Throws: `.settingRefused` with the first setting that is not in force.
-    package static func verify(_ database: Database) throws(StoreOpenError) {
+    package static func verify(
+        _ database: Database, isCopy: Bool = false
+    ) throws(StoreOpenError) {
         for setting in allCases {
             let value = try mapError(
                 StoreOpenError.init, database.text("PRAGMA \(setting.rawValue)"))
-            guard value == setting.values.read else { throw .settingRefused(setting) }
+            guard value == setting.values(isCopy: isCopy).read
+            else { throw .settingRefused(setting) }
         }
     }
 }

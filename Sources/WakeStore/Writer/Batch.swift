@@ -11,6 +11,9 @@ struct Batch {
     var writes: Bool { writeCount > 0 }
     /// False when the disk is full: then only deletes and reads are performed.
     var mayGrow = true
+    /// Whether changes are kept, for a copy of the rows.
+    var keepsChanges = false
+    private(set) var changes: [RowChange] = []
     var report = BatchReport()
 
     init(_ messages: [WriterMessage]) {
@@ -36,6 +39,7 @@ struct Batch {
     /// Forgets an attempt that failed.
     mutating func restart() {
         answers.removeAll(keepingCapacity: true)
+        changes.removeAll()
         report = BatchReport()
         report.operations = operations.count
     }
@@ -47,9 +51,15 @@ struct Batch {
         if erased { report.erased += 1 }
     }
 
+    /// - Parameter sealed: nil for a row that is gone.
+    mutating func note(_ generation: Generation, _ id: [UInt8], sealed: [UInt8]? = nil) {
+        guard keepsChanges else { return }
+        changes.append(RowChange(generation: generation, id: id, sealed: sealed))
+    }
+
     func single(_ index: Int) -> Batch {
         var single = Batch([operations[index]])
-        single.mayGrow = mayGrow
+        (single.mayGrow, single.keepsChanges) = (mayGrow, keepsChanges)
         return single
     }
 
@@ -76,4 +86,12 @@ struct Batch {
             return nil
         }
     }
+}
+
+/// A row that a transaction has written or removed.
+struct RowChange {
+    let generation: Generation
+    let id: [UInt8]
+    /// nil: the row is gone.
+    let sealed: [UInt8]?
 }

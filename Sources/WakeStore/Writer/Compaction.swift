@@ -1,5 +1,4 @@
 private import Glibc
-private import Synchronization
 import WakeModel
 import WakeSQLite
 import WakeSystem
@@ -7,147 +6,209 @@ import WakeSystem
 /// Writes the rows in the order of their ids into a new file that takes the place of the old one:
 /// its bytes depend on the rows alone, not on their history. `VACUUM` in place would hold
 /// everything in memory, write it twice, and count in the header how often.
-struct Compaction {
-    let database: OpenDatabase
+///
+/// The rows are copied some at a time, between the batches of callers. What a batch changes in rows
+/// that were copied is changed in the copy as well, and what it deletes is durably gone from both
+/// files before it is answered. The copy is one open transaction without a journal: it counts once
+/// it is whole, and is removed when anything about it fails.
+final class Compaction {
+    private struct Copy {
+        let connection: StoreConnection
+        /// The same file, to flush it.
+        let file: OpenFile
+    }
 
-    /// `PRAGMA schema_version` of every file: otherwise it would count the rotations.
-    private static let schemaCookie = 2
+    private let database: OpenDatabase
+    private var replacement: DatabaseReplacement?
+    private let start = ContinuousClock.now
+    private let memory = PageMemory()
+    private var copy: Copy?
+    /// The table that is being copied; nil once all are.
+    private var table: StoreSchema.TableName? = .a
+    /// The last id of it that was copied; empty when none was.
+    private var last: [UInt8] = []
+    /// Bytes that the copy will have.
+    private var bytes = 0
+    /// When the copy is to be flushed.
+    private var flushDue: UInt64 = 0
+    /// Whether a part of the reserve was lent to the copy.
+    private var hasBorrowed = false
+    private var outcome: CompactionOutcome?
+
     /// Room for the copy's own log.
     private static let logBytes = 1 << 18
 
     private var configuration: StoreConfiguration { database.configuration }
 
-    func run() -> CompactionOutcome {
-        guard !database.isDead else { return .failed }
-        let start = ContinuousClock.now
-        let bytes: Int
-        do throws(SQLiteError) {
-            try database.truncateLogIfUsed()
-            bytes = try database.connection.usedPages() * Limits.pageBytes
-        } catch {
-            database.fail(error)
-            return .failed
+    init(_ database: OpenDatabase) { self.database = database }
+
+    /// Makes one step, between two batches of callers; nil until the compaction has ended.
+    func advance() -> CompactionOutcome? {
+        if outcome == nil, database.isDead { outcome = .failed }
+        if outcome == nil {
+            do throws(StoreOpenError) {
+                if copy == nil {
+                    try begin()
+                } else if table != nil {
+                    try copyRows()
+                } else {
+                    try finish()
+                }
+            } catch { abandon(error) }
         }
+        // The old file's room is the reserve's first.
+        if outcome != nil { _ = database.reserve.fill() }
+        return outcome
+    }
+
+    /// Ends it before it is done; the next one begins anew.
+    func stop() -> CompactionOutcome {
+        guard outcome == nil, removeCopy() else { return outcome ?? .failed }
+        _ = database.reserve.fill()
+        return .stopped
+    }
+
+    // MARK: The copy
+
+    private func begin() throws(StoreOpenError) {
+        bytes = try mapError(
+            StoreOpenError.init, database.connection.usedPages() * Limits.pageBytes)
         var borrowed = 0
         if let free = database.freeBytes, free < bytes + configuration.spareBytes {
             borrowed = bytes
             // The other half is for deletes, should others be faster to what this frees.
             guard borrowed + Self.logBytes <= database.reserve.held / 2
-            else { return .noRoom(needed: bytes + configuration.spareBytes, free: free) }
+            else { return outcome = noRoom(free) }
         }
-        // The old file's room is the reserve's first.
-        defer { _ = database.reserve.fill() }
-        do throws(StoreOpenError) {
-            try copy(borrowing: borrowed)
-            try settle()
-        } catch {
-            guard removeCopy() else { return .failed }
-            if case .sqlite(let error) = error, error.isFull {
-                return .noRoom(
-                    needed: bytes + configuration.spareBytes, free: database.freeBytes ?? 0)
+        try makeCopy(borrowing: borrowed)
+    }
+
+    private func makeCopy(borrowing borrowed: Int) throws(StoreOpenError) {
+        let path = configuration.compactedFile
+        try mapError({ StoreOpenError(.database, $0) }, Files.remove(path))
+        replacement = try DatabaseReplacement(of: database)
+        let new = try StoreSchema.createCopy(at: path)
+        let file = try mapError(
+            { StoreOpenError(.database, $0) }, OpenFile(path, flags: O_RDWR))
+        if borrowed > 0 {
+            hasBorrowed = true
+            database.reserve.lend(borrowed, to: file, behind: 0)
+        }
+        let connection = try mapError(
+            StoreOpenError.init, StoreConnection(new, keys: database.keys))
+        copy = Copy(connection: connection, file: file)
+    }
+
+    private func copyRows() throws(StoreOpenError) {
+        guard let copy, let table else { return }
+        let generation: Generation = table == database.keys.currentTable ? .current : .previous
+        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            var page = try database.connection.table(generation).page(
+                after: last, through: RawPage.lastID, limit: configuration.copiedRows,
+                memory: memory)
+            defer { page.release(to: memory) }
+            let target = copy.connection.table(generation)
+            try page.forEachRow { (id, sealed) throws(SQLiteError) in
+                try target.add(id, sealed)
             }
-            return .failed
+            try copy.connection.database.writeChangedPages()
+            if let id = page.last {
+                last = id
+            } else {
+                (self.table, last) = (table == .a ? .b : nil, [])
+            }
         }
-        guard adoptCopy() else { return .failed }
-        return .done(
+        // The whole at once would hold up everybody's flushes for seconds.
+        copy.file.beginWriting()
+        // As long as the log may keep what a renewal replaced; and before the end, where everybody
+        // waits for all of it.
+        if SystemClock.monotonicNanoseconds >= flushDue || self.table == nil { try flush(copy) }
+    }
+
+    private func flush(_ copy: Copy) throws(StoreOpenError) {
+        try mapError({ StoreOpenError(.database, $0) }, copy.file.synchronize())
+        flushDue = SystemClock.monotonicNanoseconds + UInt64(Limits.logMilliseconds) * 1_000_000
+    }
+
+    /// Repeats in the copy what a committed batch has done, before it is answered. An error ends
+    /// the compaction and is none of the batch.
+    /// - Parameter isDurable: whether something must not come back after a power cut.
+    func apply(_ changes: [RowChange], isDurable: Bool) {
+        guard outcome == nil, let copy else { return }
+        do throws(StoreOpenError) {
+            let copied = changes.filter(isCopied)
+            guard !copied.isEmpty else { return }
+            try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+                for change in copied {
+                    let table = copy.connection.table(change.generation)
+                    if let sealed = change.sealed {
+                        _ = try table.put(change.id, sealed, ifNew: { true })
+                    } else {
+                        _ = try table.remove(change.id)
+                    }
+                }
+                try copy.connection.database.writeChangedPages()
+            }
+            if isDurable { try flush(copy) }
+        } catch { abandon(error) }
+    }
+
+    private func isCopied(_ change: RowChange) -> Bool {
+        let current = database.keys.currentTable
+        let changed = change.generation == .current ? current : current.other
+        guard let table else { return true }
+        guard changed == table else { return changed == .a }
+        return !last.lexicographicallyPrecedes(change.id)
+    }
+
+    // MARK: The end
+
+    private func finish() throws(StoreOpenError) {
+        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
+            try copy?.connection.commit.run()
+            try database.truncateLogIfUsed()
+        }
+        // Closed before another connection opens the file.
+        copy = nil
+        if hasBorrowed { database.reserve.release(Self.logBytes) }
+        try replacement?.settle()
+        guard let replacement, replacement.adopt(freesAtOnce: hasBorrowed)
+        else { return outcome = .failed }
+        outcome = .done(
             bytes: (try? FileStatus(of: configuration.databaseFile).size) ?? 0,
             milliseconds: Int((ContinuousClock.now - start) / .milliseconds(1)))
     }
 
-    /// With keys in memory, replaces the database by an empty one: no key opens its rows.
-    func replaceByEmpty() throws(StoreOpenError) {
-        let rows = database.survey().map { $0.current + $0.previous } ?? 0
-        database.counters.strayRows.store(rows, ordering: .relaxed)
-        try StoreSchema.createDatabase(at: configuration.compactedFile)
-        try settle()
-        guard adoptCopy(), database.attach() else { throw .sqlite(.inputOutput) }
-    }
-
-    /// - Parameter borrowed: bytes of the reserve, for the copy.
-    private func copy(borrowing borrowed: Int) throws(StoreOpenError) {
-        let path = configuration.compactedFile
-        try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
-            try Files.remove(path)
-            // VACUUM INTO would make the file with the umask's mode; it takes an empty one.
-            let nothing: [UInt8] = []
-            try Files.create(path, with: nothing.span)
-            guard borrowed > 0 else { return }
-            database.reserve.lend(borrowed, to: try OpenFile(path, flags: O_RDWR), behind: 0)
-            database.reserve.release(Self.logBytes)
-        }
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            let copy = try database.connection.database.prepare("VACUUM INTO ?1")
-            try copy.bind(1, text: path)
-            try copy.run()
+    private func abandon(_ error: StoreOpenError) {
+        outcome = .failed
+        guard removeCopy() else { return }
+        switch error {
+        case .sqlite(let error) where error.isFull: outcome = noRoom(database.freeBytes ?? 0)
+        case .sqlite(let error): database.fail(error)
+        case .file(_, let error) where error.isFull: outcome = noRoom(database.freeBytes ?? 0)
+        default: break
         }
     }
 
-    /// Brings the copy into the state in which a store's file rests, and onto the disk.
-    private func settle() throws(StoreOpenError) {
-        let path = configuration.compactedFile
-        try setUp(path)
-        try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
-            // A log that stayed would not be found under the name the file is to have.
-            guard isEmpty(path + "-wal") else { throw FileError(.remove, EIO) }
-            try OpenFile(path, flags: O_RDWR).synchronize()
-        }
-    }
-
-    private func setUp(_ path: String) throws(StoreOpenError) {
-        let copy = try StoreSchema.openDatabase(at: path)
-        try StoreSchema.verify(copy)
-        try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-            try copy.execute("PRAGMA schema_version=\(Self.schemaCookie)")
-            try copy.checkpointTruncate()
-        }
-    }
-
-    /// Puts the copy in the database's place and opens it. From the rename on there is no way back:
-    /// when it may not last the process ends, and the next start finds either file.
-    private func adoptCopy() -> Bool {
-        do throws(StoreOpenError) {
-            try database.reopen { () throws(StoreOpenError) in
-                // The log of one file is poison to another (sqlite.org/howtocorrupt.html §2.4).
-                guard isEmpty(configuration.logFile) else { throw .locked }
-                try mapError({ StoreOpenError(.database, $0) }) { () throws(FileError) in
-                    try Files.rename(configuration.compactedFile, to: configuration.databaseFile)
-                }
-            }
-            return true
-        } catch {
-            if case .file(_, let error) = error, error.call == .syncDirectory {
-                database.die()
-            } else {
-                _ = removeCopy()
-            }
-            return false
-        }
-    }
-
-    /// - Returns: false when rows stay in a file that nothing would erase them from.
+    /// - Returns: false when the process must end.
     private func removeCopy() -> Bool {
-        do throws(FileError) {
-            for file in configuration.compactedRemnants { try Files.remove(file) }
-            return true
-        } catch {
-            database.die()
-            return false
-        }
+        copy = nil
+        return replacement?.remove() ?? true
     }
 
-    /// Missing counts as empty.
-    private func isEmpty(_ path: String) -> Bool {
-        guard Files.exists(path) else { return true }
-        return (try? FileStatus(of: path).size) == 0
+    private func noRoom(_ free: Int) -> CompactionOutcome {
+        .noRoom(needed: bytes + configuration.spareBytes, free: free)
     }
 }
 
 /// The outcome of a compaction.
 package enum CompactionOutcome: Sendable, Equatable {
-    /// `bytes`: size of the new file. `milliseconds`: the time in which nothing else was done.
+    /// `bytes`: size of the new file. `milliseconds`: from its first row to its last.
     case done(bytes: Int, milliseconds: Int)
     /// Not enough room for a second file, in bytes.
     case noRoom(needed: Int, free: Int)
+    /// The store closed before it was done, or was told to stop.
+    case stopped
     case failed
 }
 

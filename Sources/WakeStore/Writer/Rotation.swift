@@ -4,8 +4,15 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// A rotation: erases the previous generation slice by slice, then exchanges keys and roles.
+/// A rotation: erases the previous generation slice by slice, then exchanges keys and roles. A
+/// ``Compaction`` follows.
 struct Rotation {
+    enum Step {
+        case goesOn
+        case failed(RotationFailure)
+        case rotated(generation: UInt64, dropped: Int)
+    }
+
     /// Fewer rows than this in one transaction would never end.
     private static let leastSlice = 32
 
@@ -22,29 +29,29 @@ struct Rotation {
         database.counters.stopsRotation.store(false, ordering: .relaxed)
     }
 
-    /// Makes one step, between two batches of callers; nil until the rotation has ended.
+    /// Makes one step, between two batches of callers.
     /// - Parameter commit: commits a batch; its answers say how that went.
-    mutating func advance(commit: (inout Batch) -> Void) -> RotationOutcome? {
-        if database.counters.stopsRotation.load(ordering: .relaxed) { return stopped }
+    mutating func advance(commit: (inout Batch) -> Void) -> Step {
+        if database.counters.stopsRotation.load(ordering: .relaxed) { return .failed(stop()) }
         var batch = Batch([.expiry(rows: slice)])
         commit(&batch)
         guard batch.answers == [.done] else {
             if !database.isDead, database.counters.condition == .full, slice > Self.leastSlice {
                 slice /= 4
-                return nil
+                return .goesOn
             }
             return .failed(.unavailable)
         }
         database.countDropped(batch.report.erased)
         database.counters.expired.add(batch.report.erased, ordering: .relaxed)
-        return batch.report.erased == 0 ? switchGenerations() : nil
+        return batch.report.erased == 0 ? switchGenerations() : .goesOn
     }
 
-    /// The outcome when the store closes; the next rotation continues.
-    var stopped: RotationOutcome { .failed(database.isDead ? .unavailable : .stopped) }
+    /// Ends it before it is done; the next one continues.
+    func stop() -> RotationFailure { database.isDead ? .unavailable : .stopped }
 
     /// The previous table is empty, durably: nothing in any file needs the older keys any more.
-    private func switchGenerations() -> RotationOutcome {
+    private func switchGenerations() -> Step {
         do throws(SQLiteError) {
             // The last erased rows may be in the log even so.
             try database.truncateLogIfUsed()
@@ -67,12 +74,8 @@ struct Rotation {
             database.die()
             return .failed(.unavailable)
         }
-        let dropped = database.takeDropped()
         database.counters.rotations.add(1, ordering: .relaxed)
-        let compaction = Compaction(database: database).run()
-        _ = database.survey()
-        return .rotated(
-            RotationReport(generation: next.generation, dropped: dropped, compaction: compaction))
+        return .rotated(generation: next.generation, dropped: database.takeDropped())
     }
 
     /// On a full disk the room of the reserve goes straight to the new file, which is open by then:

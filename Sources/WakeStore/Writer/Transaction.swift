@@ -30,7 +30,10 @@ struct Transaction {
                 batch.report.deletes += 1
                 let removed = try database.connection.table(generation).remove(unchanged: row)
                 batch.count(erased: removed)
-                if removed { batch.report.removed += 1 }
+                if removed {
+                    batch.report.removed += 1
+                    batch.note(generation, row.id)
+                }
                 batch.append(.done)
             case .expiry(let rows):
                 let erased = try previous.removeFirst(rows)
@@ -60,8 +63,10 @@ struct Transaction {
         let sealed = current.keys.seal(address, id: id)
         let expiring = try previous.remove(previousID)
         batch.count(erased: expiring)
+        if expiring { batch.note(.previous, previousID) }
         guard let overwritten = try current.put(id, sealed, ifNew: { expiring || ifNew() })
         else { return .notAdmitted }
+        batch.note(.current, id, sealed: sealed)
         batch.count(erased: overwritten)
         batch.report.statements += 1
         return .done
@@ -69,11 +74,19 @@ struct Transaction {
 
     /// The same statements whether there is a row, was one, or never was.
     private func delete(_ token: InstanceToken, _ batch: inout Batch) throws(SQLiteError) {
-        let inCurrent = try current.remove(current.keys.id(of: token))
-        batch.count(erased: inCurrent)
-        let inPrevious = try previous.remove(previous.keys.id(of: token))
-        batch.count(erased: inPrevious)
+        let inCurrent = try remove(token, from: current, &batch)
+        let inPrevious = try remove(token, from: previous, &batch)
         if inCurrent || inPrevious { batch.report.removed += 1 }
+    }
+
+    private func remove(
+        _ token: InstanceToken, from table: GenerationTable, _ batch: inout Batch
+    ) throws(SQLiteError) -> Bool {
+        let id = table.keys.id(of: token)
+        let removed = try table.remove(id)
+        batch.count(erased: removed)
+        if removed { batch.note(table.generation, id) }
+        return removed
     }
 
     private func read(_ token: InstanceToken) throws(SQLiteError) -> StoreAnswer {

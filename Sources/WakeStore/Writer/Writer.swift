@@ -7,18 +7,21 @@ import WakeSystem
 final class Writer {
     private let database: OpenDatabase
     private let grid: AnswerGrid
-    private var rotation: RunningRotation?
+    private var work: Work?
 
-    private struct RunningRotation {
-        var rotation: Rotation
-        let answer: @Sendable (RotationOutcome) -> Void
+    /// Goes on between batches, a step at a time.
+    private enum Work {
+        case rotation(Rotation, answer: @Sendable (RotationOutcome) -> Void)
+        case compaction(Compaction, answer: @Sendable (CompactionOutcome) -> Void)
     }
 
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
         let database = try OpenDatabase(configuration, counters: counters)
         self.database = database
         grid = try AnswerGrid(tick: configuration.answerTick)
-        if configuration.keyFile == nil { try Compaction(database: database).replaceByEmpty() }
+        if configuration.keyFile == nil {
+            try DatabaseReplacement(of: database).replaceByEmpty()
+        }
         // Counts pages, for estimates of the rows.
         _ = try mapError(StoreOpenError.init, database.roomyPages())
     }
@@ -26,14 +29,14 @@ final class Writer {
     /// Serves the mailbox until it is closed and empty, then leaves the files at rest.
     func run(_ mailbox: Mailbox<WriterMessage>, posted: Semaphore) {
         while let messages = mailbox.drain(limit: Limits.batchOperations) {
-            if messages.isEmpty, rotation == nil {
+            if messages.isEmpty, work == nil {
                 if let due = database.logDue { posted.wait(until: due) } else { posted.wait() }
             }
             if !messages.isEmpty { serve(messages) }
-            advanceRotation()
+            advanceWork()
             database.emptyLogIfDue()
         }
-        if let rotation { endRotation(rotation.rotation.stopped) }
+        stopWork()
         grid.close()
         database.close()
     }
@@ -74,6 +77,7 @@ final class Writer {
         // A long log at this point could not be copied for lack of room; it must not grow.
         let isRoomy = reserve.fill() && !database.isLogLong
         batch.mayGrow = isRoomy || database.canReuse(batch.pages)
+        if case .compaction = work { batch.keepsChanges = true }
         // Whatever was released is allocated again before another process takes it.
         defer { if !reserve.isComplete { _ = reserve.fill() } }
         switch attempt(&batch) {
@@ -143,6 +147,9 @@ final class Writer {
         }
         batch.report.pages = database.countLoggedPages()
         database.counters.commits.add(1, ordering: .relaxed)
+        if case .compaction(let compaction, _) = work {
+            compaction.apply(batch.changes, isDurable: batch.hasDeletes)
+        }
         guard batch.hasDeletes || database.isLogLent else { return .durable }
         do throws(SQLiteError) {
             try database.truncateLog()
@@ -165,22 +172,53 @@ final class Writer {
             let rows = min(limit, Limits.pageRows)
             answer(try? table.page(after: after, through: end, limit: rows, memory: memory))
         case .rotation(let answer):
-            guard rotation == nil else { return answer(.failed(.running)) }
-            rotation = RunningRotation(rotation: Rotation(database), answer: answer)
-        case .compaction(let answer): answer(Compaction(database: database).run())
+            guard work == nil else { return answer(.failed(.running)) }
+            work = .rotation(Rotation(database), answer: answer)
+        case .compaction(let answer):
+            guard work == nil else { return answer(.failed) }
+            database.counters.stopsRotation.store(false, ordering: .relaxed)
+            work = .compaction(Compaction(database), answer: answer)
         case .survey(let answer): answer(database.survey())
         case .room(let bytes, let answer): answer(database.giveRoom(bytes))
         }
     }
 
-    private func advanceRotation() {
-        guard let outcome = rotation?.rotation.advance(commit: commit) else { return }
-        endRotation(outcome)
+    // MARK: Rotation and compaction
+
+    private func advanceWork() {
+        switch work {
+        case nil: break
+        case .rotation(var rotation, let answer):
+            let step = rotation.advance(commit: commit)
+            switch step {
+            case .goesOn: work = .rotation(rotation, answer: answer)
+            case .failed(let failure):
+                work = nil
+                answer(.failed(failure))
+            case .rotated(let generation, let dropped):
+                work = .compaction(Compaction(database)) { compaction in
+                    answer(
+                        .rotated(
+                            RotationReport(
+                                generation: generation, dropped: dropped, compaction: compaction)))
+                }
+            }
+        case .compaction(let compaction, let answer):
+            let isStopped = database.counters.stopsRotation.load(ordering: .relaxed)
+            guard let outcome = isStopped ? compaction.stop() : compaction.advance()
+            else { return }
+            work = nil
+            _ = database.survey()
+            answer(outcome)
+        }
     }
 
-    private func endRotation(_ outcome: RotationOutcome) {
-        let answer = rotation?.answer
-        rotation = nil
-        answer?(outcome)
+    private func stopWork() {
+        switch work {
+        case nil: break
+        case .rotation(let rotation, let answer): answer(.failed(rotation.stop()))
+        case .compaction(let compaction, let answer): answer(compaction.stop())
+        }
+        work = nil
     }
 }

@@ -1,3 +1,4 @@
+private import CLinux
 private import Glibc
 
 package final class OpenFile: Sendable {
@@ -87,6 +88,10 @@ package final class OpenFile: Sendable {
     package func synchronize() throws(FileError) {
         guard fsync(descriptor) == 0 else { throw FileError(.sync) }
     }
+
+    /// Has the kernel begin to write what is not on the disk yet, so that the flush that makes it
+    /// durable has less to do.
+    package func beginWriting() { linux_begin_writing(descriptor) }
 
     /// Takes an exclusive lock that lives as long as this object (flock(2)).
     package func lockExclusively(waiting: Bool = false) throws(FileError) {

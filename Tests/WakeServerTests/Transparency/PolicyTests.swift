@@ -15,7 +15,8 @@ struct PolicyTests {
     @Test("the embedded policy is the file in Policy/, and its hash is b2sum's")
     func embedded() throws {
         let file = try Data(contentsOf: Repository.root.appending(path: "Policy/privacy.json"))
-        #expect(PrivacyPolicy.document == Array(file))
+        let isEmbedded = PrivacyPolicy.document == Array(file)
+        #expect(isEmbedded)
         #expect(PrivacyPolicy.hash.count == 64)
     }
 
@@ -90,6 +91,7 @@ struct PolicyTests {
             ("reserveBytes", Limits.reserveBytes),
             ("pageRows", Limits.pageRows),
             ("expiryRows", Limits.expiryRows),
+            ("copiedRows", Limits.copiedRows),
             ("surveyRows", Limits.surveyRows),
             ("scanRows", Limits.scanRows),
             ("wakeUpsInFlight", Limits.wakeUpsInFlight),
