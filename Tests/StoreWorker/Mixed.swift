@@ -34,12 +34,18 @@ enum Mixed {
                 guard dice > 0 else { return nil }
                 return (number, burst % 3 == 0 && coin == 0 ? 0 : burst)
             }
-            for (number, version) in versions {
+            let isRotating = burst.isMultiple(of: 9)
+            // Some move and leave within one rotation.
+            let steps = versions.flatMap { number, version in
+                isRotating && version > 0 && number % 3 == 0
+                    ? [(number, version), (number, 0)] : [(number, version)]
+            }
+            for (number, version) in steps {
                 if version == 0 { absent.insert(number) } else { absent.remove(number) }
             }
             await withTaskGroup(of: Void.self) { group in
-                guard burst.isMultiple(of: 9) else {
-                    for (number, version) in versions {
+                guard isRotating else {
+                    for (number, version) in steps {
                         group.addTask { await Rotate.ask(number, version, store) }
                     }
                     return
@@ -47,7 +53,7 @@ enum Mixed {
                 // One after the other, so that they come between the steps of the rotation.
                 group.addTask { _ = await Rotate.rotate(store) }
                 group.addTask {
-                    for (number, version) in versions { await Rotate.ask(number, version, store) }
+                    for (number, version) in steps { await Rotate.ask(number, version, store) }
                 }
             }
         }

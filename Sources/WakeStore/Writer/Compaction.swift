@@ -136,10 +136,8 @@ final class Compaction {
     func apply(_ changes: [RowChange], isDurable: Bool) {
         guard outcome == nil, let copy else { return }
         do throws(StoreOpenError) {
-            let copied = changes.filter(isCopied)
-            guard !copied.isEmpty else { return }
             try mapError(StoreOpenError.init) { () throws(SQLiteError) in
-                for change in copied {
+                for change in changes where isCopied(change) {
                     let table = copy.connection.table(change.generation)
                     if let sealed = change.sealed {
                         _ = try table.put(change.id, sealed, ifNew: { true })
@@ -149,6 +147,7 @@ final class Compaction {
                 }
                 try copy.connection.database.writeChangedPages()
             }
+            // Also what earlier batches have replaced, of the same person perhaps.
             if isDurable { try flush(copy) }
         } catch { abandon(error) }
     }
