@@ -210,15 +210,3 @@ package enum CompactionOutcome: Sendable, Equatable {
     case stopped
     case failed
 }
-
-/// An estimate of what the store holds.
-package struct StoreSurvey: Sendable, Equatable {
-    package let generation: UInt64
-    /// Rows, exact below `Limits.surveyRows`.
-    package let current: Int
-    package let previous: Int
-    /// Size of the database after a compaction, and the room a compaction needs, in bytes.
-    package let bytes: Int
-    /// Bytes that its file system has left; nil when that is not known.
-    package let free: Int?
-}
