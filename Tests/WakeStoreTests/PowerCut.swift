@@ -20,11 +20,14 @@ struct PowerCut {
     ///   - mode: of the worker, with its numbers.
     ///   - setting: slipped into its store.
     ///   - isMade: whether the worker makes its store itself, on a disk of its own.
+    ///   - prepare: changes the files before the worker starts.
     init(
-        _ mode: String, _ numbers: [Int], slipping setting: String? = nil, isMade: Bool = false
+        _ mode: String, _ numbers: [Int], slipping setting: String? = nil, isMade: Bool = false,
+        prepare: (StorePlace) throws -> Void = { _ in }
     ) async throws {
         place = StorePlace()
         if isMade { try place.makeDirectories() } else { try await place.create() }
+        try prepare(place)
         start = DiskReplay(directories: isMade ? [] : [place.data, place.path + "/keys"])
         let made = isMade ? nil : StorePlace.bytes(of: place.keys)
         let path = place.path + "/trace"

@@ -76,7 +76,7 @@ package struct HTTPConnection {
         reader = RequestReader(limits: limits, awaitsProxyHeader: awaitsProxyHeader)
     }
 
-    /// One of a client itself, with the usual limits.
+    /// One without a PROXY header, with the default limits.
     package init() { self.init(limits: ParserLimits(), awaitsProxyHeader: false) }
 
     var isReading: Bool { if case .reading = phase { true } else { false } }

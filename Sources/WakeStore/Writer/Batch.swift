@@ -51,6 +51,7 @@ struct Batch {
         if erased { report.erased += 1 }
     }
 
+    /// Noted whether it was there or not: a copy takes the same statements for both.
     /// - Parameter sealed: nil for a row that is gone.
     mutating func note(_ generation: Generation, _ id: [UInt8], sealed: [UInt8]? = nil) {
         guard keepsChanges else { return }
@@ -88,7 +89,7 @@ struct Batch {
     }
 }
 
-/// A row that a transaction has written or removed.
+/// A row that a transaction has written, or that is not there after it.
 struct RowChange {
     let generation: Generation
     let id: [UInt8]

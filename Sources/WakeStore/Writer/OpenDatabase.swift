@@ -102,6 +102,8 @@ final class OpenDatabase {
             try Files.remove(configuration.indexFile)
             for file in configuration.compactedRemnants { try Files.remove(file) }
         }
+        // SQLite's first flush of a log flushes the directory too (`unixSync` in os_unix.c): what
+        // was removed is not there again after a power cut.
         try mapError(StoreOpenError.init, truncateLog())
         _ = reserve.fill()
         try KeyFile.removeRemnant(configuration)

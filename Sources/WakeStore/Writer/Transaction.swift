@@ -63,7 +63,7 @@ struct Transaction {
         let sealed = current.keys.seal(address, id: id)
         let expiring = try previous.remove(previousID)
         batch.count(erased: expiring)
-        if expiring { batch.note(.previous, previousID) }
+        batch.note(.previous, previousID)
         guard let overwritten = try current.put(id, sealed, ifNew: { expiring || ifNew() })
         else { return .notAdmitted }
         batch.note(.current, id, sealed: sealed)
@@ -85,7 +85,7 @@ struct Transaction {
         let id = table.keys.id(of: token)
         let removed = try table.remove(id)
         batch.count(erased: removed)
-        if removed { batch.note(table.generation, id) }
+        batch.note(table.generation, id)
         return removed
     }
 
