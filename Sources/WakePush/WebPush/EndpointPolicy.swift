@@ -14,28 +14,33 @@ struct EndpointPolicy: Sendable {
 
     /// The host in lower case; nil when nothing may be sent to this endpoint.
     func host(of token: PushToken) -> [UInt8]? {
-        guard token.service == .webPush else { return nil }
-        return token.withAddress { bytes in
-            guard let endpoint = PushEndpoint(bytes) else { return nil }
-            let host = bytes.extracting(endpoint.host)
-            guard rules.admits(host), Self.url(bytes) != nil,
-                hasSubject || PushHostKind(host) != .apple
-            else { return nil }
-            return PushHostRules.lowered(host)
+        guard let host = Self.name(of: token), rules.admits(host), isServed(host) else {
+            return nil
         }
+        return host
     }
 
     /// The reason not to register an endpoint; nil to register it.
     func refusal(of token: PushToken) -> EndpointRefusal? {
-        var policy = self
-        policy.hasSubject = true
-        guard policy.host(of: token) != nil else { return .hostNotAllowed }
-        if host(of: token) == nil { return .subjectMissing }
+        guard let host = Self.name(of: token), rules.admits(host) else { return .hostNotAllowed }
+        guard isServed(host) else { return .subjectMissing }
         guard let keys = token.keys else { return nil }
         let isPoint = keys.point.withSpan { (try? P256Key(point: $0.array)) != nil }
         return isPoint ? nil : .keyMalformed
     }
 
+    private func isServed(_ host: [UInt8]) -> Bool {
+        hasSubject || PushHostKind(name: host) != .apple
+    }
+
+    private static func name(of token: PushToken) -> [UInt8]? {
+        guard token.service == .webPush else { return nil }
+        return token.withAddress { bytes in
+            PushEndpoint(bytes).map { PushHostRules.lowered(bytes.extracting($0.host)) }
+        }
+    }
+
+    /// Whatever is a ``PushEndpoint`` is one.
     static func url(_ endpoint: Span<UInt8>) -> FetchURL? { try? FetchURL(endpoint.array) }
 
     /// True when all addresses of a host may be connected to.
@@ -57,7 +62,7 @@ package struct PushHostRules: Sendable, Equatable {
     package private(set) var named = 0
     private var names: Set<[UInt8]> = []
     /// `.example.org` for every name below example.org.
-    private var suffixes: Set<[UInt8]> = []
+    private var suffixes: Set<ArraySlice<UInt8>> = []
 
     package static let known = PushHostRules(list: "known") ?? PushHostRules([])
 
@@ -83,15 +88,12 @@ package struct PushHostRules: Sendable, Equatable {
         }
     }
 
-    /// - Parameter host: of a ``PushEndpoint``.
-    package func admits(_ host: Span<UInt8>) -> Bool {
-        if isAny { return true }
-        let name = Self.lowered(host)
-        if names.contains(name) { return true }
+    /// - Parameter host: of a ``PushEndpoint``, in lower case.
+    package func admits(_ host: [UInt8]) -> Bool {
+        if isAny || names.contains(host) { return true }
         guard !suffixes.isEmpty else { return false }
-        return name.indices.contains { index in
-            index > 0 && name[index] == UInt8(ascii: ".")
-                && suffixes.contains(Array(name[index...]))
+        return host.indices.dropFirst().contains { index in
+            host[index] == UInt8(ascii: ".") && suffixes.contains(host[index...])
         }
     }
 
@@ -103,7 +105,7 @@ package struct PushHostRules: Sendable, Equatable {
 
     private mutating func add(_ pattern: [UInt8]) {
         if pattern.first == UInt8(ascii: "*") {
-            suffixes.insert(Array(pattern.dropFirst()))
+            suffixes.insert(pattern.dropFirst())
         } else {
             names.insert(pattern)
         }

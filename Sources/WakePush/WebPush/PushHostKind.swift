@@ -6,16 +6,18 @@ import WakeSystem
 package enum PushHostKind: Int, Sendable, CaseIterable {
     case apple, mozilla, google, microsoft, other
 
-    /// - Parameter host: of a ``PushEndpoint``.
-    package init(_ host: Span<UInt8>) {
-        self = Self.rules.first { $0.rules.admits(host) }?.kind ?? .other
+    /// - Parameter name: the host of a ``PushEndpoint``, in lower case.
+    init(name: [UInt8]) {
+        self = Self.rules.first { $0.rules.admits(name) }?.kind ?? .other
     }
 
     /// - Returns: nil for a push token of another push service.
     package init?(_ token: PushToken) {
         guard token.service == .webPush else { return nil }
         self = token.withAddress { bytes in
-            PushEndpoint(bytes).map { Self(bytes.extracting($0.host)) } ?? .other
+            PushEndpoint(bytes).map {
+                Self(name: PushHostRules.lowered(bytes.extracting($0.host)))
+            } ?? .other
         }
     }
 
@@ -38,7 +40,9 @@ package enum PushHostKind: Int, Sendable, CaseIterable {
     /// Those of UnifiedPush, where a body is anything of 1 to 4096 bytes: ntfy, and Conversations.
     static let unifiedPush = ["ntfy.sh", "up.conversations.im"]
 
-    private static let rules = allCases.map { (kind: $0, rules: PushHostRules($0.hosts)) }
+    private static let rules = allCases.filter(\.isBrowser).map {
+        (kind: $0, rules: PushHostRules($0.hosts))
+    }
 
     private var hosts: [String] {
         switch self {

@@ -130,7 +130,7 @@ struct WebPushDelivery: DeliveryState {
 
     private mutating func judge(_ attempt: Attempt, _ status: Int, _ retryAfter: Int?) {
         let (entry, host) = (attempt.entry, attempt.host)
-        let kind = PushHostKind(hosts[host].name.span)
+        let kind = PushHostKind(name: hosts[host].name)
         switch WebPushResponses.verdict(status: status, retryAfter: retryAfter, of: kind) {
         case .delivery(.accepted): accept(entry, host)
         case .delivery(.gone), .delivery(.invalid):

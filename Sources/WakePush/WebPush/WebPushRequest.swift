@@ -67,7 +67,7 @@ package struct WebPushRequest: Sendable {
     }
 
     private func content(host: [UInt8]) -> [UInt8]? {
-        guard body == .byte, !PushHostKind(host.span).isBrowser else { return nil }
+        guard body == .byte, !PushHostKind(name: host).isBrowser else { return nil }
         return Self.message
     }
 }

@@ -113,8 +113,10 @@ extension UInt8 {
     /// The byte, an ASCII capital made small.
     @inlinable package var lowercased: UInt8 { self >= 0x41 && self <= 0x5A ? self | 0x20 : self }
     @inlinable package var isDigit: Bool { self >= 0x30 && self <= 0x39 }
-    package var isCapital: Bool { self >= 0x41 && self <= 0x5A }
-    package var isAlphanumeric: Bool { isDigit || (lowercased >= 0x61 && lowercased <= 0x7A) }
+    @inlinable package var isCapital: Bool { self >= 0x41 && self <= 0x5A }
+    @inlinable package var isAlphanumeric: Bool {
+        isDigit || (lowercased >= 0x61 && lowercased <= 0x7A)
+    }
 
     /// RFC 3986 §2.1: HEXDIG of either case.
     @inlinable package var isHexDigit: Bool {

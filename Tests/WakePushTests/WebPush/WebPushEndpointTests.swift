@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 import WakeFetch
 import WakeModel
+import WakeSystem
 
 @testable import WakePush
 
@@ -56,7 +57,7 @@ struct WebPushEndpointTests {
     }
 
     private func admits(_ rules: PushHostRules, _ host: String) -> Bool {
-        rules.admits(Array(host.utf8).span)
+        rules.admits(host.utf8.map(\.lowercased))
     }
 
     @Test(
