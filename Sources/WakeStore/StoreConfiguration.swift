@@ -21,8 +21,8 @@ package struct StoreConfiguration: Sendable {
     package var answerTick = Duration.microseconds(Limits.answerTickMicroseconds)
     /// Bytes that a compaction leaves free on the file system for other uses.
     package var spareBytes = 16 << 20
-    /// Rows that a compaction copies at once.
-    package var copiedRows = Limits.copiedRows
+    /// Rows that a compaction copies at once; nil: as many as a step has time for.
+    package var copiedRows: Int?
     /// Called once, on the writer's thread, when a flush failed: the process must end.
     package var onFatal: @Sendable () -> Void = { _exit(1) }
     /// Called on the writer's thread after every batch, with counts only.

@@ -14,7 +14,7 @@ struct RotationErasureTests {
         let place = StorePlace()
         try await place.create()
         let store = try Store(opening: place.configuration)
-        let rows = 3 * Limits.expiryRows
+        let rows = 3 * Limits.stepRows
         await store.fill(0..<rows)
         try await store.rotated()
         await store.fill(rows..<rows + 60)
@@ -45,7 +45,8 @@ struct RotationErasureTests {
         let place = StorePlace()
         try await place.create()
         let store = try Store(opening: place.configuration)
-        let rows = 3 * Limits.expiryRows
+        // More than three steps erase, each larger than the one before.
+        let rows = 10 * Limits.stepRows
         await store.fill(0..<rows)
         try await store.rotated()
         await store.fill(rows..<rows + 40)
@@ -79,6 +80,36 @@ struct RotationErasureTests {
         }
         #expect(await again.stored(0) == nil && again.generationNumber == 3)
         await again.close()
+    }
+
+    @Test("a step takes as many rows as fit its time and the log")
+    func steps() {
+        let aim = UInt64(Limits.stepMilliseconds) * 1_000_000
+        var step = StepSize()
+        #expect(step.rows == Limits.stepRows)
+        step.adapt(nanoseconds: aim * 3 / 4)
+        #expect(step.rows == Limits.stepRows)
+        step.adapt(nanoseconds: aim / 3)
+        #expect(step.rows == 2 * Limits.stepRows)
+        for _ in 0..<9 { step.adapt(nanoseconds: 1) }
+        let most = step.rows
+        #expect(most > 2 * Limits.stepRows && most < 10 * Limits.stepRows)
+        for _ in 0..<20 { step.adapt(nanoseconds: aim + 1) }
+        let least = step.rows
+        #expect(least > 0 && least < 100)
+        let atLeast = step.shrink()
+        #expect(!atLeast)
+        // What had no room is not tried again, however fast the disk is.
+        step = StepSize()
+        let isSmaller = step.shrink()
+        #expect(isSmaller && step.rows < Limits.stepRows)
+        let allowed = step.rows
+        step.adapt(nanoseconds: 1)
+        #expect(step.rows == allowed)
+        var fixed = StepSize(fixed: 7)
+        fixed.adapt(nanoseconds: 1)
+        fixed.adapt(nanoseconds: aim * 2)
+        #expect(fixed.rows == 7)
     }
 
     @Test("without room to write the database anew rows and keys go all the same")

@@ -27,6 +27,7 @@ final class Compaction {
     private var table: StoreSchema.TableName? = .a
     /// The last id of it that was copied; empty when none was.
     private var last: [UInt8] = []
+    private var step: StepSize
     /// Bytes that the copy will have.
     private var bytes = 0
     /// When the copy is to be flushed.
@@ -40,7 +41,10 @@ final class Compaction {
 
     private var configuration: StoreConfiguration { database.configuration }
 
-    init(_ database: OpenDatabase) { self.database = database }
+    init(_ database: OpenDatabase) {
+        self.database = database
+        step = StepSize(fixed: database.configuration.copiedRows)
+    }
 
     /// Makes one step, between two batches of callers; nil until the compaction has ended.
     func advance() -> CompactionOutcome? {
@@ -101,11 +105,11 @@ final class Compaction {
 
     private func copyRows() throws(StoreOpenError) {
         guard let copy, let table else { return }
+        let begun = SystemClock.monotonicNanoseconds
         let generation: Generation = table == database.keys.currentTable ? .current : .previous
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             var page = try database.connection.table(generation).page(
-                after: last, through: RawPage.lastID, limit: configuration.copiedRows,
-                memory: memory)
+                after: last, through: RawPage.lastID, limit: step.rows, memory: memory)
             defer { page.release(to: memory) }
             let target = copy.connection.table(generation)
             try page.forEachRow { (id, sealed) throws(SQLiteError) in
@@ -123,6 +127,7 @@ final class Compaction {
         // As long as the log may keep what a renewal replaced; and before the end, where everybody
         // waits for all of it.
         if SystemClock.monotonicNanoseconds >= flushDue || self.table == nil { try flush(copy) }
+        step.adapt(toStepSince: begun)
     }
 
     private func flush(_ copy: Copy) throws(StoreOpenError) {

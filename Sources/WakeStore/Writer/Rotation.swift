@@ -13,16 +13,12 @@ struct Rotation {
         case rotated(generation: UInt64, dropped: Int)
     }
 
-    /// Fewer rows than this in one transaction would never end.
-    private static let leastSlice = 32
-
     /// Room for an entry in the keys' directory, and how often it is asked for.
     private static let keyBytes = 1 << 16
     private static let keyAttempts = 16
 
     private let database: OpenDatabase
-    /// Rows in a slice; fewer when there is little room for the log.
-    private var slice = Limits.expiryRows
+    private var step = StepSize()
 
     init(_ database: OpenDatabase) {
         self.database = database
@@ -33,15 +29,17 @@ struct Rotation {
     /// - Parameter commit: commits a batch; its answers say how that went.
     mutating func advance(commit: (inout Batch) -> Void) -> Step {
         if database.counters.stopsRotation.load(ordering: .relaxed) { return .failed(stop()) }
-        var batch = Batch([.expiry(rows: slice)])
+        let begun = SystemClock.monotonicNanoseconds
+        var batch = Batch([.expiry(rows: step.rows)])
         commit(&batch)
         guard batch.answers == [.done] else {
-            if !database.isDead, database.counters.condition == .full, slice > Self.leastSlice {
-                slice /= 4
+            // There may be room for a shorter log.
+            if !database.isDead, database.counters.condition == .full, step.shrink() {
                 return .goesOn
             }
             return .failed(.unavailable)
         }
+        step.adapt(toStepSince: begun)
         database.countDropped(batch.report.erased)
         database.counters.expired.add(batch.report.erased, ordering: .relaxed)
         return batch.report.erased == 0 ? switchGenerations() : .goesOn
@@ -92,6 +90,49 @@ struct Rotation {
             reserve.release(Self.keyBytes)
         }
         return .refused(ENOSPC)
+    }
+}
+
+/// Rows of the next step between two batches of callers: as many as are done in the time for which
+/// callers may wait, whatever the disk.
+package struct StepSize {
+    package private(set) var rows: Int
+    /// Fewer after the log had no room for as many.
+    private var most = 4 * Limits.stepRows
+    private let isFixed: Bool
+
+    /// Fewer in one transaction would never end.
+    private static let least = 32
+    private static let aim = UInt64(Limits.stepMilliseconds) * 1_000_000
+
+    /// - Parameter fixed: never other than that.
+    package init(fixed: Int? = nil) {
+        rows = fixed ?? Limits.stepRows
+        isFixed = fixed != nil
+    }
+
+    /// - Parameter begun: when a step of `rows` began, in nanoseconds of the monotonic clock.
+    mutating func adapt(toStepSince begun: UInt64) {
+        adapt(nanoseconds: SystemClock.monotonicNanoseconds - begun)
+    }
+
+    /// - Parameter nanoseconds: what a step of `rows` took.
+    package mutating func adapt(nanoseconds: UInt64) {
+        guard !isFixed else { return }
+        if nanoseconds > Self.aim {
+            rows = max(Self.least, rows / 2)
+        } else if nanoseconds < Self.aim / 2 {
+            rows = min(most, rows * 2)
+        }
+    }
+
+    /// There was no room for a step of `rows`: none will be as large.
+    /// - Returns: false when it cannot be smaller.
+    package mutating func shrink() -> Bool {
+        guard rows > Self.least else { return false }
+        most = max(Self.least, rows / 4)
+        rows = most
+        return true
     }
 }
 
