@@ -71,6 +71,8 @@ enum BareLoop {
         private let insertOther: Statement
         private let ids: [UInt8]
         private let sealed = Sodium.random(Limits.sealedBytes)
+        /// Of rows that are renewed: SQLite writes nothing for a row that stays what it was.
+        private let formerSealed = Sodium.random(Limits.sealedBytes)
 
         init(_ directory: String, _ count: Int) throws {
             let files = FilledStores.Files(in: directory)
@@ -132,15 +134,18 @@ enum BareLoop {
         private func prepare(_ steps: [Change]) throws {
             try begin.run()
             for (number, change) in steps.enumerated() where change != .new {
-                try write(number, change == .move ? insertOther : insert)
+                try write(number, change == .move ? insertOther : insert, formerSealed)
             }
             try commit.run()
             try database.checkpointTruncate()
         }
 
-        private func write(_ number: Int, _ statement: Statement) throws {
+        private func write(
+            _ number: Int, _ statement: Statement, _ box: [UInt8]? = nil
+        ) throws {
             try statement.bind(1, blob: ids.span.extracting(place(number)))
-            try statement.bind(2, blob: sealed.span)
+            let box = box ?? sealed
+            try statement.bind(2, blob: box.span)
             try statement.run()
         }
 

@@ -39,11 +39,12 @@ enum FigureDocument {
         "| \(row.operation) | \(row.figure) | `\(row.command)` |"
     }
 
-    /// The row that a command measures; nil for one that measures growth, or is none.
-    private static func row(of cell: String) -> String? {
-        let mark = "`Tests/Bench all --only "
-        guard cell.hasPrefix(mark), !cell.contains("--growth") else { return nil }
-        return String(cell.dropFirst(mark.count).prefix { $0 != " " && $0 != "`" })
+    /// Whether a cell is the command of a row, with other programs or without: a figure of another
+    /// scale or size is another figure.
+    private static func isCommand(_ cell: String, of row: RowResult) -> Bool {
+        let words = cell.prefix { $0 != "|" }.split { $0 == "`" || $0 == " " }
+        return words.filter { $0 != "--peers" }
+            == row.command.split(separator: " ").filter { $0 != "--peers" }
     }
 
     private static func update(_ document: String, _ report: BenchReport) throws {
@@ -52,11 +53,11 @@ enum FigureDocument {
         var missing = report.rows
         for index in lines.indices {
             let cells = lines[index].components(separatedBy: " | ")
-            guard cells.count == 3, let name = self.row(of: cells[2]),
-                let row = report.rows.first(where: { $0.name == name })
+            guard cells.count == 3,
+                let row = report.rows.first(where: { isCommand(cells[2], of: $0) })
             else { continue }
             lines[index] = "\(cells[0]) | \(row.figure) | `\(row.command)` |"
-            missing.removeAll { $0.name == name }
+            missing.removeAll { $0.name == row.name }
         }
         for row in missing { print("not in \(document): \(line(row))") }
         let changed = lines.joined(separator: "\n")
