@@ -127,12 +127,19 @@ struct AllBenchmarks {
         let rounds = min(row.rounds, asked)
         let first = row.rounds == 1 ? 1 : 0
         var measured = [[Measurement]](repeating: [], count: arms.count)
+        // Of other programs, whose troubles are none of ours.
+        var failed: Set<Int> = []
         for round in first...rounds {
             // Who comes first changes, so that nobody always has the warmer caches.
             let order = round % 2 == 0 ? Array(arms.indices) : arms.indices.reversed()
-            for index in order {
-                let measurement = try await arms[index].measure(round)
-                if round > 0 { measured[index].append(measurement) }
+            for index in order where !failed.contains(index) {
+                do {
+                    let measurement = try await arms[index].measure(round)
+                    if round > 0 { measured[index].append(measurement) }
+                } catch  where arms[index].role == .peer {
+                    note("\(row.name): without \(arms[index].name): \(error)")
+                    failed.insert(index)
+                }
             }
         }
         var command = "Tests/Bench all --only \(row.name)"
@@ -142,7 +149,9 @@ struct AllBenchmarks {
         }
         return RowResult(
             row, size: size, command: command,
-            rounds: zip(arms, measured).map { (arm: $0, measurements: $1) })
+            rounds: arms.indices.filter { !failed.contains($0) }.map {
+                (arm: arms[$0], measurements: measured[$0])
+            })
     }
 
     private func setting(_ row: Benchmark, size: Int) -> Setting {
