@@ -65,13 +65,16 @@ package enum FeedInput: Sendable {
         }
         var indices: [[UInt8]: Int] = [:]
         var items: [Item] = []
+        indices.reserveCapacity(secrets.count)
+        items.reserveCapacity(secrets.count)
         for (index, secret) in secrets.enumerated() {
             let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
-            if let known = indices[secret.bytes] {
+            // Looked up once for both, because nearly all are new.
+            if let known = indices.updateValue(items.count, forKey: secret.bytes) {
+                indices[secret.bytes] = known
                 guard items[known].note == note else { throw .conflictingNote(line: secret.line) }
                 continue
             }
-            indices[secret.bytes] = items.count
             items.append(Item(secret: SecretBytes(secret.bytes), note: note))
         }
         self = .secrets(items)

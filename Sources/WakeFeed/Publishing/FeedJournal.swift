@@ -112,6 +112,7 @@ extension FeedInput {
         case .secrets(let items):
             bytes = [1, UInt8(shape.budget.bits)]
             bytes.append(littleEndian: UInt16(shape.noteBytes))
+            bytes.reserveCapacity(bytes.count + items.count * (Digest.bytes + 4))
             let named = items.indices.map { index in
                 (Digest(of: items[index].secret, salt: nil), index)
             }
