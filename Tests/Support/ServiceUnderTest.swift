@@ -154,12 +154,19 @@ extension LoopbackClient {
     package func exchange(
         _ method: String, _ path: String, token: String? = nil, body: [UInt8] = []
     ) throws -> WireResponse {
+        try ask(method, path, token: token, body: body)
+        return try receiveResponse(toHead: method == "HEAD")
+    }
+
+    /// The request alone; `receiveResponse` has the answer.
+    package func ask(
+        _ method: String, _ path: String, token: String? = nil, body: [UInt8] = []
+    ) throws {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
         if !body.isEmpty {
             head += "Content-Type: application/json\r\nContent-Length: \(body.count)\r\n"
         }
         try send(Array((head + "\r\n").utf8) + body)
-        return try receiveResponse(toHead: method == "HEAD")
     }
 }
