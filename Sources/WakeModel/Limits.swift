@@ -75,9 +75,9 @@ package enum Limits {
     package static let pagesPerInsert = 8
     /// Bytes of a database page.
     package static let pageBytes = 4096
-    /// Bytes kept allocated for deletes on a full disk: half for a log and the largest batch behind
-    /// it, copied into new pages; half for the log of a batch of deletes.
-    package static let reserveBytes = 8 * logPages * pageBytes
+    /// Bytes kept allocated for deletes on a full disk: half for a log copied into new pages, half
+    /// for the log of a batch of deletes.
+    package static let reserveBytes = 8000 * pageBytes
     /// Rows in one page of a broadcast at most: some milliseconds between two commits.
     package static let pageRows = 10_000
     /// Rows that a rotation erases or copies in its first step, between two batches of callers.

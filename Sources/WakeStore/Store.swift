@@ -139,7 +139,7 @@ package final class Store: Sendable {
         post(.rotation(answer: answer))
     }
 
-    /// Ends the running rotation or compaction after its present slice; what is erased stays
+    /// Ends the running rotation or compaction after its present step; what is erased stays
     /// erased. Any thread.
     package func stopRotation() { counters.stopsRotation.store(true, ordering: .relaxed) }
 

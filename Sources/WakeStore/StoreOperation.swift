@@ -29,7 +29,7 @@ enum WriterMessage: Sendable {
     case page(
         Generation, after: [UInt8], through: [UInt8], limit: Int, memory: PageMemory,
         answer: @Sendable (RawPage?) -> Void)
-    /// The next slice of the generation that is being dropped; the writer's own.
+    /// The next rows of the generation that is being dropped; the writer's own.
     case expiry(rows: Int)
     case rotation(answer: @Sendable (RotationOutcome) -> Void)
     case compaction(answer: @Sendable (CompactionOutcome) -> Void)

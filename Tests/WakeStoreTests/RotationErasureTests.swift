@@ -82,36 +82,6 @@ struct RotationErasureTests {
         await again.close()
     }
 
-    @Test("a step takes as many rows as fit its time and the log")
-    func steps() {
-        let aim = UInt64(Limits.stepMilliseconds) * 1_000_000
-        var step = StepSize()
-        #expect(step.rows == Limits.stepRows)
-        step.adapt(nanoseconds: aim * 3 / 4)
-        #expect(step.rows == Limits.stepRows)
-        step.adapt(nanoseconds: aim / 3)
-        #expect(step.rows == 2 * Limits.stepRows)
-        for _ in 0..<9 { step.adapt(nanoseconds: 1) }
-        let most = step.rows
-        #expect(most > 2 * Limits.stepRows && most < 10 * Limits.stepRows)
-        for _ in 0..<20 { step.adapt(nanoseconds: aim + 1) }
-        let least = step.rows
-        #expect(least > 0 && least < 100)
-        let atLeast = step.shrink()
-        #expect(!atLeast)
-        // What had no room is not tried again, however fast the disk is.
-        step = StepSize()
-        let isSmaller = step.shrink()
-        #expect(isSmaller && step.rows < Limits.stepRows)
-        let allowed = step.rows
-        step.adapt(nanoseconds: 1)
-        #expect(step.rows == allowed)
-        var fixed = StepSize(fixed: 7)
-        fixed.adapt(nanoseconds: 1)
-        fixed.adapt(nanoseconds: aim * 2)
-        #expect(fixed.rows == 7)
-    }
-
     @Test("without room to write the database anew rows and keys go all the same")
     func putOff() async throws {
         let place = StorePlace()

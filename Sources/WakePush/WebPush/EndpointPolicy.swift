@@ -14,7 +14,7 @@ struct EndpointPolicy: Sendable {
 
     /// The host in lower case; nil when nothing may be sent to this endpoint.
     func host(of token: PushToken) -> [UInt8]? {
-        guard let host = Self.name(of: token), rules.admits(host), isServed(host) else {
+        guard let host = token.endpointHost, rules.admits(host), isServed(host) else {
             return nil
         }
         return host
@@ -22,22 +22,16 @@ struct EndpointPolicy: Sendable {
 
     /// The reason not to register an endpoint; nil to register it.
     func refusal(of token: PushToken) -> EndpointRefusal? {
-        guard let host = Self.name(of: token), rules.admits(host) else { return .hostNotAllowed }
+        guard let host = token.endpointHost, rules.admits(host) else { return .hostNotAllowed }
         guard isServed(host) else { return .subjectMissing }
         guard let keys = token.keys else { return nil }
         let isPoint = keys.point.withSpan { (try? P256Key(point: $0.array)) != nil }
         return isPoint ? nil : .keyMalformed
     }
 
+    /// Apple's push service refuses everything without a subject.
     private func isServed(_ host: [UInt8]) -> Bool {
         hasSubject || PushHostKind(name: host) != .apple
-    }
-
-    private static func name(of token: PushToken) -> [UInt8]? {
-        guard token.service == .webPush else { return nil }
-        return token.withAddress { bytes in
-            PushEndpoint(bytes).map { PushHostRules.lowered(bytes.extracting($0.host)) }
-        }
     }
 
     /// Whatever is a ``PushEndpoint`` is one.
@@ -49,6 +43,16 @@ struct EndpointPolicy: Sendable {
             && addresses.allSatisfy { address in
                 address.isGlobal || networks.contains { $0.contains(address) }
             }
+    }
+}
+
+extension PushToken {
+    /// The host of a Web Push endpoint, in lower case.
+    var endpointHost: [UInt8]? {
+        guard service == .webPush else { return nil }
+        return withAddress { bytes in
+            PushEndpoint(bytes).map { bytes.extracting($0.host).array.map(\.lowercased) }
+        }
     }
 }
 
@@ -96,8 +100,6 @@ package struct PushHostRules: Sendable, Equatable {
             host[index] == UInt8(ascii: ".") && suffixes.contains(host[index...])
         }
     }
-
-    static func lowered(_ host: Span<UInt8>) -> [UInt8] { host.array.map(\.lowercased) }
 
     private mutating func add(_ patterns: [String]) {
         for pattern in patterns { add(Array(pattern.utf8)) }

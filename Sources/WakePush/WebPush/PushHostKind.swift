@@ -14,11 +14,7 @@ package enum PushHostKind: Int, Sendable, CaseIterable {
     /// - Returns: nil for a push token of another push service.
     package init?(_ token: PushToken) {
         guard token.service == .webPush else { return nil }
-        self = token.withAddress { bytes in
-            PushEndpoint(bytes).map {
-                Self(name: PushHostRules.lowered(bytes.extracting($0.host)))
-            } ?? .other
-        }
+        self = token.endpointHost.map(Self.init(name:)) ?? .other
     }
 
     package var name: StaticString {

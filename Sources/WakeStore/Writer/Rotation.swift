@@ -4,7 +4,7 @@ import WakeModel
 import WakeSQLite
 import WakeSystem
 
-/// A rotation: erases the previous generation slice by slice, then exchanges keys and roles. A
+/// A rotation: erases the previous generation step by step, then exchanges keys and roles. A
 /// ``Compaction`` follows.
 struct Rotation {
     enum Step {
@@ -90,49 +90,6 @@ struct Rotation {
             reserve.release(Self.keyBytes)
         }
         return .refused(ENOSPC)
-    }
-}
-
-/// Rows of the next step between two batches of callers: as many as are done in the time for which
-/// callers may wait, whatever the disk.
-package struct StepSize {
-    package private(set) var rows: Int
-    /// Fewer after the log had no room for as many.
-    private var most = 4 * Limits.stepRows
-    private let isFixed: Bool
-
-    /// Fewer in one transaction would never end.
-    private static let least = 32
-    private static let aim = UInt64(Limits.stepMilliseconds) * 1_000_000
-
-    /// - Parameter fixed: never other than that.
-    package init(fixed: Int? = nil) {
-        rows = fixed ?? Limits.stepRows
-        isFixed = fixed != nil
-    }
-
-    /// - Parameter begun: when a step of `rows` began, in nanoseconds of the monotonic clock.
-    mutating func adapt(toStepSince begun: UInt64) {
-        adapt(nanoseconds: SystemClock.monotonicNanoseconds - begun)
-    }
-
-    /// - Parameter nanoseconds: what a step of `rows` took.
-    package mutating func adapt(nanoseconds: UInt64) {
-        guard !isFixed else { return }
-        if nanoseconds > Self.aim {
-            rows = max(Self.least, rows / 2)
-        } else if nanoseconds < Self.aim / 2 {
-            rows = min(most, rows * 2)
-        }
-    }
-
-    /// There was no room for a step of `rows`: none will be as large.
-    /// - Returns: false when it cannot be smaller.
-    package mutating func shrink() -> Bool {
-        guard rows > Self.least else { return false }
-        most = max(Self.least, rows / 4)
-        rows = most
-        return true
     }
 }
 

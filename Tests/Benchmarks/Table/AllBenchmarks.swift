@@ -136,7 +136,8 @@ struct AllBenchmarks {
                 do {
                     let measurement = try await arms[index].measure(round)
                     if round > 0 { measured[index].append(measurement) }
-                } catch  where arms[index].role == .peer {
+                } catch {
+                    guard arms[index].role == .peer else { throw error }
                     note("\(row.name): without \(arms[index].name): \(error)")
                     failed.insert(index)
                 }
