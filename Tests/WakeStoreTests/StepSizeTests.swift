@@ -25,7 +25,7 @@ struct StepSizeTests {
     func slowDisk() {
         var step = StepSize()
         for _ in 0..<20 { step.adapt(nanoseconds: 10 * Self.aim) }
-        #expect(step.rows == 512)
+        #expect(step.rows == 2048)
     }
 
     @Test("what had no room is not tried again, however fast the disk is")

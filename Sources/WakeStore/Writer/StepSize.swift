@@ -9,10 +9,8 @@ struct StepSize {
     private var most = 4 * Limits.stepRows
     private let isFixed: Bool
 
-    /// A slow disk takes as long for fewer: what a step waits for are its flushes.
-    private static let leastByTime = Limits.stepRows / 4
     /// Fewer in one transaction would never end.
-    private static let leastByRoom = 32
+    private static let least = 32
     private static let aim = UInt64(Limits.stepMilliseconds) * 1_000_000
 
     /// - Parameter fixed: never other than that.
@@ -30,7 +28,8 @@ struct StepSize {
     mutating func adapt(nanoseconds: UInt64) {
         guard !isFixed else { return }
         if nanoseconds > Self.aim {
-            rows = max(min(rows, Self.leastByTime), rows / 2)
+            // A slow disk takes as long for fewer: what a step waits for are its flushes.
+            rows = max(min(rows, Limits.stepRows), rows / 2)
         } else if nanoseconds < Self.aim / 2 {
             rows = min(most, rows * 2)
         }
@@ -39,8 +38,8 @@ struct StepSize {
     /// There was no room for a step of `rows`: none will be as large.
     /// - Returns: false when it cannot be smaller.
     mutating func shrink() -> Bool {
-        guard rows > Self.leastByRoom else { return false }
-        most = max(Self.leastByRoom, rows / 4)
+        guard rows > Self.least else { return false }
+        most = max(Self.least, rows / 4)
         rows = most
         return true
     }
