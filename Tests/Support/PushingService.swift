@@ -1,5 +1,4 @@
 package import Foundation
-private import Synchronization
 private import WakeModel
 
 /// A service whose gateway for APNs leads to a mock over TLS, both with keys and certificates made
@@ -74,37 +73,23 @@ package final class PushingService {
 
     // MARK: Registrations
 
-    /// Registers all, some at a time.
     package func register(_ devices: [TestDevice]) throws {
-        let lanes = 8
-        let port = service.port
-        let refused = Atomic<Int>(0)
-        DispatchQueue.concurrentPerform(iterations: lanes) { lane in
-            let own = stride(from: lane, to: devices.count, by: lanes).map { devices[$0] }
-            guard !own.isEmpty else { return }
-            let isDone = try? Self.register(own, port: port)
-            if isDone != true { refused.add(1, ordering: .relaxed) }
+        try LoopbackClient.exchange(
+            "PUT", registrations: devices.map { ($0.token, $0.body) }, port: service.port
+        ) { answer in
+            guard answer.status == 204 else { throw TestFailure("PUT: \(answer.status)") }
         }
-        if refused.load(ordering: .relaxed) > 0 { throw TestFailure("a registration was refused") }
-    }
-
-    private static func register(_ devices: [TestDevice], port: UInt16) throws -> Bool {
-        let client = try LoopbackClient(port: port)
-        for device in devices {
-            let answer = try client.exchange(
-                "PUT", "/v1/registration", token: device.token, body: device.body)
-            guard answer.status == 204 else { return false }
-        }
-        return true
     }
 
     /// Those of the devices that are still registered, in the order given.
     package func registered(_ devices: [TestDevice]) throws -> [Bool] {
-        let client = try LoopbackClient(port: service.port)
-        return try devices.map { device in
-            let answer = try client.exchange("GET", "/v1/registration", token: device.token)
-            return try RegistrationResponse.decode(answer.body).stored != nil
+        var found: [Bool] = []
+        try LoopbackClient.exchange(
+            "GET", registrations: devices.map { ($0.token, []) }, port: service.port
+        ) { answer in
+            found.append(try RegistrationResponse.decode(answer.body).stored != nil)
         }
+        return found
     }
 
     /// The database and what belongs to it, byte by byte, but for the two counts of changes in its

@@ -116,9 +116,10 @@ struct PushedToken {
         body = Array(#"{"service":"apns","token":"\#(prefix)\#(digits)"}"#.utf8)
     }
 
-    /// Registers all.
     static func register(_ tokens: [PushedToken], _ service: ServiceUnderTest) throws {
-        try exchange("PUT", tokens, service) { answer in
+        try LoopbackClient.exchange(
+            "PUT", registrations: tokens.map { ($0.instance, $0.body) }, port: service.port
+        ) { answer in
             guard answer.status == 204 else { throw TestFailure(answer.text) }
         }
     }
@@ -126,30 +127,11 @@ struct PushedToken {
     /// How many are registered still.
     static func count(_ tokens: [PushedToken], _ service: ServiceUnderTest) throws -> Int {
         var found = 0
-        try exchange("GET", tokens, service) { answer in
+        try LoopbackClient.exchange(
+            "GET", registrations: tokens.map { ($0.instance, []) }, port: service.port
+        ) { answer in
             if try RegistrationResponse.decode(answer.body).stored != nil { found += 1 }
         }
         return found
-    }
-
-    /// On so many connections at once: an answer to one alone takes a millisecond and more.
-    private static let connections = 32
-
-    private static func exchange(
-        _ method: String, _ tokens: [PushedToken], _ service: ServiceUnderTest,
-        _ body: (WireResponse) throws -> Void
-    ) throws {
-        let clients = try (0..<min(connections, tokens.count)).map { _ in
-            try LoopbackClient(port: service.port)
-        }
-        for start in stride(from: 0, to: tokens.count, by: connections) {
-            let part = tokens[start..<min(start + connections, tokens.count)]
-            for (client, token) in zip(clients, part) {
-                try client.ask(
-                    method, "/v1/registration", token: token.instance,
-                    body: method == "PUT" ? token.body : [])
-            }
-            for (client, _) in zip(clients, part) { try body(client.receiveResponse()) }
-        }
     }
 }
