@@ -170,6 +170,28 @@ struct StateFileTests {
         #expect(report.isClean, "\(Self.valid[index].name): \(report.text)")
     }
 
+    @Test("one that is written, renamed and removed meanwhile is no violation")
+    func changing() async throws {
+        let site = try AuditSite(copying: try await StoreHistory.mixed())
+        let isOver = Observed(false)
+        let path = site.place.data + "/rotation"
+        let writer = Task {
+            try await BlockingExecutor.run {
+                while !isOver.value {
+                    try Files.replace(path, with: Self.sealed("rotation", 2, Self.rotation).span)
+                    try Files.remove(path)
+                }
+            }
+        }
+        for _ in 0..<2_000 {
+            var findings = AuditFindings()
+            try DirectoryCheck(site.database, AuditSite.policy).run(&findings)
+            #expect(findings.found(in: .place).isEmpty)
+        }
+        isOver.update { $0 = true }
+        try await writer.value
+    }
+
     @Test(
         "a form that is none makes no policy",
         arguments: ["", "<number>", "<number 5-1>", "(a", "<what 3>", "<bytes 0-1>", "<encoded a"])

@@ -75,7 +75,7 @@ struct DirectoryCheck {
             for sibling in try Files.names(in: directory) where sibling != name {
                 // One that is gone was to be renamed.
                 guard let status = try? FileStatus(of: directory + "/" + sibling) else { continue }
-                check(sibling, status, owner, &findings)
+                try check(sibling, status, owner, &findings)
             }
         } catch { throw .file(error) }
     }
@@ -83,7 +83,7 @@ struct DirectoryCheck {
     private func check(
         _ sibling: String, _ status: FileStatus, _ directory: FileStatus,
         _ findings: inout AuditFindings
-    ) {
+    ) throws(FileError) {
         if sibling == name + "-journal" { return findings.note(.journal) }
         if policy.rewriteFiles.contains(where: { sibling == name + $0 }) { return }
         let isLog = sibling == name + "-wal"
@@ -95,7 +95,7 @@ struct DirectoryCheck {
         Self.check(path, status, &findings)
         if isLog { return findings.note(.logNotEmpty, if: status.size > 0) }
         guard let (form, isWhole) = declared(sibling) else { return }
-        StateFileCheck(form: form, isWhole: isWhole).run(path, &findings)
+        try StateFileCheck(form: form, isWhole: isWhole).run(path, &findings)
     }
 
     /// The form of a file of the service's state, or of one that awaits its rename and may be cut
@@ -137,9 +137,15 @@ struct StateFileCheck {
     /// Printable characters in a row that numbers and marks do not give.
     private static let longestText = 15
 
-    func run(_ path: String, _ findings: inout AuditFindings) {
-        guard let bytes = try? OpenFile(path, flags: O_RDONLY).read(at: 0, count: Self.byteLimit)
-        else { return findings.note(.stateForm) }
+    func run(_ path: String, _ findings: inout AuditFindings) throws(FileError) {
+        let bytes: [UInt8]
+        do throws(FileError) {
+            bytes = try OpenFile(path, flags: O_RDONLY).read(at: 0, count: Self.byteLimit)
+        } catch {
+            // Renamed or removed since its directory was read: the service does both.
+            guard error.isMissing else { throw error }
+            return
+        }
         switch form.fit(bytes) {
         case .whole: return
         case .beginning where !isWhole: return
