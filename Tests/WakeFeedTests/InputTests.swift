@@ -28,11 +28,13 @@ struct InputTests {
         }
     }
 
+    /// In the order of their lines.
     private func secrets(_ text: String, notes: String? = nil) throws -> [FeedInput.Item] {
         let input = try FeedInput(
             secretsFrom: Array(text.utf8), notes: notes.map { Array($0.utf8) })
         guard case .secrets(let items) = input else { return [] }
-        return items
+        #expect(zip(items, items.dropFirst()).allSatisfy { $0.digest < $1.digest })
+        return items.sorted { $0.line < $1.line }
     }
 
     @Test("hexadecimal and base64url lines give the same secrets; blank lines and CR are ignored")

@@ -227,7 +227,7 @@ struct PublisherTests {
         #expect(
             error { () throws(FeedDirectoryError) in
                 _ = try feed.publisher().publish(long, now: now)
-            } == .noteTooLong(item: 1, limit: 214))
+            } == .noteTooLong(line: 1, limit: 214))
         for options in [
             PublishOptions(noteBytes: 41), PublishOptions(noteBytes: 5000),
             PublishOptions(batchDigests: 1023), PublishOptions(minimumDigests: 1500),

@@ -33,15 +33,18 @@ struct BatchBuilder {
         }
     }
 
-    /// The indices of the items of each batch, in random order: in the digests' order each batch
+    /// The indices of the items of each batch, a random choice: in the digests' order each batch
     /// would cover a range of its own, and decoys, which cover all of it, would stand out.
     func parts(of input: FeedInput) -> [[Int]] {
         let capacity = shape.capacity(limit: options.batchDigests)
         guard input.count > capacity else { return [Array(0..<input.count)] }
-        let order = random.order(input.count)
-        return stride(from: 0, to: order.count, by: capacity).map {
-            Array(order[$0..<min($0 + capacity, order.count)])
-        }
+        var places = [Int](repeating: 0, count: input.count)
+        for (place, index) in random.order(input.count).enumerated() { places[index] = place }
+        // Ascending in each batch: items are then read in the order in which they lie.
+        let batches = (input.count + capacity - 1) / capacity
+        var parts = [[Int]](repeating: [], count: batches)
+        for index in places.indices { parts[places[index] / capacity].append(index) }
+        return parts
     }
 
     /// - Parameter part: indices of the items of this batch; none for a cover batch.
@@ -73,16 +76,20 @@ struct BatchBuilder {
     private func rows(
         of input: FeedInput, part: [Int], salt: BatchSalt?, in range: DigestRange
     ) -> [Row] {
-        var rows =
-            switch input {
-            case .digests(let digests):
-                part.map { Row(value: range.value(of: digests[$0]), item: $0) }
-            case .secrets(let items):
-                part.map { index in
-                    let digest = Digest(of: items[index].secret, salt: salt)
-                    return Row(value: range.value(of: digest), item: index)
-                }
+        var rows: [Row] = []
+        rows.reserveCapacity(range.count)
+        switch input {
+        case .digests(let digests):
+            for index in part {
+                rows.append(Row(value: range.value(of: digests[index]), item: index))
             }
+        case .secrets(let items):
+            let derivation = salt.map { DigestDerivation(salt: $0) }
+            for index in part {
+                let digest = derivation?.digest(of: items[index].secret) ?? items[index].digest
+                rows.append(Row(value: range.value(of: digest), item: index))
+            }
+        }
         pad(&rows, in: range)
         return rows
     }

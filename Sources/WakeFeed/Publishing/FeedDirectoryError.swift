@@ -17,8 +17,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
     case nothingToPublish
     case tooManyBatches(Int)
     case options
-    /// A note that is too long; the item's number in the input, from 1.
-    case noteTooLong(item: Int, limit: Int)
+    /// A note that is too long; its item's line in the input, from 1.
+    case noteTooLong(line: Int, limit: Int)
     /// Another key has followed this one.
     case keySucceeded
     case tooManyKeys
@@ -50,8 +50,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         case .tooManyBatches(let count):
             "\(count) batches are more than a head can name; use larger batches"
         case .options: "the options contradict each other; see the limits of the format"
-        case .noteTooLong(let item, let limit):
-            "the note of item \(item) is longer than \(limit) bytes"
+        case .noteTooLong(let line, let limit):
+            "line \(line): its note is longer than \(limit) bytes"
         case .keySucceeded:
             "another key has followed this one; use that, or repeat feed succeed to its end"
         case .tooManyKeys: "a feed has \(FeedLimits.keys) keys at most; make a new feed"

@@ -3,7 +3,7 @@ import WakeSystem
 
 /// The input of a publish, read from a file and free of repetitions.
 package enum FeedInput: Sendable {
-    /// Secrets, from which digests are derived here.
+    /// Secrets, in the ascending order of their digests.
     case secrets([Item])
     /// Digests that were derived elsewhere, ascending.
     case digests([Digest])
@@ -11,8 +11,12 @@ package enum FeedInput: Sendable {
     /// A secret and the note to its holders.
     package struct Item: Sendable {
         package let secret: SecretBytes
+        /// Of the secret alone, without a salt.
+        let digest: Digest
         /// nil: the match alone.
         package let note: [UInt8]?
+        /// Of the file, from 1; of a raw one the record.
+        let line: Int
     }
 
     package enum Encoding: Sendable, Equatable {
@@ -41,7 +45,7 @@ package enum FeedInput: Sendable {
         let allowed = Digest.bytes...Digest.bytes
         var digests: [Digest] = []
         let parser = FeedInputParser(file: file, encoding: encoding, allowed: allowed)
-        try parser.forEach { bytes, _ in digests.append(Digest(bytes.span)) }
+        try parser.forEach { bytes, _ in digests.append(Digest(bytes)) }
         guard !digests.isEmpty else { throw .empty }
         digests.sort()
         var unique = digests.prefix(1)
@@ -55,28 +59,36 @@ package enum FeedInput: Sendable {
     package init(
         secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
     ) throws(FeedInputError) {
-        var secrets: [(bytes: [UInt8], line: Int)] = []
+        var read: [(secret: SecretBytes, digest: Digest, line: Int)] = []
+        // They come and go together.
+        var pool = SecretPool(chunkBytes: 1 << 16)
+        let derivation = DigestDerivation(salt: nil)
         let parser = FeedInputParser(
             file: file, encoding: encoding, allowed: FeedLimits.secretBytes)
-        try parser.forEach { secrets.append(($0, $1)) }
-        guard !secrets.isEmpty else { throw .empty }
+        try parser.forEach { bytes, line in
+            let secret = pool.insert(bytes)
+            read.append((secret, derivation.digest(of: secret), line))
+        }
+        guard !read.isEmpty else { throw .empty }
         let notes = try notes.map { file throws(FeedInputError) in
-            try Self.notes(file, items: secrets.count)
+            try Self.notes(file, items: read.count)
         }
-        var indices: [[UInt8]: Int] = [:]
+        // Sorting finds repetitions in less time than a dictionary, which hashes what is hashed.
+        var order = read.indices.map { (digest: read[$0].digest, index: $0) }
+        order.sort { $0.digest != $1.digest ? $0.digest < $1.digest : $0.index < $1.index }
         var items: [Item] = []
-        indices.reserveCapacity(secrets.count)
-        items.reserveCapacity(secrets.count)
-        for (index, secret) in secrets.enumerated() {
+        items.reserveCapacity(read.count)
+        var conflict: Int?
+        for (digest, index) in order {
+            let (secret, _, line) = read[index]
             let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
-            // Looked up once for both, because nearly all are new.
-            if let known = indices.updateValue(items.count, forKey: secret.bytes) {
-                indices[secret.bytes] = known
-                guard items[known].note == note else { throw .conflictingNote(line: secret.line) }
-                continue
+            if let known = items.last, known.digest == digest {
+                if known.note != note { conflict = min(conflict ?? line, line) }
+            } else {
+                items.append(Item(secret: secret, digest: digest, note: note, line: line))
             }
-            items.append(Item(secret: SecretBytes(secret.bytes), note: note))
         }
+        if let conflict { throw .conflictingNote(line: conflict) }
         self = .secrets(items)
     }
 
@@ -97,7 +109,7 @@ private struct FeedInputParser {
     let allowed: ClosedRange<Int>
 
     /// - Parameter body: gets an item and its line, or its number in a raw file, from 1.
-    func forEach(_ body: ([UInt8], Int) -> Void) throws(FeedInputError) {
+    func forEach(_ body: (Span<UInt8>, Int) -> Void) throws(FeedInputError) {
         switch encoding {
         case .raw(let record): try forEachRecord(of: record, body)
         case .text: try forEachLine(body)
@@ -105,18 +117,18 @@ private struct FeedInputParser {
     }
 
     private func forEachRecord(
-        of record: Int, _ body: ([UInt8], Int) -> Void
+        of record: Int, _ body: (Span<UInt8>, Int) -> Void
     ) throws(FeedInputError) {
         guard allowed.contains(record) else {
             throw .length(line: 1, bytes: record, allowed: allowed)
         }
         guard file.count % record == 0 else { throw .rawLength(bytes: file.count, record: record) }
         for (index, start) in stride(from: 0, to: file.count, by: record).enumerated() {
-            body(Array(file[start..<start + record]), index + 1)
+            body(file.span.extracting(start..<start + record), index + 1)
         }
     }
 
-    private func forEachLine(_ body: ([UInt8], Int) -> Void) throws(FeedInputError) {
+    private func forEachLine(_ body: (Span<UInt8>, Int) -> Void) throws(FeedInputError) {
         let lines = Self.lines(of: file)
         // A typing error in a hexadecimal line often leaves valid base64url, of something else.
         // No line is hexadecimal by chance: 22 of 64 characters, 22 times.
@@ -130,7 +142,7 @@ private struct FeedInputParser {
             guard allowed.contains(bytes.count) else {
                 throw .length(line: line, bytes: bytes.count, allowed: allowed)
             }
-            body(bytes, line)
+            body(bytes.span, line)
         }
     }
 

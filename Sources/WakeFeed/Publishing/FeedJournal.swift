@@ -113,14 +113,10 @@ extension FeedInput {
             bytes = [1, UInt8(shape.budget.bits)]
             bytes.append(littleEndian: UInt16(shape.noteBytes))
             bytes.reserveCapacity(bytes.count + items.count * (Digest.bytes + 4))
-            let named = items.indices.map { index in
-                (Digest(of: items[index].secret, salt: nil), index)
-            }
-            for (digest, index) in named.sorted(by: { $0 < $1 }) {
-                digest.append(to: &bytes)
-                let note = items[index].note
-                bytes.append(littleEndian: note.map { UInt32($0.count) + 1 } ?? 0)
-                bytes += note ?? []
+            for item in items {
+                item.digest.append(to: &bytes)
+                bytes.append(littleEndian: item.note.map { UInt32($0.count) + 1 } ?? 0)
+                if let note = item.note { bytes += note }
             }
         }
         return HeaderHash(Blake2b.hash(bytes.span).span)

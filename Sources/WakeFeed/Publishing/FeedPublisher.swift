@@ -105,9 +105,9 @@ package struct FeedPublisher: Sendable {
     ) throws(FeedDirectoryError) -> BatchShape {
         guard input.count > 0 else { throw .nothingToPublish }
         let shape = try BatchShape(of: input, options)
-        if let item = shape.tooLongNote(in: input) {
+        if let line = shape.tooLongNote(in: input) {
             let limit = SealedNote.capacity(noteBytes: shape.noteBytes)
-            throw .noteTooLong(item: item, limit: limit)
+            throw .noteTooLong(line: line, limit: limit)
         }
         return shape
     }

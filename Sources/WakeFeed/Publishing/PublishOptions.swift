@@ -124,10 +124,10 @@ struct BatchShape: Sendable, Equatable {
         return max((count + multiple - 1) / multiple * multiple, options.minimumDigests)
     }
 
-    /// - Returns: the first item, from 1, whose note is too long.
+    /// - Returns: the first line of the input, from 1, whose note is too long.
     func tooLongNote(in input: FeedInput) -> Int? {
         guard case .secrets(let items) = input, noteBytes > 0 else { return nil }
         let limit = SealedNote.capacity(noteBytes: noteBytes)
-        return items.firstIndex { ($0.note?.count ?? 0) > limit }.map { $0 + 1 }
+        return items.filter { ($0.note?.count ?? 0) > limit }.map(\.line).min()
     }
 }
