@@ -183,10 +183,13 @@ private struct WatchedLife {
         let service = try await ServiceUnderTest()
         let directory = try TemporaryDirectory()
         let secret = Array("a secret of this device, the first".utf8)
+        let all: [String] =
+            words + [
+                service.url + "/feed/", service.feedKey, service.url, directory.path + "/state",
+                "visit",
+            ]
         let start = { (more: [String], input: [UInt8]) in
-            try library.start(
-                words + [service.url + "/feed/", service.feedKey, service.url]
-                    + [directory.path + "/state", "visit"] + more, input: input)
+            try library.start(all + more, input: input)
         }
         // Found, and not acknowledged when it is killed.
         let first = try start(["later"], secret)

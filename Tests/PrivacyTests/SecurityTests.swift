@@ -19,8 +19,9 @@ struct SecurityTests {
             #expect(lines.contains(line), "\(line)")
         }
         // systemd.exec(5): what may be written to with ProtectSystem=strict.
-        let writable = lines.map { $0.prefix { $0 != "=" } }.filter {
-            $0 == "ReadWritePaths" || $0 == "BindPaths" || $0.hasSuffix("Directory")
+        let names: [String] = lines.map { String($0.prefix { $0 != "=" }) }
+        let writable = names.filter {
+            ["ReadWritePaths", "BindPaths"].contains($0) || $0.hasSuffix("Directory")
         }
         #expect(writable == ["StateDirectory", "RuntimeDirectory"])
     }

@@ -89,9 +89,8 @@ extension BehaviourTests {
             let before = world.network.bytesDelivered
             try await client.synchronize()
             // Cut after 65,536, then after 100,000 more: 131,072 were kept.
-            #expect(
-                world.network.bytesDelivered - before
-                    == 4096 + world.proofBytes + whole - 131_072)
+            let expected: Int = 4096 + world.proofBytes + whole - 131_072
+            #expect(world.network.bytesDelivered - before == expected)
             _ = try await client.storedRegistration()
             try await world.live(client, for: .seconds(10))
         }

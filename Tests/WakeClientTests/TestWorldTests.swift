@@ -102,7 +102,8 @@ struct TestWorldTests {
             try await running.value
         }
         let notes = await found.value
-        #expect(notes == (0..<20).map(String.init))
+        let expected: [String] = (0..<20).map { "\($0)" }
+        #expect(notes == expected)
     }
 
     @Test("one check, a registration and faults of each kind, without `run`")

@@ -113,11 +113,11 @@ struct BroadcastMisconfiguredTests {
         #expect(try place.tables() == before)
         #expect(before.keys.contains("data/registrations.db"))
         _ = try await place.service.program.line(containing: "broadcast-ended ")
-        let log = place.service.program.output.split(separator: "\n")
-        #expect(
-            log.filter { $0.contains("gateway-stopped") }.map(String.init) == [
-                "reveille error gateway-stopped service=apns reason=\(mistake.reason) goaway=none"
-            ])
+        let stops = place.service.program.output.split(separator: "\n").map(String.init)
+            .filter { $0.contains("gateway-stopped") }
+        let stop =
+            "reveille error gateway-stopped service=apns reason=\(mistake.reason) goaway=none"
+        #expect(stops == [stop])
         // It is for the next broadcast to try again: the service itself goes on.
         #expect(try place.service.send("GET", "/health").status == 200)
         return try await place.mock.report()

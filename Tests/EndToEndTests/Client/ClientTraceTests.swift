@@ -125,7 +125,8 @@ struct ClientTraceTests {
             }
         }
         // Head, keys at first, proof, batch; head, proof; head, proof of the doctor.
-        #expect(traces[0].count == 3 * 7 + 1, "\(traces[0])")
+        let expected: Int = 3 * 7 + 1
+        #expect(traces[0].count == expected, "\(traces[0])")
         #expect(traces[0] == traces[1])
         // One of the two has checked: a head without a quorum is another matter to it.
         try await feed.publish(witnessed: false)

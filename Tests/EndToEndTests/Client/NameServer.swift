@@ -12,9 +12,9 @@ final class NameServer: Sendable {
 
     /// nil without the right to serve port 53, which resolv.conf(5) cannot change, or to mount.
     init?() throws {
-        let host = UInt32(0x7F00_0000) | UInt32.random(in: 0x0001_0001...0x00FF_FFFE)
-        let parts = (0..<4).map { String(host >> (24 - 8 * UInt32($0)) & 0xFF) }
-        address = parts.joined(separator: ".")
+        let host: UInt32 = .random(in: 0x7F01_0001...0x7FFF_FFFE)
+        let parts: [UInt32] = [host >> 24, host >> 16 & 255, host >> 8 & 255, host & 255]
+        address = parts.map { "\($0)" }.joined(separator: ".")
         directory = try TemporaryDirectory()
         descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var place = sockaddr_in()

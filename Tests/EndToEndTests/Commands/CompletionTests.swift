@@ -119,9 +119,11 @@ struct CompletionTests {
             "-x", "--x=", "--channel==", "=", ":", "::", "é", "ツ", "\u{7F}", "$", "${", "$x",
             "init|", "|init", "'init'",
         ]
-        let lines = words.flatMap { word in
-            ["", "init ", "secrets ", "init --channel ", "register ", "status -- "].flatMap {
-                ["reveille-client \($0)\(word)", "reveille-client \($0)\(word) "]
+        let beginnings = ["", "init ", "secrets ", "init --channel ", "register ", "status -- "]
+        let lines: [String] = words.flatMap { word in
+            beginnings.flatMap { beginning -> [String] in
+                let line = "reveille-client \(beginning)\(word)"
+                return [line, line + " "]
             }
         }
         let offers = try await shell.offers("reveille-client", lines)

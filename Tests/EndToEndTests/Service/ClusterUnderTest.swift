@@ -121,9 +121,11 @@ final class ClusterUnderTest {
             try? admin?.send("show servers state shards\n")
             let state = String(decoding: (try? admin?.receiveAll()) ?? [], as: UTF8.self)
             // management.txt, "show servers state": the sixth field is 0 when it is stopped.
-            let fields = state.split(separator: "\n").map { $0.split(separator: " ") }
-                .first { $0.count > 5 && $0[3] == "shard\(number)" }
-            if let fields, (fields[5] != "0") == isUp { return }
+            let name = "shard\(number)"
+            for line in state.split(separator: "\n") {
+                let fields = line.split(separator: " ").map(String.init)
+                if fields.count > 5, fields[3] == name, (fields[5] != "0") == isUp { return }
+            }
             try Task.checkCancellation()
             await Task.yield()
         }

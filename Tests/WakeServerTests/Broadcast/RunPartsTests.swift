@@ -159,7 +159,8 @@ struct InFlightTableTests {
         }
         #expect(rows.removeAll(of: 1).count == 50)
         #expect(rows.removeAll(of: 1).isEmpty && rows.count(of: 1) == 0)
-        #expect(kept.map { rows.remove($0).row.id[0] } == (0..<50).map { UInt8($0 * 2) })
+        let ids: [UInt8] = kept.map { rows.remove($0).row.id[0] }
+        #expect(ids == Array(stride(from: 0, to: 100, by: 2)))
         #expect(rows.count == 0)
     }
 }

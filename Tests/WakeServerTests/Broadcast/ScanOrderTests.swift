@@ -110,9 +110,9 @@ struct ScanOrderTests {
             let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
             let range = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
             let page = sorted.drop { !range.after.lexicographicallyPrecedes($0) }
-            let prefixes = sorted.filter {
-                (range.first...range.last).contains(
-                    UInt32($0[0]) << 12 | UInt32($0[1]) << 4 | UInt32($0[2]) >> 4)
+            let prefixes = sorted.filter { id in
+                let bucket: UInt32 = UInt32(id[0]) << 12 | UInt32(id[1]) << 4 | UInt32(id[2]) >> 4
+                return bucket >= range.first && bucket <= range.last
             }
             #expect(Array(page.prefix(prefixes.count)) == prefixes)
             #expect(prefixes.allSatisfy(range.contains))
