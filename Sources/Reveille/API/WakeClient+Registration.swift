@@ -9,7 +9,8 @@
 /// }
 /// ```
 extension WakeClient {
-    /// Stores the push token as desired, and tries to register it; `run` keeps trying, and renews.
+    /// Stores the push token as desired, and tries to register it, once an attempt that is under way
+    /// has ended; `run` keeps trying, and renews.
     public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
         try registration.register(token)
         return try await reconciledState()
@@ -25,7 +26,7 @@ extension WakeClient {
     /// Tries once, and says how far that came.
     private func reconciledState() async throws(ClientError) -> RegistrationState {
         try await onTaskExecutor { () async throws(ClientError) in
-            try await registration.reconcile()
+            try await registration.reconcileInTurn()
         }
         return try registration.state()
     }

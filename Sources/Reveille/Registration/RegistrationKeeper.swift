@@ -14,8 +14,10 @@ final class RegistrationKeeper {
     /// Signalled when there may be a step to take.
     let event = AsyncEvent()
 
-    private var isReconciling = false
-    private var isLeaving = false
+    private var isReconciling = false { didSet { resumeWaiters() } }
+    private var isLeaving = false { didSet { resumeWaiters() } }
+    /// Calls that take their turn.
+    private var waiters: [CheckedContinuation<Void, Never>] = []
     /// Another call came while one reconciled.
     private var wasRefused = false
     private var failure: ClientError?
@@ -186,6 +188,22 @@ final class RegistrationKeeper {
         let isLate = separationEnd != nil
         defer { if isLate { (separationEnd, isDirected) = (nil, false) } }
         return try await reconcile()
+    }
+
+    /// As `reconcile`, after the call that takes the steps meanwhile, such as that of `run`: who
+    /// asked is told what came of it. The app's code within that call cannot wait for its end.
+    func reconcileInTurn() async throws(ClientError) {
+        while isLeaving || isReconciling, !AppCaller.isInCall {
+            await withCheckedContinuation { waiters.append($0) }
+        }
+        guard !Task.isCancelled else { throw .cancelled }
+        try await reconcile()
+    }
+
+    private func resumeWaiters() {
+        guard !isLeaving, !isReconciling else { return }
+        for waiter in waiters { waiter.resume() }
+        waiters = []
     }
 
     /// Takes the step that is due, if any. One at a time; a second call returns at once.
