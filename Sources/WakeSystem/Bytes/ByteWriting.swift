@@ -25,12 +25,18 @@ extension Array where Element == UInt8 {
 
     @inlinable
     package mutating func append(bigEndian value: some FixedWidthInteger & UnsignedInteger) {
-        unsafe Swift.withUnsafeBytes(of: value.bigEndian) { unsafe append(contentsOf: $0) }
+        var shift = value.bitWidth - 8
+        while shift >= 0 {
+            append(UInt8(truncatingIfNeeded: value >> shift))
+            shift -= 8
+        }
     }
 
     @inlinable
     package mutating func append(littleEndian value: some FixedWidthInteger & UnsignedInteger) {
-        unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe append(contentsOf: $0) }
+        for shift in stride(from: 0, to: value.bitWidth, by: 8) {
+            append(UInt8(truncatingIfNeeded: value >> shift))
+        }
     }
 
     /// Overwrites the bytes of a range with one.
