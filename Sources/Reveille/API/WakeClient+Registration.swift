@@ -9,8 +9,8 @@
 /// }
 /// ```
 extension WakeClient {
-    /// Stores the push token as desired, and tries to register it, once an attempt that is under way
-    /// has ended; `run` keeps trying, and renews.
+    /// Stores the push token as desired, and tries to register it once an attempt that is under
+    /// way has ended; `run` keeps trying, and renews.
     public func register(_ token: AppPushToken) async throws(ClientError) -> RegistrationState {
         try registration.register(token)
         return try await reconciledState()

@@ -135,3 +135,27 @@ enum Reconciler {
         }
     }
 }
+
+extension RegistrationState {
+    /// - Parameter address: of the configured service.
+    init(
+        _ desired: DesiredRegistration?, at address: [UInt8]?, formerServices: Int,
+        mayRegister: Bool, failure: ClientError?
+    ) {
+        guard let desired else {
+            self = formerServices == 0 ? .none : .unregistering(failure: failure)
+            return
+        }
+        let refusal =
+            desired.refusedStatus <= 0
+            ? nil : ClientError(registrationStatus: desired.refusedStatus, retryAfter: nil)
+        let failure = failure ?? refusal
+        self =
+            switch desired.kind {
+            case .absent: .unregistering(failure: failure)
+            case .registered where desired.isAcknowledged && desired.address == address: .registered
+            case .registered where desired.isSolvingChallenge: .proving
+            case .registered: mayRegister ? .registering(failure: failure) : .suspended
+            }
+    }
+}
