@@ -48,6 +48,29 @@ struct RegistrationTests {
         }
     }
 
+    @Test("who is cancelled while waiting for that does not wait for a silent service")
+    func cancelledTurn() throws {
+        let world = try World()
+        try world.time.run {
+            world.service.answer(next: [.init(status: 204, delay: .seconds(25))])
+            let client = try world.client()
+            async let first = client.register(try .init(.fcm, text: Self.token))
+            await world.time.sleep(.seconds(1))
+            let second = Task(executorPreference: world.time.tasks) {
+                try await client.unregister()
+            }
+            await world.time.sleep(.seconds(1))
+            let cancelled = world.time.wall
+            second.cancel()
+            await #expect(throws: ClientError.cancelled) { try await second.value }
+            #expect(world.time.wall == cancelled)
+            // What it wished is stored, and brought about by who came first.
+            _ = try await first
+            #expect(await client.status.registration == .none)
+        }
+        #expect(world.service.rows.isEmpty)
+    }
+
     @Test("a late answer to an older registration does not acknowledge the newer one")
     func lateAnswer() throws {
         let world = try World()

@@ -14,10 +14,10 @@ final class RegistrationKeeper {
     /// Signalled when there may be a step to take.
     let event = AsyncEvent()
 
-    private var isReconciling = false { didSet { resumeWaiters() } }
-    private var isLeaving = false { didSet { resumeWaiters() } }
-    /// Calls that take their turn.
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private var isReconciling = false { didSet { signalTurns() } }
+    private var isLeaving = false { didSet { signalTurns() } }
+    /// Of the calls that wait for their turn.
+    private var turns: [AsyncEvent] = []
     /// Another call came while one reconciled.
     private var wasRefused = false
     private var failure: ClientError?
@@ -194,16 +194,18 @@ final class RegistrationKeeper {
     /// asked is told what came of it. The app's code within that call cannot wait for its end.
     func reconcileInTurn() async throws(ClientError) {
         while isLeaving || isReconciling, !AppCaller.isInCall {
-            await withCheckedContinuation { waiters.append($0) }
+            let turn = AsyncEvent()
+            turns.append(turn)
+            await turn.wait()
+            guard !Task.isCancelled else { throw .cancelled }
         }
-        guard !Task.isCancelled else { throw .cancelled }
         try await reconcile()
     }
 
-    private func resumeWaiters() {
+    private func signalTurns() {
         guard !isLeaving, !isReconciling else { return }
-        for waiter in waiters { waiter.resume() }
-        waiters = []
+        for turn in turns { turn.signal() }
+        turns = []
     }
 
     /// Takes the step that is due, if any. One at a time; a second call returns at once.
