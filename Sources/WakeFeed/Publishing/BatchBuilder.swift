@@ -33,17 +33,17 @@ struct BatchBuilder {
         }
     }
 
-    /// The indices of the items of each batch, a random choice: in the digests' order each batch
+    /// The indices of the items of each batch, chosen at random: in the digests' order each batch
     /// would cover a range of its own, and decoys, which cover all of it, would stand out.
     func parts(of input: FeedInput) -> [[Int]] {
         let capacity = shape.capacity(limit: options.batchDigests)
         guard input.count > capacity else { return [Array(0..<input.count)] }
-        var places = [Int](repeating: 0, count: input.count)
-        for (place, index) in random.order(input.count).enumerated() { places[index] = place }
-        // Ascending in each batch: items are then read in the order in which they lie.
         let batches = (input.count + capacity - 1) / capacity
         var parts = [[Int]](repeating: [], count: batches)
-        for index in places.indices { parts[places[index] / capacity].append(index) }
+        // Ascending in each batch: items are then read in the order in which they lie.
+        for (index, place) in random.order(input.count).enumerated() {
+            parts[place / capacity].append(index)
+        }
         return parts
     }
 

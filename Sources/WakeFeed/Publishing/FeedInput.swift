@@ -59,28 +59,28 @@ package enum FeedInput: Sendable {
     package init(
         secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
     ) throws(FeedInputError) {
-        var read: [(secret: SecretBytes, digest: Digest, line: Int)] = []
+        var secrets: [(bytes: SecretBytes, line: Int)] = []
+        var order: [(digest: Digest, index: Int)] = []
         // They come and go together.
         var pool = SecretPool(chunkBytes: 1 << 16)
-        let derivation = DigestDerivation(salt: nil)
         let parser = FeedInputParser(
             file: file, encoding: encoding, allowed: FeedLimits.secretBytes)
         try parser.forEach { bytes, line in
             let secret = pool.insert(bytes)
-            read.append((secret, derivation.digest(of: secret), line))
+            order.append((Digest(of: secret, salt: nil), secrets.count))
+            secrets.append((secret, line))
         }
-        guard !read.isEmpty else { throw .empty }
+        guard !secrets.isEmpty else { throw .empty }
         let notes = try notes.map { file throws(FeedInputError) in
-            try Self.notes(file, items: read.count)
+            try Self.notes(file, items: secrets.count)
         }
         // Sorting finds repetitions in less time than a dictionary, which hashes what is hashed.
-        var order = read.indices.map { (digest: read[$0].digest, index: $0) }
         order.sort { $0.digest != $1.digest ? $0.digest < $1.digest : $0.index < $1.index }
         var items: [Item] = []
-        items.reserveCapacity(read.count)
+        items.reserveCapacity(secrets.count)
         var conflict: Int?
         for (digest, index) in order {
-            let (secret, _, line) = read[index]
+            let (secret, line) = secrets[index]
             let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
             if let known = items.last, known.digest == digest {
                 if known.note != note { conflict = min(conflict ?? line, line) }
