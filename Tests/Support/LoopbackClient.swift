@@ -173,9 +173,9 @@ package final class LoopbackClient {
     package func receive(through mark: String) throws -> String {
         let bytes = Array(mark.utf8)
         while true {
-            if let range = unread.firstRange(of: bytes) {
-                defer { unread.removeFirst(range.upperBound) }
-                return String(decoding: unread[..<range.upperBound], as: UTF8.self)
+            if let end = unread.end(of: bytes) {
+                defer { unread.removeFirst(end) }
+                return String(decoding: unread[..<end], as: UTF8.self)
             }
             let more = try receiveMore()
             guard !more.isEmpty else { throw Failure.reset }

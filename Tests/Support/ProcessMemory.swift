@@ -61,7 +61,7 @@ package enum ProcessMemory {
             }
             guard count > 0 else { continue }
             for index in patterns.indices where !found.contains(index) {
-                if StorePlace.contains(bytes, patterns[index]) { found.insert(index) }
+                if bytes.holds(patterns[index]) { found.insert(index) }
             }
         }
         return found.count

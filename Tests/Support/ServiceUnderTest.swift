@@ -112,9 +112,7 @@ package final class ServiceUnderTest {
 
     /// The files that contain any of the needles, by path.
     package func files(containing needles: [[UInt8]]) throws -> [String] {
-        try files().filter { _, bytes in
-            needles.contains { bytes.range(of: Data($0)) != nil }
-        }.map(\.key).sorted()
+        FileSnapshot.names(of: try files(), containing: needles)
     }
 
     // MARK: Requests

@@ -5,18 +5,18 @@ package struct WireResponse: Sendable {
     package let status: Int
     /// Status line and fields, with the empty line.
     package let head: String
-    package let fields: [(name: String, value: String)]
     package var body: [UInt8] = []
 
     /// nil when `head` is no HTTP/1.1 response head.
     package init?(head: String) {
-        let lines = head.split(separator: "\r\n")
-        guard let first = lines.first, first.hasPrefix("HTTP/1.1 "),
-            let status = Int(first.dropFirst(9).prefix(3))
+        guard head.hasPrefix("HTTP/1.1 "), let status = Int(head.dropFirst(9).prefix(3))
         else { return nil }
         self.status = status
         self.head = head
-        fields = lines.dropFirst().map { line in
+    }
+
+    package var fields: [(name: String, value: String)] {
+        head.split(separator: "\r\n").dropFirst().map { line in
             let parts = line.split(separator: ":", maxSplits: 1)
             let value = parts.count > 1 ? parts[1] : ""
             return (String(parts.first ?? ""), String(value.drop { $0 == " " }))

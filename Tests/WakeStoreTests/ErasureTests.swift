@@ -154,7 +154,7 @@ extension StorePlace {
                     forms.append(Array(pattern[start..<start + 24]))
                 }
             }
-            return files.contains { file in forms.contains { StorePlace.contains(file, $0) } }
+            return files.contains { file in forms.contains { file.holds($0) } }
         }
     }
 }

@@ -75,7 +75,7 @@ extension StorePlace {
         return tokens.filter { number in
             keys.contains { keys in
                 let id = keys.id(of: Known.token(number))
-                return files.contains { StorePlace.contains($0, id) }
+                return files.contains { $0.holds(id) }
             }
         }
     }

@@ -101,7 +101,7 @@ struct PowerCut {
             counts.answers += 1
             let files = replay.image(survival).values
             counts.ids += deleted.flatMap { ids[$0] }.count { id in
-                files.contains { StorePlace.contains($0, id) }
+                files.contains { $0.holds(id) }
             }
         }
         return counts
@@ -148,7 +148,7 @@ struct PowerCut {
         for (number, ids) in ids.enumerated() {
             let stored = await store.stored(number)
             for id in ids where id != stored?.id {
-                guard files.contains(where: { StorePlace.contains($0, id) }) else { continue }
+                guard files.contains(where: { $0.holds(id) }) else { continue }
                 wrong.append("token \(number) left an id in a file")
             }
         }
@@ -161,7 +161,7 @@ struct PowerCut {
         return [place.path + "/keys", place.data].flatMap { directory in
             StorePlace.names(in: directory).compactMap { name -> String? in
                 let bytes = StorePlace.bytes(of: directory + "/" + name)
-                return dropped.contains { StorePlace.contains(bytes, $0) }
+                return dropped.contains { bytes.holds($0) }
                     ? "\(name) holds keys of a dropped generation" : nil
             }
         }

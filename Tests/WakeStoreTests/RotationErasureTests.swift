@@ -105,7 +105,7 @@ struct RotationErasureTests {
         #expect(needed > 1 << 50 && free > 0 && free < 1 << 50)
         #expect(StorePlace.bytes(of: configuration.databaseFile).count == size)
         #expect(place.hits(traces.flatMap(\.all)) == 0)
-        #expect(!StorePlace.contains(StorePlace.bytes(of: place.keys), Array(keys[24..<56])))
+        #expect(!StorePlace.bytes(of: place.keys).holds(Array(keys[24..<56])))
         await store.close()
         // Later, with room.
         let again = try Store(opening: place.configuration)

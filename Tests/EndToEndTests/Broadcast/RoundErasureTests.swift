@@ -17,7 +17,7 @@ struct RoundErasureTests {
 
     private func hits(_ patterns: [[UInt8]], _ place: PushingService) -> Int {
         let files = files(place)
-        return patterns.count { pattern in files.contains { StorePlace.contains($0, pattern) } }
+        return patterns.count { pattern in files.contains { $0.holds(pattern) } }
     }
 
     @Test("when a delete is answered within a round, no file holds anything of the row")

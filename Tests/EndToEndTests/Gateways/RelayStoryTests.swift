@@ -32,15 +32,15 @@ struct RelayStoryTests {
         let files = try place.owner.files().mapValues(Array.init)
         #expect(files.keys.contains("keys/installations"))
         func places(of needle: [UInt8]) -> [String] {
-            files.filter { StorePlace.contains($0.value, needle) }.map(\.key).sorted()
+            files.filter { $0.value.holds(needle) }.map(\.key).sorted()
         }
         // The search sees what is there.
         #expect(places(of: Array(RelayOwner.publicKey.utf8)) == ["keys/installations"])
         for device in devices.prefix(40) {
             for form in device.forms {
                 #expect(places(of: form).isEmpty)
-                #expect(!StorePlace.contains(Array(log.utf8), form))
-                #expect(!StorePlace.contains(Array(metrics.utf8), form))
+                #expect(!Array(log.utf8).holds(form))
+                #expect(!Array(metrics.utf8).holds(form))
             }
         }
         #expect(!log.contains(RelayOwner.publicKey) && !log.contains("village"))

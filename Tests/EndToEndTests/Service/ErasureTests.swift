@@ -116,8 +116,8 @@ struct ErasureTests {
         let said = Array(service.program.output.utf8)
         #expect(!said.isEmpty)
         for trace in traces {
-            #expect(!StorePlace.contains(said, trace))
-            #expect(!files.contains { StorePlace.contains($0, trace) })
+            #expect(!said.holds(trace))
+            #expect(!files.contains { $0.holds(trace) })
         }
     }
 

@@ -169,9 +169,7 @@ struct FrontTests {
     /// The files of the front that hold the address or anything of the device.
     private func traces(of device: TestDevice, in front: FrontUnderTest) throws -> [String] {
         let needles = device.forms + [Array(Self.address.utf8)]
-        return try front.traces().filter { _, bytes in
-            needles.contains { bytes.range(of: Data($0)) != nil }
-        }.map(\.key).sorted()
+        return FileSnapshot.names(of: try front.traces(), containing: needles)
     }
 
     private func words(
