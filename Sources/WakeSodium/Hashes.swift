@@ -59,6 +59,21 @@ import WakeSystem
         return hash
     }
 
+    /// The unkeyed hash of two runs of bytes, end to end; millions of them make no memory.
+    package static func hash(_ head: Span<UInt8>, _ tail: Span<UInt8>) -> InlineArray<32, UInt8> {
+        var output = InlineArray<32, UInt8>(repeating: 0)
+        var hash = output.mutableSpan
+        hash.withMutablePointer { output in
+            head.withPointer { first in
+                tail.withPointer { second in
+                    _ = unsafe wake_blake2b_of_two(
+                        output, 32, first, UInt64(head.count), second, UInt64(tail.count))
+                }
+            }
+        }
+        return output
+    }
+
     /// The first 64 bits of the unkeyed hash of 32 bytes; millions of them make no memory.
     package static func start(of bytes: Span<UInt8>) -> UInt64 {
         var output = InlineArray<32, UInt8>(repeating: 0)
@@ -127,5 +142,26 @@ package struct ShortHash: Sendable {
             }
         }
         return output.span.littleEndian(at: 0)
+    }
+
+    /// SipHash-2-4 with an output of 128 bits: a pseudorandom function of short inputs, in a tenth
+    /// of the time of a BLAKE2b. 16 bytes.
+    /// - Parameter key: 16 bytes.
+    package static func hash128(
+        _ bytes: Span<UInt8>, key: Span<UInt8>
+    ) -> InlineArray<16, UInt8> {
+        precondition(key.count == Int(crypto_shorthash_siphashx24_KEYBYTES))
+        // crypto_shorthash_siphashx24_BYTES
+        var output = InlineArray<16, UInt8>(repeating: 0)
+        var hash = output.mutableSpan
+        key.withPointer { key in
+            bytes.withPointer { start in
+                hash.withMutablePointer { output in
+                    _ = unsafe crypto_shorthash_siphashx24(
+                        output, start, UInt64(bytes.count), key)
+                }
+            }
+        }
+        return output
     }
 }

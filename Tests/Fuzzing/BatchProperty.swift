@@ -51,8 +51,8 @@ enum BatchProperty {
         _ header: BatchHeader, isFitting: Bool, changes: ArraySlice<UInt8>
     ) -> [UInt8] {
         let range = header.range
-        let derivation = DigestDerivation(salt: header.salt)
-        var values = Set(secrets.map { range.value(of: derivation.digest(of: $0.bytes)) })
+        var values = Set(
+            secrets.map { range.value(of: Digest(of: $0.bytes, salt: header.salt)) })
         var random = SplitMix64(seed: 1)
         while values.count < header.count {
             values.insert(range.value(of: Digest(high: random.next(), low: random.next())))
@@ -150,8 +150,9 @@ enum BatchProperty {
         var code: [UInt8] = []
         RiceCode.append(values, of: header.range, to: &code)
         try require(code.elementsEqual(payload[..<header.codeBytes]), "a code of two forms")
-        let derivation = DigestDerivation(salt: header.salt)
-        let local = secrets.map { header.range.value(of: derivation.digest(of: $0.bytes)) }
+        let local = secrets.map {
+            header.range.value(of: Digest(of: $0.bytes, salt: header.salt))
+        }
         var plain = Outcome()
         for (index, value) in values.enumerated() {
             let found = local.indices.filter { local[$0] == value }

@@ -29,7 +29,7 @@ extension Digest {
     }
 
     package init(of secret: SecretBytes, salt: BatchSalt?) {
-        self = DigestDerivation(salt: salt).digest(of: secret)
+        self = SecretHash(of: secret).digest(salt: salt)
     }
 
     package func append(to bytes: inout [UInt8]) {
@@ -44,19 +44,26 @@ extension Digest: Comparable {
     }
 }
 
-/// The derivation of digests with one salt: BLAKE2b-128 over secret and salt, keyed with
-/// BLAKE2b-256 of `wake-feed/digest/1`.
-struct DigestDerivation: Sendable {
-    private let salt: [UInt8]
+/// What the digests of a secret are derived from: BLAKE2b-256 over `wake-feed/digest/1` and the
+/// secret. Its first half is the digest in batches without a salt; the other half is a key, and the
+/// digest in a salted batch is SipHash-2-4-128 of the salt with it. So a device with many secrets
+/// hashes each of them once and not for every batch.
+package struct SecretHash: Sendable {
+    /// Of batches without a salt.
+    package let unsalted: Digest
+    private let key: InlineArray<16, UInt8>
 
-    init(salt: BatchSalt?) { self.salt = salt?.bytes ?? [] }
-
-    func digest(of secret: SecretBytes) -> Digest {
-        secret.withSpan { Self.hash.hash($0, salt.span) }
+    package init(of secret: SecretBytes) {
+        let domain: StaticString = "wake-feed/digest/1"
+        let hash = secret.withSpan { Blake2b.hash(domain.bytes.span, $0) }
+        unsalted = Digest(hash.span)
+        key = InlineArray { hash[Digest.bytes + $0] }
     }
 
-    private static let key = Blake2b.hash("wake-feed/digest/1" as StaticString)
-    private static let hash = KeyedHash(key: key.span)
+    package func digest(salt: BatchSalt?) -> Digest {
+        guard let salt else { return unsalted }
+        return Digest(ShortHash.hash128(salt.bytes.span, key: key.span).span)
+    }
 }
 
 extension Blake2b {

@@ -22,15 +22,16 @@ public struct LocalSecret: Sendable, Redacted {
     }
 }
 
-/// The local secrets of one cycle, with matchers. Digests for unsalted batches are derived once.
+/// The local secrets of one cycle, with matchers. Each secret is hashed once.
 public final class LocalSecretSet: Sendable {
     /// In the order they were given.
     public let secrets: [LocalSecret]
-    private let unsalted = Mutex(Unsalted())
+    private let derived = Mutex(Derived())
 
-    private struct Unsalted {
-        var digests: [Digest]?
-        /// Of the last batch: most have as many digests as the one before.
+    private struct Derived {
+        /// By the secret's index.
+        var hashes: [SecretHash]?
+        /// Of the last batch without a salt: most have as many digests as the one before.
         var matcher: Matcher?
     }
 
@@ -38,21 +39,16 @@ public final class LocalSecretSet: Sendable {
     public init(_ secrets: [LocalSecret]) { self.secrets = secrets }
 
     func matcher(for header: BatchHeader) -> Matcher {
-        if let salt = header.salt {
-            return Matcher(digests: digests(salt: salt), range: header.range)
+        let (hashes, known) = derived.withLock { derived in
+            let hashes = derived.hashes ?? secrets.map { SecretHash(of: $0.bytes) }
+            derived.hashes = hashes
+            return (hashes, derived.matcher)
         }
-        return unsalted.withLock { known in
-            if let matcher = known.matcher, matcher.range == header.range { return matcher }
-            let digests = known.digests ?? digests(salt: nil)
-            let matcher = Matcher(digests: digests, range: header.range)
-            known = Unsalted(digests: digests, matcher: matcher)
-            return matcher
-        }
-    }
-
-    private func digests(salt: BatchSalt?) -> [Digest] {
-        let derivation = DigestDerivation(salt: salt)
-        return secrets.map { derivation.digest(of: $0.bytes) }
+        if header.salt == nil, let known, known.range == header.range { return known }
+        let digests = hashes.map { $0.digest(salt: header.salt) }
+        let matcher = Matcher(digests: digests, range: header.range)
+        if header.salt == nil { derived.withLock { $0.matcher = matcher } }
+        return matcher
     }
 
     /// The matches of a batch's hits, ordered by digest, then by secret.

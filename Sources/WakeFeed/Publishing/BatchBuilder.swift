@@ -84,9 +84,8 @@ struct BatchBuilder {
                 rows.append(Row(value: range.value(of: digests[index]), item: index))
             }
         case .secrets(let items):
-            let derivation = salt.map { DigestDerivation(salt: $0) }
             for index in part {
-                let digest = derivation?.digest(of: items[index].secret) ?? items[index].digest
+                let digest = items[index].hash.digest(salt: salt)
                 rows.append(Row(value: range.value(of: digest), item: index))
             }
         }

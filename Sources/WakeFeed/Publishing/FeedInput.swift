@@ -11,12 +11,13 @@ package enum FeedInput: Sendable {
     /// A secret and the note to its holders.
     package struct Item: Sendable {
         package let secret: SecretBytes
-        /// Of the secret alone, without a salt.
-        let digest: Digest
+        let hash: SecretHash
         /// nil: the match alone.
         package let note: [UInt8]?
         /// Of the file, from 1; of a raw one the record.
         let line: Int
+
+        var digest: Digest { hash.unsalted }
     }
 
     package enum Encoding: Sendable, Equatable {
@@ -59,7 +60,7 @@ package enum FeedInput: Sendable {
     package init(
         secretsFrom file: [UInt8], notes: [UInt8]? = nil, encoding: Encoding = .text
     ) throws(FeedInputError) {
-        var secrets: [(bytes: SecretBytes, line: Int)] = []
+        var secrets: [(bytes: SecretBytes, hash: SecretHash, line: Int)] = []
         var order: [(digest: Digest, index: Int)] = []
         // They come and go together.
         var pool = SecretPool(chunkBytes: 1 << 16)
@@ -67,8 +68,9 @@ package enum FeedInput: Sendable {
             file: file, encoding: encoding, allowed: FeedLimits.secretBytes)
         try parser.forEach { bytes, line in
             let secret = pool.insert(bytes)
-            order.append((Digest(of: secret, salt: nil), secrets.count))
-            secrets.append((secret, line))
+            let hash = SecretHash(of: secret)
+            order.append((hash.unsalted, secrets.count))
+            secrets.append((secret, hash, line))
         }
         guard !secrets.isEmpty else { throw .empty }
         let notes = try notes.map { file throws(FeedInputError) in
@@ -80,12 +82,12 @@ package enum FeedInput: Sendable {
         items.reserveCapacity(secrets.count)
         var conflict: Int?
         for (digest, index) in order {
-            let (secret, line) = secrets[index]
+            let (secret, hash, line) = secrets[index]
             let note = notes.map { $0.count == 1 ? $0[0] : $0[index] }
             if let known = items.last, known.digest == digest {
                 if known.note != note { conflict = min(conflict ?? line, line) }
             } else {
-                items.append(Item(secret: secret, digest: digest, note: note, line: line))
+                items.append(Item(secret: secret, hash: hash, note: note, line: line))
             }
         }
         if let conflict { throw .conflictingNote(line: conflict) }

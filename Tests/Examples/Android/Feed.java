@@ -351,11 +351,46 @@ public final class Feed {
 
     /** Section 6, as {@link #values} gives them. */
     private static long value(byte[] secret, byte[] salt, long count, int bits) {
-        byte[] message = isZero(salt, 0, 16) ? secret : join(secret, salt);
-        byte[] key = Blake2b.hash(32, null, ascii("wake-feed/digest/1"));
-        BigInteger digest = new BigInteger(1, Blake2b.hash(16, key, message));
-        return digest.multiply(BigInteger.valueOf(count)).shiftRight(128 - bits).longValue()
-            ^ Long.MIN_VALUE;
+        byte[] hash = Blake2b.hash(32, null, join(ascii("wake-feed/digest/1"), secret));
+        byte[] digest = isZero(salt, 0, 16) ? part(hash, 0, 16) : sipHash(part(hash, 16, 16), salt);
+        return new BigInteger(1, digest).multiply(BigInteger.valueOf(count)).shiftRight(128 - bits)
+            .longValue() ^ Long.MIN_VALUE;
+    }
+
+    /** SipHash-2-4 of 128 bits, of a message of 16 bytes. */
+    private static byte[] sipHash(byte[] key, byte[] message) {
+        long k0 = number(key, 0, 8), k1 = number(key, 8, 8);
+        long[] v = {
+            k0 ^ 0x736f6d6570736575L, k1 ^ 0x646f72616e646f83L,
+            k0 ^ 0x6c7967656e657261L, k1 ^ 0x7465646279746573L,
+        };
+        // The last block has no bytes but the message's length.
+        for (long word : new long[] {number(message, 0, 8), number(message, 8, 8), 16L << 56}) {
+            v[3] ^= word;
+            for (int round = 0; round < 2; round++) sipRound(v);
+            v[0] ^= word;
+        }
+        v[2] ^= 0xee;
+        ByteBuffer out = ByteBuffer.allocate(16).order(ByteOrder.LITTLE_ENDIAN);
+        for (int half = 0; half < 2; half++) {
+            for (int round = 0; round < 4; round++) sipRound(v);
+            out.putLong(v[0] ^ v[1] ^ v[2] ^ v[3]);
+            v[1] ^= 0xdd;
+        }
+        return out.array();
+    }
+
+    private static void sipRound(long[] v) {
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = Long.rotateLeft(v[1], 13) ^ v[0];
+        v[3] = Long.rotateLeft(v[3], 16) ^ v[2];
+        v[0] = Long.rotateLeft(v[0], 32);
+        v[2] += v[1];
+        v[0] += v[3];
+        v[1] = Long.rotateLeft(v[1], 17) ^ v[2];
+        v[3] = Long.rotateLeft(v[3], 21) ^ v[0];
+        v[2] = Long.rotateLeft(v[2], 32);
     }
 
     /** Section 8. */

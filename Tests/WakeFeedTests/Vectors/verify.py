@@ -160,8 +160,40 @@ def decode(code, count, bits):
 def value(secret, salt, shape):
     """Section 6: of a secret, in a batch of this count and these bits."""
     count, bits = shape
-    digest = hashed(secret + (salt if any(salt) else b""), 16, hashed(b"wake-feed/digest/1"))
-    return int.from_bytes(digest, "big") * count >> 128 - bits
+    return int.from_bytes(digest(secret, salt), "big") * count >> 128 - bits
+
+
+def digest(secret, salt):
+    found = hashed(b"wake-feed/digest/1" + secret)
+    return siphash(found[16:], salt) if any(salt) else found[:16]
+
+
+def siphash(key, message):
+    """SipHash-2-4 of 128 bits, of a message of 16 bytes."""
+    mask = (1 << 64) - 1
+    k0, k1 = struct.unpack("<2Q", key)
+    a, b, c, d = (k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D ^ 0xEE,
+                  k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573)
+
+    def rounds(a, b, c, d, count):
+        for _ in range(count):
+            a, c = a + b & mask, c + d & mask
+            b = (b << 13 & mask | b >> 51) ^ a
+            d = (d << 16 & mask | d >> 48) ^ c
+            a = a << 32 & mask | a >> 32
+            c, a = c + b & mask, a + d & mask
+            b = (b << 17 & mask | b >> 47) ^ c
+            d = (d << 21 & mask | d >> 43) ^ a
+            c = c << 32 & mask | c >> 32
+        return a, b, c, d
+
+    for word in struct.unpack("<2Q", message) + (16 << 56,):
+        a, b, c, d = rounds(a, b, c, d ^ word, 2)
+        a ^= word
+    a, b, c, d = rounds(a, b, c ^ 0xEE, d, 4)
+    low = a ^ b ^ c ^ d
+    a, b, c, d = rounds(a, b ^ 0xDD, c, d, 4)
+    return struct.pack("<2Q", low, a ^ b ^ c ^ d)
 
 
 def xsalsa20(key, nonce, count):
