@@ -14,8 +14,20 @@ let unisolated: [SwiftSetting] = [
 /// One set of compiler rules for every other target; see "Modules" in Policy/ARCHITECTURE.md.
 let strict = unisolated + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
+/// For `Tests/check`: the tests, which are not optimised themselves, test modules that are, as what
+/// ships is, and take less time. With threads the compiler writes an object for each file also of a
+/// whole module, as the package manager expects it in a debug build.
+let optimized: [SwiftSetting] =
+    Context.environment["REVEILLE_OPTIMIZED"] == nil
+    ? []
+    : [
+        .unsafeFlags(
+            ["-O", "-disable-batch-mode", "-whole-module-optimization", "-num-threads", "2"],
+            .when(configuration: .debug))
+    ]
+
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+    .target(name: name, dependencies: dependencies, swiftSettings: strict + optimized)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [])
@@ -171,7 +183,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["CLinux", "WakeSystem", "WakeModel", "WakeSodium", "MutexOrder"],
             path: "Tests/Support",
-            swiftSettings: strict),
+            swiftSettings: strict + optimized),
         .target(name: "StoreFaults", path: "Tests/StoreFaults"),
         .executableTarget(
             name: "store-worker",

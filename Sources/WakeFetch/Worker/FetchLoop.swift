@@ -36,7 +36,8 @@ final class FetchLoop {
         while true {
             let wasBusy = !transfers.isEmpty
             let (commands, isClosed) = worker.removeCommands()
-            for command in commands { execute(command) }
+            for job in commands.started { add(job) }
+            for id in commands.cancelled { cancel(id) }
             if isClosed { endAll(.closed) }
             startAdmitted()
             for id in stalls.due(at: clock.now) { transfers[id]?.readAgain() }
@@ -61,18 +62,17 @@ final class FetchLoop {
         }
     }
 
-    private func execute(_ command: FetchWorker.Command) {
-        switch command {
-        case .cancel(let id):
-            if let job = queue.remove(id) { return job.onEnd(.failure(.cancelled)) }
-            end(id) { $0.result(.cancelled) }
-        case .start(let job):
-            if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
-            let request = job.request
-            queue.add(
-                job, id: job.id, to: request.url.origin,
-                probes: request.allowsHTTP2 && request.url.scheme == .https)
-        }
+    private func add(_ job: FetchJob) {
+        if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
+        let request = job.request
+        queue.add(
+            job, id: job.id, to: request.url.origin,
+            probes: request.allowsHTTP2 && request.url.scheme == .https)
+    }
+
+    private func cancel(_ id: UInt64) {
+        if let job = queue.remove(id) { return job.onEnd(.failure(.cancelled)) }
+        end(id) { $0.result(.cancelled) }
     }
 
     private func startAdmitted() {

@@ -3,13 +3,17 @@ import WakeSystem
 
 /// The command queue of one purpose's fetch thread, which starts with a fetch and ends when idle.
 final class FetchWorker: Sendable {
-    enum Command: Sendable {
-        case start(FetchJob)
-        case cancel(UInt64)
+    /// What waits for the thread. A fetch is cancelled after it was started, if it is at all.
+    struct Commands: Sendable {
+        fileprivate(set) var started: [FetchJob] = []
+        /// By the fetch's id.
+        fileprivate(set) var cancelled: [UInt64] = []
+
+        fileprivate var count: Int { started.count + cancelled.count }
     }
 
     private struct State {
-        var commands: [Command] = []
+        var commands = Commands()
         /// Present while a thread can be woken.
         var waker: CurlWaker?
         /// Whether a thread executes commands.
@@ -35,7 +39,7 @@ final class FetchWorker: Sendable {
                 state.isServed = true
                 state.threads += 1
             }
-            Self.post(.start(job), &state)
+            Self.post(&state) { $0.started.append(job) }
             return nil
         }
         if let refusal { job.onEnd(.failure(refusal)) }
@@ -44,7 +48,7 @@ final class FetchWorker: Sendable {
     func cancel(_ id: UInt64) {
         state.withLock { state in
             guard state.isServed else { return }
-            Self.post(.cancel(id), &state)
+            Self.post(&state) { $0.cancelled.append(id) }
         }
     }
 
@@ -86,8 +90,8 @@ final class FetchWorker: Sendable {
     }
 
     /// The waker is called under the lock, so that the multi handle cannot be freed meanwhile.
-    private static func post(_ command: Command, _ state: inout State) {
-        state.commands.append(command)
+    private static func post(_ state: inout State, _ append: (inout Commands) -> Void) {
+        append(&state.commands)
         // The first command after an empty queue has woken the thread.
         if state.commands.count == 1 { state.waker?.wake() }
     }
@@ -97,9 +101,9 @@ final class FetchWorker: Sendable {
     /// Makes the thread wakeable until `detachIfIdle`.
     func attach(_ waker: CurlWaker) { state.withLock { $0.waker = waker } }
 
-    func removeCommands() -> (commands: [Command], isClosed: Bool) {
+    func removeCommands() -> (commands: Commands, isClosed: Bool) {
         state.withLock { state in
-            defer { state.commands = [] }
+            defer { state.commands = Commands() }
             return (state.commands, state.isClosed)
         }
     }
@@ -108,7 +112,7 @@ final class FetchWorker: Sendable {
     /// new thread, even while this one still frees its connections.
     func detachIfIdle() -> Bool {
         state.withLock { state in
-            guard state.commands.isEmpty else { return false }
+            guard state.commands.count == 0 else { return false }
             state.waker = nil
             state.isServed = false
             return true
@@ -118,7 +122,7 @@ final class FetchWorker: Sendable {
     /// For lack of memory for a multi handle.
     private func refuseAll() {
         repeat {
-            for case .start(let job) in removeCommands().commands {
+            for job in removeCommands().commands.started {
                 job.onEnd(.failure(.outOfResources))
             }
         } while !detachIfIdle()
