@@ -34,7 +34,7 @@ enum FeedRows {
                     operations: setting.size, seconds: watch.seconds,
                     processorSeconds: watch.processorSeconds)
             },
-            Arm(.ceiling, "a hash each, sorting, hashing and writing 8 bytes each") { _ in
+            Arm(.ceiling, "a keyed hash each, sorting, hashing and writing 8 bytes each") { _ in
                 let place = StorePlace(in: setting.directory)
                 let key = Sodium.random(32)
                 let watch = Stopwatch()
