@@ -34,12 +34,14 @@ final class FetchLoop {
         worker.attach(multi.waker)
         var idleSince = clock.now
         while true {
-            let wasBusy = !transfers.isEmpty
+            var wasBusy = !transfers.isEmpty
             let (commands, isClosed) = worker.removeCommands()
             for job in commands.started { add(job) }
             for id in commands.cancelled { cancel(id) }
             if isClosed { endAll(.closed) }
             startAdmitted()
+            // One that starts here may end here, if its answer comes quickly.
+            wasBusy = wasBusy || !transfers.isEmpty
             for id in stalls.due(at: clock.now) { transfers[id]?.readAgain() }
             multi.perform()
             while let (tag, code) = multi.nextEnded() { ended(UInt64(tag), code) }
