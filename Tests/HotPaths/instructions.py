@@ -71,7 +71,7 @@ def main():
     parser.add_argument("paths", nargs="*")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--tolerance", type=float, default=5)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if shutil.which("valgrind") is None:
         print("instructions are not counted: install the package valgrind")
         return 0
