@@ -65,8 +65,3 @@ package struct SecretHash: Sendable {
         return Digest(ShortHash.hash128(salt.bytes.span, key: key.span).span)
     }
 }
-
-extension Blake2b {
-    /// BLAKE2b-256 of a constant, the key of a derivation.
-    static func hash(_ domain: StaticString) -> [UInt8] { hash(domain.bytes.span) }
-}

@@ -38,3 +38,8 @@ enum SealedNote {
 
     private static let derivationKey = Blake2b.hash("wake-feed/note/1")
 }
+
+extension Blake2b {
+    /// BLAKE2b-256 of a constant, the key of a derivation.
+    static func hash(_ domain: StaticString) -> [UInt8] { hash(domain.bytes.span) }
+}

@@ -14,7 +14,7 @@ struct Matcher: Sendable {
         self.range = range
         let unsorted = digests.map(range.value(of:))
         // Even values: their first bits put each near its place (a counting sort), and what is left
-        // is small. Sorting by comparisons takes as long as deriving the digests.
+        // is small. Sorting by comparisons takes longer than deriving the digests.
         let bits = max(1, Int.bitWidth - unsorted.count.leadingZeroBitCount)
         let shift = UInt64(range.bitWidth - bits)
         var ends = [Int](repeating: 0, count: 1 << bits)
