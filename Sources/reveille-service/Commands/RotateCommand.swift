@@ -179,7 +179,9 @@ private struct RunningService {
         var body = ""
         if invocation.flag("--now") {
             try RotateCommand.confirm(before, invocation)
-            body = before.isEarly ? #"{"now":true,"yes":true}"# : #"{"now":true}"#
+            // Somebody may have registered since: who said yes before is not asked again.
+            let isConfirmed = before.isEarly || invocation.flag(Confirmation.option.name)
+            body = isConfirmed ? #"{"now":true,"yes":true}"# : #"{"now":true}"#
         }
         let asked = try read(try admin.send("POST", "/v1/rotation", body: body))
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }

@@ -72,11 +72,11 @@ struct ErasureTests {
             Task.onThread { Self.churn(origin, port, isOver, gone) }
         }
         let words = ["rotate", "--now", "--yes", "--config", service.configuration]
-        let rotations = Observed<[Int32]>([])
+        let rotations = Observed<[(status: Int32, output: String)]>([])
         let rotating = Task {
             while !isOver.value {
-                let status = try await RunningProgram.run("reveille", words).status
-                rotations.update { $0.append(status) }
+                let rotation = try await RunningProgram.run("reveille", words)
+                rotations.update { $0.append(rotation) }
             }
         }
         let client = try origin.connect(port)
@@ -99,7 +99,7 @@ struct ErasureTests {
         isOver.update { $0 = true }
         for other in others { #expect(await other.value > 0) }
         try await rotating.value
-        #expect(rotations.value.allSatisfy { $0 == 0 })
+        for rotation in rotations.value { #expect(rotation.status == 0, "\(rotation.output)") }
         #expect(seen > rounds / 2)
         #expect(await service.stop() == 0)
         try check(service, origin, gone.value)

@@ -95,6 +95,40 @@ struct RotationTests {
         #expect(try stored(device, service) == nil)
     }
 
+    @Test(
+        "the first who registers while it is asked for stops it, unless yes was said",
+        arguments: [false, true])
+    func firstRow(saysYes: Bool) async throws {
+        let service = try await ServiceUnderTest()
+        let (admin, port) = (service.directory.path + "/service/admin.sock", service.port)
+        // The listener of another configuration: there somebody registers just before.
+        let front = try WireServer { peer in
+            guard let request = WireRequest(from: peer),
+                let listener = try? LoopbackClient(path: admin)
+            else { return }
+            if request.method == "POST" {
+                let device = TestDevice()
+                _ = try? LoopbackClient(port: port).exchange(
+                    "PUT", "/v1/registration", token: device.token, body: device.body)
+            }
+            try? listener.send(Array(request.head.utf8) + request.body)
+            if let answer = try? listener.receiveAll() { try? peer.send(answer) }
+        }
+        defer { front.refuse() }
+        let token = service.directory.path + "/admin.token"
+        let made = try await RunningProgram.run("reveille", ["keygen", "--kind", "admin", token])
+        #expect(made.status == 0, "\(made.output)")
+        let other = service.configuration + ".other"
+        let listener = "listen = 127.0.0.1:\(front.port)\ntoken = \(token)"
+        try String(contentsOfFile: service.configuration, encoding: .utf8)
+            .replacing("listen = unix:admin.sock", with: listener)
+            .write(toFile: other, atomically: true, encoding: .utf8)
+        let (status, output) = try await RunningProgram.run(
+            "reveille", ["rotate", "--now", "--config", other] + (saysYes ? ["--yes"] : []))
+        #expect(status == (saysYes ? 0 : 1), "\(output)")
+        #expect(output.contains(saysYes ? "rotated: 0" : "rotation_unconfirmed"), "\(output)")
+    }
+
     @Test("sooner than clients renew it says what is lost, and does nothing without a word more")
     func unconfirmed() async throws {
         let service = try await ServiceUnderTest()
