@@ -70,26 +70,33 @@ package final class Store: Sendable {
 
     // MARK: Broadcasts
 
-    /// The next rows in the order of their ids, opened by the caller, without those that do not
-    /// open; nil when the files cannot be read or the queue is full.
+    /// Rows of ranges of ids, one range after the other, opened by the caller, without those that do
+    /// not open; nil when the files cannot be read or the queue is full.
     /// - Parameters:
-    ///   - id: the last id of the page before; empty for the first page.
-    ///   - end: the last id of any page; nil: the greatest.
+    ///   - ranges: one or more.
+    ///   - limit: rows, 1 or more.
     ///   - memory: of the walk that the page belongs to.
     package func page(
-        of generation: Generation, after id: [UInt8], through end: [UInt8]? = nil,
-        limit: Int = Limits.pageRows, memory: PageMemory = PageMemory()
+        of generation: Generation, in ranges: [IDRange], limit: Int = Limits.pageRows,
+        memory: PageMemory = PageMemory()
     ) async -> StorePage? {
         var page: RawPage? = await withCheckedContinuation { continuation in
-            let end = end ?? RawPage.lastID
             post(
-                .page(generation, after: id, through: end, limit: limit, memory: memory) {
+                .page(generation, ranges, limit: limit, memory: memory) {
                     continuation.resume(returning: $0)
                 })
         }
-        guard let rows = page?.open() else { return nil }
+        guard let rows = page?.open(), let ranges = page?.ranges else { return nil }
         page?.release(to: memory)
-        return StorePage(rows: rows, last: page?.last)
+        return StorePage(rows: rows, ranges: ranges, last: page?.last)
+    }
+
+    /// The rows after an id in the order of their ids.
+    /// - Parameter id: the last of the page before; empty for the first page.
+    package func page(
+        of generation: Generation, after id: [UInt8], limit: Int = Limits.pageRows
+    ) async -> StorePage? {
+        await page(of: generation, in: [.all(after: id)], limit: limit)
     }
 
     /// Forgets registrations whose push tokens are gone, unless renewed or deleted since they were

@@ -27,7 +27,7 @@ enum WriterMessage: Sendable {
     case operation(StoreOperation, prepare: @Sendable (StoreAnswer) -> AnswerGrid.Release)
     case removal(Generation, RowIdentity, answer: @Sendable (StoreAnswer) -> Void)
     case page(
-        Generation, after: [UInt8], through: [UInt8], limit: Int, memory: PageMemory,
+        Generation, [IDRange], limit: Int, memory: PageMemory,
         answer: @Sendable (RawPage?) -> Void)
     /// The next rows of the generation that is being dropped; the writer's own.
     case expiry(rows: Int)
@@ -49,7 +49,7 @@ enum WriterMessage: Sendable {
         switch self {
         case .operation(_, let prepare): prepare(answer)()
         case .removal(_, _, let reply): reply(answer)
-        case .page(_, _, _, _, _, let reply): reply(nil)
+        case .page(_, _, _, _, let reply): reply(nil)
         case .expiry: break
         case .rotation(let reply): reply(.failed(.unavailable))
         case .compaction(let reply): reply(.failed)

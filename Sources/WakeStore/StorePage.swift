@@ -40,10 +40,26 @@ package struct RowIdentity: Sendable {
     }
 }
 
+/// Ids greater than one and not greater than another, 32 bytes each.
+package struct IDRange: Sendable {
+    /// Empty for the least id.
+    package let after: [UInt8]
+    package let through: [UInt8]
+
+    package init(after: [UInt8], through: [UInt8]) { (self.after, self.through) = (after, through) }
+
+    /// All ids, or those after one.
+    static func all(after id: [UInt8] = []) -> IDRange {
+        IDRange(after: id, through: [UInt8](repeating: .max, count: Limits.idBytes))
+    }
+}
+
 /// A page of a broadcast.
 package struct StorePage: Sendable {
     package let rows: [StoreRow]
-    /// Where the next page begins; nil when there are no more rows.
+    /// Ranges that were read to their ends.
+    package let ranges: Int
+    /// The last id that was read of the range after these; nil when all were read.
     package let last: [UInt8]?
 }
 
@@ -51,18 +67,18 @@ package struct StorePage: Sendable {
 struct RawPage: Sendable {
     /// id ‖ sealed of each row, one after the other, as a page has hundreds.
     private(set) var bytes: [UInt8]
+    /// Ranges that were read to their ends.
+    let ranges: Int
     /// The last id read; nil when there are no more rows.
     let last: [UInt8]?
     let keys: GenerationKeys
 
-    /// The greatest id.
-    static let lastID = [UInt8](repeating: .max, count: Limits.idBytes)
     static let rowBytes = Limits.idBytes + Limits.sealedBytes
     var count: Int { bytes.count / Self.rowBytes }
 
-    init(bytes: consuming [UInt8], last: [UInt8]?, keys: GenerationKeys) {
+    init(bytes: consuming [UInt8], ranges: Int, last: [UInt8]?, keys: GenerationKeys) {
         self.bytes = bytes
-        (self.last, self.keys) = (last, keys)
+        (self.ranges, self.last, self.keys) = (ranges, last, keys)
     }
 
     /// Opens the rows, without those whose keys are others.

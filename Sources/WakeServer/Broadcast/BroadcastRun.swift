@@ -58,7 +58,9 @@ final class BroadcastRun {
         store = planner.store
         (reopenInterval, tailPatience) = (planner.reopenInterval, planner.tailPatience)
         let pace = planner.pace
-        scan = RegistrationScan(store, checkpoint, readsAhead: !pace.isBounded)
+        scan = RegistrationScan(
+            store, checkpoint,
+            size: pace.isBounded ? .init(perSecond: pace.perSecond) : .init())
         // A push service keeps a wake-up for a device that is off until about the next one.
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)

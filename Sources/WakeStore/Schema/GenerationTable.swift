@@ -79,7 +79,7 @@ final class GenerationTable {
 
     /// Removes up to `rows` rows with the smallest ids, unrelated to their age; returns how many.
     func removeFirst(_ rows: Int) throws(SQLiteError) -> Int {
-        let last = try id(at: rows - 1) ?? RawPage.lastID
+        let last = try id(at: rows - 1) ?? IDRange.all().through
         // By their place: a list of so many ids costs half as much again.
         try deleteFirst.bind(1, blob: last.span)
         try deleteFirst.run()
@@ -112,17 +112,36 @@ final class GenerationTable {
         return try select.step() ? select.blob(0) : nil
     }
 
-    /// Rows in the order of their ids, which says nothing about the order they came in.
+    /// Rows of the ranges, in the order of their ids, which says nothing about the order they came
+    /// in.
+    /// - Parameters:
+    ///   - ranges: one or more.
+    ///   - limit: rows, 1 or more.
     func page(
-        after id: [UInt8], through end: [UInt8], limit: Int, memory: PageMemory = PageMemory()
+        in ranges: [IDRange], limit: Int, memory: PageMemory = PageMemory()
     ) throws(SQLiteError) -> RawPage {
-        try page.bind(1, blob: id.span)
-        try page.bind(2, blob: end.span)
+        var left = limit
+        var rows = memory.take()
+        rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
+        for (index, range) in ranges.enumerated() {
+            let (found, last) = try read(range, left, into: &rows)
+            if found == left {
+                return RawPage(bytes: rows, ranges: index, last: last, keys: keys)
+            }
+            left -= found
+        }
+        return RawPage(bytes: rows, ranges: ranges.count, last: nil, keys: keys)
+    }
+
+    /// - Returns: the number of rows, also of damaged ones, which are left out, and the last id.
+    private func read(
+        _ range: IDRange, _ limit: Int, into rows: inout [UInt8]
+    ) throws(SQLiteError) -> (found: Int, last: [UInt8]) {
+        try page.bind(1, blob: range.after.span)
+        try page.bind(2, blob: range.through.span)
         try page.bind(3, integer: Int64(limit))
         defer { page.reset() }
         var found = 0
-        var rows = memory.take()
-        rows.reserveCapacity(min(limit, Limits.scanRows) * RawPage.rowBytes)
         var damaged: [UInt8]?
         while try page.step() {
             found += 1
@@ -133,9 +152,7 @@ final class GenerationTable {
             damaged = count == RawPage.rowBytes ? nil : page.blob(0)
             if damaged != nil { rows.removeLast(count) }
         }
-        let lastRow = rows.suffix(RawPage.rowBytes)
-        let last = damaged ?? Array(lastRow.prefix(Limits.idBytes))
-        return RawPage(bytes: rows, last: found < limit ? nil : last, keys: keys)
+        return (found, damaged ?? Array(rows.suffix(RawPage.rowBytes).prefix(Limits.idBytes)))
     }
 }
 

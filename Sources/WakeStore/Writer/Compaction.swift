@@ -109,7 +109,7 @@ final class Compaction {
         let generation: Generation = table == database.keys.currentTable ? .current : .previous
         try mapError(StoreOpenError.init) { () throws(SQLiteError) in
             var page = try database.connection.table(generation).page(
-                after: last, through: RawPage.lastID, limit: step.rows, memory: memory)
+                in: [.all(after: last)], limit: step.rows, memory: memory)
             defer { page.release(to: memory) }
             let target = copy.connection.table(generation)
             try page.forEachRow { (id, sealed) throws(SQLiteError) in

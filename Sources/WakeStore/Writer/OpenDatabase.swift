@@ -90,7 +90,7 @@ final class OpenDatabase {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
             let page = try mapError(
-                StoreOpenError.init, table.page(after: [], through: RawPage.lastID, limit: 1))
+                StoreOpenError.init, table.page(in: [.all()], limit: 1))
             if page.count > 0, page.open().isEmpty { throw .foreignKeys }
         }
     }

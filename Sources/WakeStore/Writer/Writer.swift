@@ -166,11 +166,11 @@ final class Writer {
     private func serveBetweenBatches(_ message: WriterMessage) {
         switch message {
         case .operation, .removal, .expiry: break
-        case .page(let generation, let after, let end, let limit, let memory, let answer):
+        case .page(let generation, let ranges, let limit, let memory, let answer):
             let table = database.connection.table(generation)
             // A short read between two commits that never holds back the log.
             let rows = min(limit, Limits.pageRows)
-            answer(try? table.page(after: after, through: end, limit: rows, memory: memory))
+            answer(try? table.page(in: ranges, limit: rows, memory: memory))
         case .rotation(let answer):
             guard work == nil else { return answer(.failed(.running)) }
             work = .rotation(Rotation(database), answer: answer)

@@ -76,13 +76,13 @@ struct CheckpointWriterTests {
             case .end: return true
             case .wait: completeSome(100, &table)
             case .range(let run):
-                writer.begin(run)
+                writer.begin([run])
                 // Otherwise a kill repeats what was read of current.
                 if run.generation == .current, !hasCurrent { completeSome(100, &table) }
                 hasCurrent = run.generation == .current
                 for id in table.rows(of: run) {
                     if left == 0 {
-                        writer.abandonRange()
+                        writer.abandonRanges()
                         completeSome(.random(in: 0...100, using: &random), &table)
                         return false
                     }
@@ -92,7 +92,7 @@ struct CheckpointWriterTests {
                     pending.append((id, place.segment))
                     if Int.random(in: 0..<40, using: &random) == 0 { completeSome(70, &table) }
                 }
-                writer.endRange()
+                writer.endRanges()
             }
         }
     }
@@ -133,16 +133,16 @@ struct CheckpointWriterTests {
     func brokenBucket() throws {
         let writer = try created(seed: 3)
         guard case .range(let run) = writer.next() else { throw TestFailure("nothing to read") }
-        writer.begin(run)
+        writer.begin([run])
         // Of bucket `first + 5` only one of two rows was read before the store failed.
         let place = writer.read(run.first + 5, of: run.generation, for: .all)
         #expect(!place.isBegun && !place.isDone)
         writer.complete(place.segment)
-        writer.abandonRange()
+        writer.abandonRanges()
         writer.save(RunCounters())
         writer.rewind()
         guard case .range(let rest) = writer.next() else { throw TestFailure("all done") }
-        writer.begin(rest)
+        writer.begin([rest])
         #expect(rest.first <= run.first + 5)
         let places = [run.first + 5, run.first + 5, run.first + 9].map {
             writer.read($0, of: run.generation, for: .all)
@@ -161,11 +161,11 @@ struct CheckpointWriterTests {
         let writer = try created(seed: 6)
         var late: Int?
         while case .range(let range) = writer.next() {
-            writer.begin(range)
+            writer.begin([range])
             if late == nil {
                 late = writer.read(range.first, of: range.generation, for: .all).segment
             }
-            writer.endRange()
+            writer.endRanges()
         }
         writer.save(RunCounters())
         #expect(try !isDone(.current, 5))

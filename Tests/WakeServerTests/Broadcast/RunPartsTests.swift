@@ -175,16 +175,16 @@ struct CompletionTrackerTests {
     @Test("a range without rows is done when it has been read")
     func empty() {
         var tracker = CompletionTracker()
-        tracker.begin(BucketRange(.current, first: 5, last: 900))
+        tracker.begin([BucketRange(.current, first: 5, last: 900)])
         #expect(Self.takeDone(&tracker).isEmpty)
-        tracker.endRange()
+        tracker.endRanges()
         #expect(Self.takeDone(&tracker) == Array(5...900))
     }
 
     @Test("a bucket is done when its last row was read and all of its rows are complete")
     func order() {
         var tracker = CompletionTracker()
-        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        tracker.begin([BucketRange(.current, first: 0, last: 9)])
         let first = tracker.didRead(3).segment
         let second = tracker.didRead(3).segment
         tracker.complete(first)
@@ -193,7 +193,7 @@ struct CompletionTrackerTests {
         #expect(Self.takeDone(&tracker).isEmpty)
         let third = tracker.didRead(4).segment
         #expect(Self.takeDone(&tracker) == [0, 1, 2, 3])
-        tracker.endRange()
+        tracker.endRanges()
         #expect(Self.takeDone(&tracker) == [5, 6, 7, 8, 9])
         tracker.complete(third)
         #expect(Self.takeDone(&tracker) == [4])
@@ -202,9 +202,9 @@ struct CompletionTrackerTests {
     @Test("a row that is deferred leaves its bucket to another pass of its push service")
     func deferred() {
         var tracker = CompletionTracker()
-        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        tracker.begin([BucketRange(.current, first: 0, last: 9)])
         let rows = [3, 3, 5].map { tracker.didRead($0).segment }
-        tracker.endRange()
+        tracker.endRanges()
         #expect(tracker.pendingRanges.map(\.last) == [3, 5])
         tracker.complete(rows[0], deferring: ServiceSet(.fcm))
         tracker.complete(rows[1])
@@ -218,14 +218,14 @@ struct CompletionTrackerTests {
     @Test("a bucket in which a range was abandoned is neither done nor pending afterwards")
     func abandonedBucket() {
         var tracker = CompletionTracker()
-        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        tracker.begin([BucketRange(.current, first: 0, last: 9)])
         let rows = [2, 6].map { tracker.didRead($0).segment }
-        tracker.abandonRange()
-        tracker.begin(BucketRange(.current, first: 20, last: 29))
+        tracker.abandonRanges()
+        tracker.begin([BucketRange(.current, first: 20, last: 29)])
         let other = tracker.didRead(21).segment
         #expect(tracker.pendingRanges.map(\.last) == [2, 6, 21])
         for row in rows + [other] { tracker.complete(row) }
-        tracker.endRange()
+        tracker.endRanges()
         #expect(Self.takeDone(&tracker) == [0, 1, 2] + Array(20...29))
         #expect(tracker.pendingRanges.isEmpty)
     }
@@ -233,10 +233,10 @@ struct CompletionTrackerTests {
     @Test("what an abandoned range has not reached is not done, nor its last bucket")
     func abandoned() {
         var tracker = CompletionTracker()
-        tracker.begin(BucketRange(.current, first: 0, last: 9))
+        tracker.begin([BucketRange(.current, first: 0, last: 9)])
         let one = tracker.didRead(2).segment
         let other = tracker.didRead(6).segment
-        tracker.abandonRange()
+        tracker.abandonRanges()
         tracker.complete(other)
         tracker.complete(one)
         #expect(Self.takeDone(&tracker) == [0, 1, 2])
@@ -262,7 +262,7 @@ struct CompletionTrackerTests {
         var start: UInt32 = 0
         while start < 3000 {
             let run = BucketRange(.current, first: start, last: start + UInt32(draw(400)))
-            tracker.begin(run)
+            tracker.begin([run])
             for bucket in run.first...run.last {
                 for _ in 0..<max(0, draw(6) - 3) {
                     pending.append((tracker.didRead(bucket).segment, bucket))
@@ -272,7 +272,7 @@ struct CompletionTrackerTests {
                 }
                 check()
             }
-            tracker.endRange()
+            tracker.endRanges()
             start = run.last + 1
         }
         for row in pending { tracker.complete(row.number) }

@@ -46,7 +46,7 @@ final class CheckpointWriter {
             done.previous.completeServices.intersection(done.current.completeServices))
     }
 
-    /// The next range to read: `begin` follows when its first row is handled.
+    /// The next range to read: `begin` follows before its first row is handled.
     func next() -> ScanOrder.Step {
         switch order.next(notIn: excluded ?? checkpoint.done, for: services) {
         case .range(let range): .range(range)
@@ -54,7 +54,7 @@ final class CheckpointWriter {
         }
     }
 
-    func begin(_ range: BucketRange) { completion.begin(range, for: services) }
+    func begin(_ ranges: [BucketRange]) { completion.begin(ranges, for: services) }
 
     /// Begins another pass, over what is not done for these push services.
     func beginPass(for services: ServiceSet) {
@@ -77,7 +77,7 @@ final class CheckpointWriter {
         let isDone: Bool
     }
 
-    /// Registers a row of a bucket of the range.
+    /// Registers a row of a bucket of the ranges.
     func read(_ bucket: UInt32, of generation: Generation, for service: ServiceSet) -> Place {
         let (segment, isBegun) = completion.didRead(bucket)
         return Place(
@@ -93,10 +93,10 @@ final class CheckpointWriter {
     /// Lends the tracker for many rows: each look at a property of an object has its price.
     func withCompletion(_ body: (inout CompletionTracker) -> Void) { body(&completion) }
 
-    func endRange() { completion.endRange() }
-    func abandonRange() { completion.abandonRange() }
+    func endRanges() { completion.endRanges() }
+    func abandonRanges() { completion.abandonRanges() }
 
-    /// Goes back to what is not done, after an abandoned range. Rows that are not complete are read
+    /// Goes back to what is not done, after abandoned ranges. Rows that are not complete are read
     /// again; `complete` must not be called for them any more.
     func rewind() {
         completion = CompletionTracker()
@@ -173,23 +173,27 @@ struct CompletionTracker {
     private var finished = 0
     private var completed: [Completed] = []
 
-    /// The range that is being read, and the first of its buckets that no row has reached.
-    private var range: BucketRange?
+    /// The ranges that are being read, one after the other: the one that rows have reached, and the
+    /// first of its buckets that no row has.
+    private var ranges: [BucketRange] = []
+    private var current = 0
     private var next: UInt32 = 0
     private var services = ServiceSet.all
 
-    mutating func begin(_ range: BucketRange, for services: ServiceSet = .all) {
-        precondition(self.range == nil, "a range at a time")
-        self.range = range
+    /// - Parameter ranges: one or more, in the order of their rows.
+    mutating func begin(_ ranges: [BucketRange], for services: ServiceSet = .all) {
+        precondition(self.ranges.isEmpty, "the ranges before have not ended")
+        (self.ranges, current, next) = (ranges, 0, ranges[0].first)
         self.services = services
-        next = range.first
     }
 
-    /// Registers a row of the range.
+    /// Registers a row of the ranges.
     /// - Returns: the number of its segment, for `complete`, and whether that had a row before.
     mutating func didRead(_ bucket: UInt32) -> (segment: Int, isBegun: Bool) {
-        guard let range else { preconditionFailure("a row outside of a range") }
-        let isBegun = bucket < next && bucket >= range.first
+        while current < ranges.count, !ranges[current].contains(bucket) { endRange() }
+        precondition(current < ranges.count, "a row outside of the ranges")
+        let range = ranges[current]
+        let isBegun = bucket < next
         if bucket >= next {
             closeLastSegment()
             segments.append(
@@ -211,23 +215,29 @@ struct CompletionTracker {
     /// The ranges of segments that are not done.
     var pendingRanges: [BucketRange] { segments.compactMap { $0?.range } }
 
-    mutating func endRange() {
-        guard let range else { preconditionFailure("no range to end") }
+    mutating func endRanges() {
+        while current < ranges.count { endRange() }
+        ranges = []
+    }
+
+    private mutating func endRange() {
         closeLastSegment()
+        let range = ranges[current]
         if next <= range.last {
             completed.append(
                 (BucketRange(range.generation, first: next, last: range.last), services))
         }
-        self.range = nil
+        current += 1
+        if current < ranges.count { next = ranges[current].first }
     }
 
-    /// Ends the range early: its last bucket that was read and those after it are not done.
-    mutating func abandonRange() {
+    /// Ends them early: the last bucket that was read and those after it are not done.
+    mutating func abandonRanges() {
         if let last = segments.indices.last, segments[last]?.isRead == false {
             segments[last]?.services = []
             closeLastSegment()
         }
-        range = nil
+        ranges = []
     }
 
     /// The buckets that became done since the last call, neighbours joined.

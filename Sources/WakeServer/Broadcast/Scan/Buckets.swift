@@ -1,4 +1,5 @@
 import WakeModel
+import WakeStore
 import WakeSystem
 
 /// A range of neighbouring buckets of one generation. A bucket holds the rows whose ids begin with
@@ -17,9 +18,11 @@ struct BucketRange: Sendable, Equatable {
     }
 
     var count: Int { Int(last - first) + 1 }
-    /// The greatest id before the range, 32 bytes: pages start after it. Empty for bucket 0.
-    var after: [UInt8] { first > 0 ? Self.greatestID(first << 4 - 1) : [] }
-    var through: [UInt8] { Self.greatestID(last << 4 | 15) }
+    var ids: IDRange {
+        IDRange(
+            after: first > 0 ? Self.greatestID(first << 4 - 1) : [],
+            through: Self.greatestID(last << 4 | 15))
+    }
 
     private static func greatestID(_ bits: UInt32) -> [UInt8] {
         let prefix = [16, 8, 0].map { UInt8(truncatingIfNeeded: bits >> $0) }

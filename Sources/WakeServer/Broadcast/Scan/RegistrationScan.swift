@@ -2,9 +2,8 @@ import WakeModel
 import WakeStore
 import WakeSystem
 
-/// The first stage of a broadcast run: reads every registration once. Without a pace it reads a few
-/// pages ahead, so that rows are read and opened on other threads while the run sends. Used by one
-/// task.
+/// The first stage of a broadcast run: reads every registration once, page by page, each of as many
+/// ranges as have about a page of rows. Used by one task.
 struct RegistrationScan {
     enum Step {
         case rows([StoreRow], Generation)
@@ -14,66 +13,80 @@ struct RegistrationScan {
         case failed
     }
 
-    /// The first page of a range, which is being read.
+    /// The first page of some ranges, which is being read.
     private struct Ahead {
-        let range: BucketRange
+        let ranges: [BucketRange]
         let page: Task<StorePage?, Never>
     }
 
     private let store: Store
     private let memory = PageMemory()
     private let checkpoint: CheckpointWriter
-    /// Pages that are read at once. With a pace, nothing would be gained by more, and a row would
-    /// wait longer for its push.
-    private let depth: Int
+    private let size: PageSize
     private var ahead = Deque<Ahead>()
-    /// A range that waits until those of the other generation have been read: a row that moves
-    /// between must be found in one of them, see ``ScanOrder``.
+    /// A range that belongs to another page than those before it.
     private var held: BucketRange?
-    /// The range of the rows that the run has.
-    private var range: BucketRange?
-    /// Where the next page of that range begins; nil when it has none.
+    /// The ranges of the rows that the run has, without those that were read to their ends.
+    private var ranges: [BucketRange] = []
+    /// Where the rest of these begins; nil when all were read.
     private var after: [UInt8]?
+    /// Whether the run has rows.
+    private(set) var isInRange = false
+    private var density = Density()
 
-    /// Ranges have a page each, as a rule.
-    private static let pagesAhead = 4
-
-    init(_ store: Store, _ checkpoint: CheckpointWriter, readsAhead: Bool = true) {
+    init(_ store: Store, _ checkpoint: CheckpointWriter, size: PageSize = PageSize()) {
         self.store = store
         self.checkpoint = checkpoint
-        depth = readsAhead ? Self.pagesAhead : 1
+        self.size = size
     }
-
-    var isInRange: Bool { range != nil }
 
     mutating func next() async -> Step {
         let page: StorePage?
-        if let range, let after {
-            page = await read(range, after: after).value
+        if let after {
+            page = await read(ranges, after: after).value
         } else {
             if ahead.isEmpty { readAhead() }
             guard let first = ahead.popFirst() else { return checkpoint.isComplete ? .end : .wait }
-            if depth > 1 { readAhead() }
+            if size.pagesAhead > 1 { readAhead() }
             page = await first.page.value
-            checkpoint.begin(first.range)
-            range = first.range
+            checkpoint.begin(first.ranges)
+            (ranges, isInRange) = (first.ranges, true)
         }
-        guard let page, let range else {
+        guard let page, let generation = ranges.first?.generation else {
             abandon()
             return .failed
         }
+        density.add(page.rows.count, ranges[..<page.ranges], of: generation)
+        ranges.removeFirst(page.ranges)
         after = page.last
-        return .rows(page.rows, range.generation)
+        return .rows(page.rows, generation)
     }
 
     private mutating func readAhead() {
-        while ahead.count < depth, let next = nextRange() {
-            if let first = ahead.first, first.range.generation != next.generation {
-                held = next
-                return
-            }
-            ahead.append(Ahead(range: next, page: read(next, after: next.after)))
+        while ahead.count < size.pagesAhead {
+            let ranges = nextRanges()
+            guard let first = ranges.first else { return }
+            ahead.append(Ahead(ranges: ranges, page: read(ranges, after: first.ids.after)))
         }
+    }
+
+    /// Ranges with about a page of rows. All pages that are being read are of one generation: a row
+    /// that moves between must be found in one of them, see ``ScanOrder``.
+    private mutating func nextRanges() -> [BucketRange] {
+        var ranges: [BucketRange] = []
+        var rows = 0
+        while ranges.count < Self.rangesAtMost, let next = nextRange() {
+            rows += density.rows(in: next, of: store.estimatedRows)
+            let generation = ranges.first?.generation ?? ahead.first?.ranges.first?.generation
+            guard generation ?? next.generation == next.generation,
+                ranges.isEmpty || rows <= size.rows
+            else {
+                held = next
+                break
+            }
+            ranges.append(next)
+        }
+        return ranges
     }
 
     private mutating func nextRange() -> BucketRange? {
@@ -82,29 +95,73 @@ struct RegistrationScan {
         return nil
     }
 
-    private func read(_ range: BucketRange, after id: [UInt8]) -> Task<StorePage?, Never> {
-        // Somewhat more than the range will have, so that one page is enough.
-        let expected = store.estimatedRows * range.count / BucketBitmap.buckets
-        let limit = min(Limits.scanRows, expected + expected / 2 + 16)
-        return Task { [store, memory] in
-            await store.page(
-                of: range.generation, after: id, through: range.through, limit: limit,
-                memory: memory)
+    private func read(_ ranges: [BucketRange], after id: [UInt8]) -> Task<StorePage?, Never> {
+        Task { [store, memory, size] in
+            var ids = ranges.map(\.ids)
+            ids[0] = IDRange(after: id, through: ids[0].through)
+            return await store.page(
+                of: ranges[0].generation, in: ids, limit: size.limit, memory: memory)
         }
     }
 
     /// Must be called when the rows of a step were handled.
     mutating func finishPage() {
         guard after == nil else { return }
-        checkpoint.endRange()
-        range = nil
+        checkpoint.endRanges()
+        isInRange = false
     }
 
-    /// Reads no further: what is left of the range is not done.
+    /// Reads no further: what is left of the ranges is not done.
     mutating func abandon() {
-        (ahead, held, after) = (Deque(), nil, nil)
-        guard range != nil else { return }
-        checkpoint.abandonRange()
-        range = nil
+        (ahead, held, ranges, after) = (Deque(), nil, [], nil)
+        guard isInRange else { return }
+        checkpoint.abandonRanges()
+        isInRange = false
+    }
+
+    /// Ranges of a page at most: each is a search in the table, also without rows.
+    private static let rangesAtMost = 64
+}
+
+extension RegistrationScan {
+    /// How many rows are read at once, and how many pages ahead.
+    struct PageSize {
+        /// The rows that a page is expected to have.
+        let rows: Int
+        /// The most that it has.
+        let limit: Int
+        let pagesAhead: Int
+
+        /// Without a pace rows are read and opened on other threads while the run sends. Three
+        /// quarters of what a page may have: hardly any needs a second one.
+        init() { (rows, limit, pagesAhead) = (Limits.scanRows * 3 / 4, Limits.scanRows, 4) }
+
+        /// With a pace nothing would be gained by more pages, and a row that was read waits for its
+        /// push: a quarter of a second.
+        init(perSecond: Double) {
+            rows = min(max(Int(min(perSecond, 1e9) / 4), 1), Limits.scanRows * 3 / 4)
+            (limit, pagesAhead) = (rows + rows / 3 + 16, 1)
+        }
+    }
+
+    /// How many rows a bucket has, by generation: ids are uniform.
+    private struct Density {
+        private var seen: [Generation: (rows: Int, buckets: Int)] = [:]
+
+        mutating func add(
+            _ rows: Int, _ ranges: ArraySlice<BucketRange>, of generation: Generation
+        ) {
+            let buckets = ranges.reduce(0) { $0 + $1.count }
+            let before = seen[generation] ?? (0, 0)
+            seen[generation] = (before.rows + rows, before.buckets + buckets)
+        }
+
+        /// - Parameter estimate: of all rows, for as long as nothing was seen.
+        func rows(in range: BucketRange, of estimate: Int) -> Int {
+            guard let (rows, buckets) = seen[range.generation], buckets > 0 else {
+                return estimate * range.count / BucketBitmap.buckets
+            }
+            return rows * range.count / buckets
+        }
     }
 }

@@ -53,7 +53,7 @@ struct ScanOrder: Equatable {
         self.bucketsPerRange = bucketsPerRange
     }
 
-    /// The number of blocks. Each costs a page; with 4,096 two runs are uncorrelated.
+    /// The number of blocks. Each costs a search; with 4,096 two runs are uncorrelated.
     static func blockCount(rows: Int) -> Int {
         var blocks = 64
         while blocks < min(rows, 4096) { blocks *= 2 }
