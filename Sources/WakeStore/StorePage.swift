@@ -46,7 +46,9 @@ package struct IDRange: Sendable {
     package let after: [UInt8]
     package let through: [UInt8]
 
-    package init(after: [UInt8], through: [UInt8]) { (self.after, self.through) = (after, through) }
+    package init(after: [UInt8], through: [UInt8]) {
+        (self.after, self.through) = (after, through)
+    }
 
     /// All ids, or those after one.
     static func all(after id: [UInt8] = []) -> IDRange {

@@ -15,7 +15,7 @@ struct RawPageTests {
     private func open(
         _ rows: [(sealed: [UInt8], id: [UInt8])], _ keys: GenerationKeys
     ) -> [PushToken] {
-        RawPage(bytes: rows.flatMap { $0.id + $0.sealed }, last: nil, keys: keys).open()
+        RawPage(bytes: rows.flatMap { $0.id + $0.sealed }, ranges: 1, last: nil, keys: keys).open()
             .map(\.token)
     }
 

@@ -242,6 +242,23 @@ struct CompletionTrackerTests {
         #expect(Self.takeDone(&tracker) == [0, 1, 2])
     }
 
+    @Test("of several ranges those that rows have passed are done, also without a row")
+    func severalRanges() {
+        var tracker = CompletionTracker()
+        let starts: [UInt32] = [20, 0, 40, 60]
+        tracker.begin(starts.map { BucketRange(.current, first: $0, last: $0 + 9) })
+        let first = tracker.didRead(21).segment
+        let last = tracker.didRead(45)
+        #expect(!last.isBegun && tracker.didRead(45).isBegun)
+        #expect(Self.takeDone(&tracker) == Array(0...9) + Array(22...29))
+        tracker.complete(first)
+        tracker.abandonRanges()
+        #expect(Self.takeDone(&tracker) == [20, 21])
+        tracker.begin([BucketRange(.current, first: 40, last: 49)])
+        tracker.endRanges()
+        #expect(Self.takeDone(&tracker) == Array(40...49))
+    }
+
     private static func takeDone(_ tracker: inout CompletionTracker) -> [UInt32] {
         buckets(tracker.takeCompleted())
     }
@@ -261,19 +278,26 @@ struct CompletionTrackerTests {
         }
         var start: UInt32 = 0
         while start < 3000 {
-            let run = BucketRange(.current, first: start, last: start + UInt32(draw(400)))
-            tracker.begin([run])
-            for bucket in run.first...run.last {
-                for _ in 0..<max(0, draw(6) - 3) {
-                    pending.append((tracker.didRead(bucket).segment, bucket))
+            // Some ranges at once, in any order, as blocks are; some without a row.
+            let ranges = (0...draw(4)).map { _ in
+                let range = BucketRange(.current, first: start, last: start + UInt32(draw(200)))
+                start = range.last + 1
+                return range
+            }.shuffled(using: &random)
+            tracker.begin(ranges)
+            for range in ranges {
+                let rows = draw(3) == 0 ? 0 : 6
+                for bucket in range.first...range.last {
+                    for _ in 0..<max(0, draw(6) - 9 + rows) {
+                        pending.append((tracker.didRead(bucket).segment, bucket))
+                    }
+                    while !pending.isEmpty, draw(3) > 0 {
+                        tracker.complete(pending.remove(at: draw(pending.count)).number)
+                    }
+                    check()
                 }
-                while !pending.isEmpty, draw(3) > 0 {
-                    tracker.complete(pending.remove(at: draw(pending.count)).number)
-                }
-                check()
             }
             tracker.endRanges()
-            start = run.last + 1
         }
         for row in pending { tracker.complete(row.number) }
         pending = []

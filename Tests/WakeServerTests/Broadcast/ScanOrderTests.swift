@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 import WakeModel
+import WakeStore
 
 @testable import WakeServer
 
@@ -109,7 +110,7 @@ struct ScanOrderTests {
         for _ in 0..<200 {
             let bounds = [random.next(), random.next()].map { UInt32($0 % 1_048_576) }
             let range = BucketRange(.previous, first: bounds.min() ?? 0, last: bounds.max() ?? 0)
-            let page = sorted.drop { !range.after.lexicographicallyPrecedes($0) }
+            let page = sorted.drop { !range.ids.after.lexicographicallyPrecedes($0) }
             let prefixes = sorted.filter { id in
                 let bucket: UInt32 = UInt32(id[0]) << 12 | UInt32(id[1]) << 4 | UInt32(id[2]) >> 4
                 return bucket >= range.first && bucket <= range.last
@@ -121,9 +122,9 @@ struct ScanOrderTests {
                 #expect(!range.contains(next))
             }
         }
-        #expect(BucketRange(.current, first: 0, last: 0).after == [])
+        #expect(BucketRange(.current, first: 0, last: 0).ids.after == [])
         let one = [0, 0, 15] + [UInt8](repeating: 255, count: 29)
-        #expect(BucketRange(.current, first: 1, last: 1).after == one)
+        #expect(BucketRange(.current, first: 1, last: 1).ids.after == one)
         #expect(!BucketRange(.current, first: 0, last: 1_048_575).contains([1, 2, 3]))
     }
 
