@@ -65,7 +65,8 @@ final class BroadcastRun {
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
         rows = RowStage(
-            sessions: sessions, checkpoint: checkpoint, inbox: inbox, recent: recent, pace: pace)
+            store.estimatedRows, sessions: sessions, checkpoint: checkpoint, inbox: inbox,
+            recent: recent, pace: pace)
         repeated = rows.noTokens
         topics = TopicRun(
             planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)

@@ -43,7 +43,7 @@ struct RowStage {
     private let checkpoint: CheckpointWriter
     private let inbox: RunInbox
     private let recent: RecentPushes
-    private var deduplicator = TokenDeduplicator()
+    private var deduplicator: TokenDeduplicator
     private var pace: RunPace
     private let start = UptimeInstant.now
     /// Set once told to stop: until then a bucket that has begun is sent to its end.
@@ -52,10 +52,12 @@ struct RowStage {
     /// For what is in flight, and for buckets that have begun, when the program stops.
     static let stopTimeout = Duration.seconds(3)
 
+    /// - Parameter rows: about as many as the store has.
     init(
-        sessions: RunSessions, checkpoint: CheckpointWriter, inbox: RunInbox, recent: RecentPushes,
-        pace: RunPace
+        _ rows: Int, sessions: RunSessions, checkpoint: CheckpointWriter, inbox: RunInbox,
+        recent: RecentPushes, pace: RunPace
     ) {
+        deduplicator = TokenDeduplicator(expecting: rows)
         self.sessions = sessions
         self.checkpoint = checkpoint
         self.inbox = inbox

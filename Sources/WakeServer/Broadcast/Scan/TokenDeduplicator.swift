@@ -15,18 +15,25 @@ package struct TokenDeduplicator {
     /// Of slots that were read ahead: with a use of them, the reads are not optimised away.
     private var readAhead: UInt64 = 0
 
-    /// - Parameter limit: hashes kept; each id of a push token beyond it gets a wake-up.
-    package init(limit: Int = Limits.deduplicatedTokens) {
-        self.init(ShortHash(), limit: limit)
+    /// - Parameters:
+    ///   - expected: hashes that the table takes without growing: to grow takes half as much memory
+    ///     again, and a second insertion of each.
+    ///   - limit: hashes kept; each id of a push token beyond it gets a wake-up.
+    package init(expecting expected: Int = 0, limit: Int = Limits.deduplicatedTokens) {
+        self.init(ShortHash(), expecting: min(expected, limit), limit: limit)
     }
 
     /// An empty one, for hashes of another.
-    init(sharingKeyOf other: TokenDeduplicator) { self.init(other.hash, limit: other.limit) }
+    init(sharingKeyOf other: TokenDeduplicator) {
+        self.init(other.hash, expecting: 0, limit: other.limit)
+    }
 
-    private init(_ hash: ShortHash, limit: Int) {
+    private init(_ hash: ShortHash, expecting expected: Int, limit: Int) {
         self.hash = hash
         self.limit = limit
-        slots = [UInt64](repeating: 0, count: 1024)
+        var count = 1024
+        while expected * 3 > count * 2 { count *= 2 }
+        slots = [UInt64](repeating: 0, count: count)
     }
 
     var byteCount: Int { slots.count * 8 }
