@@ -35,6 +35,25 @@ struct AdminClient {
 
     private static let answerLimit = 1 << 20
 
+    /// How long a service that is watched may not answer: it may be starting again.
+    private static let patience = Duration.seconds(5)
+
+    /// Asks about what goes on in the service whether it is watched or not: that it did not answer
+    /// once ends no watch.
+    func watch<Value>(
+        _ ask: () throws(CommandFailure) -> Value
+    ) async throws(CommandFailure) -> Value {
+        let deadline = UptimeInstant.now + Self.patience
+        while true {
+            do throws(CommandFailure) {
+                return try ask()
+            } catch {
+                guard error.status == .transient, UptimeInstant.now < deadline else { throw error }
+            }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
     /// The body of an answer with status 200.
     func get(_ path: String) throws(CommandFailure) -> [UInt8] {
         let answer = try send("GET", path)

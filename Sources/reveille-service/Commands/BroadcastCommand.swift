@@ -110,7 +110,9 @@ enum BroadcastCommand {
         let console = Console()
         defer { console.endProgress() }
         while true {
-            let answer = try admin.get("/v1/broadcast")
+            let answer = try await admin.watch { () throws(CommandFailure) in
+                try admin.get("/v1/broadcast")
+            }
             let status = try BroadcastStatus(answer)
             if status.run >= run, !status.running {
                 console.endProgress()

@@ -187,7 +187,7 @@ private struct RunningService {
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
         defer { console.endProgress() }
         while true {
-            let status = try status()
+            let status = try await admin.watch(status)
             if status.generation != before.generation, !status.isRotating {
                 console.endProgress()
                 return RotateCommand.finish(

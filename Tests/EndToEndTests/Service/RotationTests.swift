@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import WakeModel
@@ -115,6 +116,16 @@ struct RotationTests {
             if let answer = try? listener.receiveAll() { try? peer.send(answer) }
         }
         defer { front.refuse() }
+        let (status, output) = try await rotate(
+            service, by: front, with: saysYes ? ["--yes"] : [])
+        #expect(status == (saysYes ? 0 : 1), "\(output)")
+        #expect(output.contains(saysYes ? "rotated: 0" : "rotation_unconfirmed"), "\(output)")
+    }
+
+    /// Rotates with a configuration in which the admin listener is another one.
+    private func rotate(
+        _ service: ServiceUnderTest, by front: WireServer, with options: [String] = []
+    ) async throws -> (status: Int32, output: String) {
         let token = service.directory.path + "/admin.token"
         let made = try await RunningProgram.run("reveille", ["keygen", "--kind", "admin", token])
         #expect(made.status == 0, "\(made.output)")
@@ -123,10 +134,30 @@ struct RotationTests {
         try String(contentsOfFile: service.configuration, encoding: .utf8)
             .replacing("listen = unix:admin.sock", with: listener)
             .write(toFile: other, atomically: true, encoding: .utf8)
-        let (status, output) = try await RunningProgram.run(
-            "reveille", ["rotate", "--now", "--config", other] + (saysYes ? ["--yes"] : []))
-        #expect(status == (saysYes ? 0 : 1), "\(output)")
-        #expect(output.contains(saysYes ? "rotated: 0" : "rotation_unconfirmed"), "\(output)")
+        return try await RunningProgram.run(
+            "reveille", ["rotate", "--now", "--config", other] + options)
+    }
+
+    @Test("while a rotation goes on, answers that are cut short do not end the command")
+    func cutAnswers() async throws {
+        let service = try await ServiceUnderTest()
+        let admin = service.directory.path + "/service/admin.sock"
+        let asked = Atomic<Int>(0)
+        let front = try WireServer { peer in
+            guard let request = WireRequest(from: peer),
+                let listener = try? LoopbackClient(path: admin)
+            else { return }
+            try? listener.send(Array(request.head.utf8) + request.body)
+            guard let answer = try? listener.receiveAll() else { return }
+            // The look before the rotation and the order are answered; two questions after it are
+            // not.
+            let number = asked.wrappingAdd(1, ordering: .relaxed).newValue
+            try? peer.send(3...4 ~= number ? Array(answer.prefix(7)) : answer)
+        }
+        defer { front.refuse() }
+        let (status, output) = try await rotate(service, by: front)
+        #expect(status == 0 && output.contains("rotated: 0"), "\(output)")
+        #expect(asked.load(ordering: .relaxed) >= 5)
     }
 
     @Test("sooner than clients renew it says what is lost, and does nothing without a word more")
