@@ -70,8 +70,8 @@ package final class Store: Sendable {
 
     // MARK: Broadcasts
 
-    /// Rows of ranges of ids, one range after the other, opened by the caller, without those that do
-    /// not open; nil when the files cannot be read or the queue is full.
+    /// Rows of ranges of ids, one range after the other, opened by the caller, without those that
+    /// do not open; nil when the files cannot be read or the queue is full.
     /// - Parameters:
     ///   - ranges: one or more.
     ///   - limit: rows, 1 or more.
