@@ -69,12 +69,12 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
         var batch = PushBatch(capacity: count, tokenBytes: Service.tokenBytes)
         for _ in 0..<count {
             guard let entry = queue.popFirst() else { break }
-            let key = flights.insert { _ in entry }
-            batch.append(reference: key.rawValue) { text in
+            batch.append(reference: flights.nextKey.rawValue) { text in
                 entry.wakeUp.token.bytes.withSpan { token in
                     Service.append(token, inOtherForm: entry.isInOtherForm, to: &text)
                 }
             }
+            _ = flights.insert { _ in entry }
         }
         return batch
     }

@@ -58,9 +58,7 @@ final class BroadcastRun {
         store = planner.store
         (reopenInterval, tailPatience) = (planner.reopenInterval, planner.tailPatience)
         let pace = planner.pace
-        scan = RegistrationScan(
-            store, checkpoint,
-            size: pace.isBounded ? .init(perSecond: pace.perSecond) : .init())
+        scan = RegistrationScan(store, checkpoint, size: .init(pace))
         // A push service keeps a wake-up for a device that is off until about the next one.
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
@@ -271,10 +269,9 @@ final class BroadcastRun {
         sessions.cancel()
         await handleReports()
         let abandoned = sessions.abandon()
-        checkpoint.withCompletion { completion in
+        checkpoint.withProgress { progress in
             for entry in abandoned {
-                Self.complete(
-                    entry, .retry(.superseded), &completion, &report, &goneRegistrations)
+                Self.complete(entry, .retry(.superseded), &progress, &report, &goneRegistrations)
             }
         }
         end()
@@ -323,8 +320,7 @@ final class BroadcastRun {
                 results, of: sessions, checkpoint, &report, &goneRegistrations, &repeated)
         case .retried(let count): report.counters.retried += UInt64(count)
         case .uncertain(let count): report.counters.uncertain += UInt64(count)
-        case .deferred(let references):
-            for reference in references { putOff(sessions.complete(reference)) }
+        case .deferred(let references): references.forEach { putOff(sessions.complete($0)) }
         case .failed(let failure):
             let service = sessions.service(gateway)
             let reopening = failure.mayPass ? UptimeInstant.now + reopenInterval : nil
@@ -354,19 +350,23 @@ final class BroadcastRun {
         _ report: inout BroadcastReport, _ gone: inout GoneRegistrations,
         _ repeated: inout TokenDeduplicator
     ) {
-        checkpoint.withCompletion { completion in
-            sessions.complete(results) { entry, result in
-                if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
-                complete(entry, result.delivery, &completion, &report, &gone)
+        sessions.withTable { table in
+            checkpoint.withProgress { progress in
+                for result in results {
+                    let entry = table.complete(result.reference)
+                    if result.isRepeated { _ = repeated.insert(hash: entry.hash) }
+                    complete(entry, result.delivery, &progress, &report, &gone)
+                }
             }
         }
     }
 
     private static func complete(
-        _ entry: InFlightTable.Entry, _ delivery: Delivery, _ completion: inout CompletionTracker,
-        _ report: inout BroadcastReport, _ gone: inout GoneRegistrations
+        _ entry: InFlightTable.Entry, _ delivery: Delivery,
+        _ progress: inout CheckpointWriter.Progress, _ report: inout BroadcastReport,
+        _ gone: inout GoneRegistrations
     ) {
-        completion.complete(entry.segment)
+        progress.complete(entry.segment)
         report.add(delivery, to: entry.service, at: entry.host)
         gone.add(delivery, of: entry)
     }

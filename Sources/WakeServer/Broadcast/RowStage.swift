@@ -83,82 +83,102 @@ struct RowStage {
         if page.hashes.isEmpty {
             page.hashes = deduplicator.hashes(of: page.rows)
         }
-        while page.next < page.rows.count {
-            let step = take(
-                page.rows.span[page.next], page.hashes[page.next], page.generation, &report)
-            page.next += 1
-            if let step { return step }
+        return sessions.withTable { table in
+            checkpoint.withProgress { progress in
+                while page.next < page.rows.count {
+                    let step = take(
+                        page.rows.span[page.next], page.hashes[page.next], page.generation,
+                        &table, &progress, &report)
+                    page.next += 1
+                    if let step { return step }
+                }
+                return .end
+            }
         }
-        return .end
     }
 
     /// - Returns: nil when the next row may follow at once.
     private mutating func take(
-        _ row: StoreRow, _ hash: UInt64, _ generation: Generation, _ report: inout BroadcastReport
+        _ row: StoreRow, _ hash: UInt64, _ generation: Generation,
+        _ table: inout RunSessions.Table, _ progress: inout CheckpointWriter.Progress,
+        _ report: inout BroadcastReport
     ) -> Step? {
         let service = ServiceSet(row.token.service)
         let bucket = BucketRange.bucket(ofPrefix: row.identity.idPrefix)
-        let place = checkpoint.read(bucket, of: generation, for: service)
+        let place = progress.read(bucket, of: generation, for: service)
         let segment = place.segment
         guard maySend(isBegun: place.isBegun) else { return .stop }
         guard pass.services.contains(service), !place.isDone else {
-            checkpoint.complete(segment)
+            progress.complete(segment)
             return nil
         }
         if pass.isFirst, generation == .previous { previousRows += 1 }
         guard let gateway = sessions.index(of: row.token.service) else {
-            return skip(segment, \.unserved, &report)
+            return skip(segment, \.unserved, &progress, &report)
         }
         if report.isHeartbeat, !sessions.takesHeartbeats(row.token, gateway) {
             report.hosts.skip(row.token)
-            return skip(segment, \.unserved, &report)
+            return skip(segment, \.unserved, &progress, &report)
         }
         if recent.areEnough(for: row.token) {
             report.causes[.hourlyLimit, default: 0] += 1
-            return skip(segment, \.abandoned, &report)
+            return skip(segment, \.abandoned, &progress, &report)
         }
-        let readiness = sessions.readiness(gateway)
-        if readiness == .unavailable { return leave(segment, service, &report) }
+        let readiness = table.readiness(gateway)
+        if readiness == .unavailable { return leave(segment, service, &progress, &report) }
         guard deduplicator.insert(hash: hash) else {
-            guard !pass.isFirst else { return skip(segment, \.duplicates, &report) }
+            guard !pass.isFirst else { return skip(segment, \.duplicates, &progress, &report) }
             // Woken in a pass before this one, as a rule.
-            checkpoint.complete(segment)
+            progress.complete(segment)
             return nil
         }
         // What cannot leave need not wait.
-        if readiness == .stopped { return skip(segment, \.unsent, &report) }
+        if readiness == .stopped { return skip(segment, \.unsent, &progress, &report) }
         let entry = InFlightTable.Entry(
             row: row.identity, service: row.token.service, host: PushHostKind(row.token),
             hash: hash, generation: generation, gateway: gateway, segment: segment)
         let candidate = Candidate(entry: entry, token: row.token)
         guard isDue, readiness == .free else { return .full(candidate, isBegun: place.isBegun) }
-        return handOver(candidate, &report)
+        return handOver(candidate, &table, &report)
     }
 
     /// Hands a wake-up to its gateway, which may have failed while it waited for room.
     mutating func send(_ candidate: Candidate, _ report: inout BroadcastReport) -> Step? {
-        switch sessions.readiness(candidate.entry.gateway) {
-        case .unavailable: postpone(candidate, &report)
-        case .stopped: skip(candidate.entry.segment, \.unsent, &report)
-        case .free, .full: handOver(candidate, &report)
+        sessions.withTable { table in
+            checkpoint.withProgress { progress in
+                switch table.readiness(candidate.entry.gateway) {
+                case .unavailable: postpone(candidate, &progress, &report)
+                case .stopped:
+                    skip(candidate.entry.segment, \.unsent, &progress, &report)
+                case .free, .full: handOver(candidate, &table, &report)
+                }
+            }
         }
     }
 
     private mutating func handOver(
-        _ candidate: Candidate, _ report: inout BroadcastReport
+        _ candidate: Candidate, _ table: inout RunSessions.Table,
+        _ report: inout BroadcastReport
     ) -> Step? {
         pace.spend()
         report.counters.read(isAgain: !pass.isFirst)
         let mayRepeat = recent.allowsRepetition(to: candidate.token)
-        let isBatch = sessions.send(candidate.entry, candidate.token, mayRepeat: mayRepeat)
+        let isBatch = table.send(candidate.entry, candidate.token, mayRepeat: mayRepeat)
         return isBatch ? .batch : nil
     }
 
     /// Leaves a wake-up that had no room to another pass.
     mutating func postpone(_ candidate: Candidate, _ report: inout BroadcastReport) -> Step? {
+        checkpoint.withProgress { postpone(candidate, &$0, &report) }
+    }
+
+    private mutating func postpone(
+        _ candidate: Candidate, _ progress: inout CheckpointWriter.Progress,
+        _ report: inout BroadcastReport
+    ) -> Step? {
         forget(candidate.entry)
-        return leave(
-            candidate.entry.segment, ServiceSet(candidate.entry.service), &report)
+        let service = ServiceSet(candidate.entry.service)
+        return leave(candidate.entry.segment, service, &progress, &report)
     }
 
     /// The push token was not woken after all.
@@ -169,22 +189,23 @@ struct RowStage {
 
     private func skip(
         _ segment: Int, _ counter: WritableKeyPath<RunCounters, UInt64>,
-        _ report: inout BroadcastReport
+        _ progress: inout CheckpointWriter.Progress, _ report: inout BroadcastReport
     ) -> Step? {
         report.counters.read(isAgain: !pass.isFirst)
         report.counters[keyPath: counter] += 1
-        checkpoint.complete(segment)
+        progress.complete(segment)
         return nil
     }
 
     private func leave(
-        _ segment: Int, _ service: ServiceSet, _ report: inout BroadcastReport
+        _ segment: Int, _ service: ServiceSet, _ progress: inout CheckpointWriter.Progress,
+        _ report: inout BroadcastReport
     ) -> Step? {
         if pass.isFirst {
             report.counters.rows += 1
             report.counters.deferred += 1
         }
-        checkpoint.complete(segment, deferring: service)
+        progress.complete(segment, deferring: service)
         return nil
     }
 

@@ -6,9 +6,206 @@ import WakeSystem
 
 /// The session stage of a run, and the table of wake-ups in flight. Used by one task.
 final class RunSessions {
-    /// One gateway of the run. In one value: each look at a property of an object has its price,
-    /// and every row takes some.
-    private struct Lane {
+    /// Whether a wake-up may be sent.
+    enum Readiness {
+        case free, full, unavailable, stopped
+    }
+
+    private let gateways: [any Gateway]
+    /// The gateway of each push service that has one, by its raw value.
+    private let indices: [Int?]
+    private let lifetime: Int
+    private let inbox: RunInbox
+    private var table: Table
+    private var nextTick = UptimeInstant.now
+
+    private static let tickInterval = Duration.milliseconds(100)
+
+    init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
+        self.gateways = gateways
+        self.lifetime = lifetime
+        self.inbox = inbox
+        // Enough that a gateway does not wait for rows while it holds refusals.
+        let shared = Limits.wakeUpsInFlight / max(1, gateways.count)
+        table = Table(
+            capacities: gateways.map { shared + $0.window + ProvisionalAnswers<Int>.limit })
+        var indices = [Int?](repeating: nil, count: 256)
+        for index in gateways.indices.reversed() where gateways[index].wakesTokens {
+            indices[Int(gateways[index].service.rawValue)] = index
+        }
+        self.indices = indices
+        for index in gateways.indices where gateways[index].wakesTokens { openSession(index) }
+    }
+
+    private func openSession(_ index: Int) {
+        table.lanes[index].state = .open
+        table.lanes[index].session = gateways[index].open(lifetime: lifetime) {
+            [mailbox = inbox.reports] in mailbox.post((gateway: index, $0))
+        }
+    }
+
+    private var sessions: [any GatewaySession] { table.lanes.compactMap(\.session) }
+    func index(of service: PushService) -> Int? { indices[Int(service.rawValue)] }
+
+    func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
+        gateways[gateway].takesHeartbeats(token)
+    }
+
+    /// Lends the table for many rows.
+    /// - Parameter body: must not use this object but for its gateways.
+    func withTable<Result>(_ body: (inout Table) -> Result) -> Result { body(&table) }
+
+    func readiness(_ gateway: Int) -> Readiness { table.readiness(gateway) }
+
+    /// Whether a gateway of one of these push services is open.
+    func canSend(to services: ServiceSet) -> Bool {
+        gateways.indices.contains {
+            table.lanes[$0].isOpen && services.contains(ServiceSet(gateways[$0].service))
+        }
+    }
+
+    var inFlightCount: Int { table.inFlight.count }
+
+    /// Whether another gateway of these, with rows in the run, has too little to do.
+    func isAnotherIdle(than gateway: Int, of services: ServiceSet) -> Bool {
+        gateways.indices.contains { other in
+            other != gateway && services.contains(ServiceSet(gateways[other].service))
+                && table.lanes[other].isOpen && table.lanes[other].sent > 0
+                && table.inFlight.count(of: other) < gateways[other].window
+        }
+    }
+
+    func flush() {
+        for index in table.lanes.indices { table.lanes[index].flush() }
+    }
+
+    func complete(_ reference: Int) -> InFlightTable.Entry { table.complete(reference) }
+
+    /// Pushes a second, of push services with enough of them.
+    var rates: [PushService: Double] {
+        gateways.indices.reduce(into: [:]) { all, index in
+            guard gateways[index].wakesTokens else { return }
+            all[gateways[index].service] = table.lanes[index].meter.rate
+        }
+    }
+
+    /// Closes the session of a failed gateway and returns what was in flight with it.
+    /// - Parameter reopening: the time to try it again, if that may help.
+    func close(
+        _ index: Int, reopening: UptimeInstant?
+    ) -> [InFlightTable.Entry] {
+        table.lanes[index].state = reopening.map { .unavailable($0) } ?? .stopped
+        table.lanes[index].session = nil
+        table.lanes[index].batch = []
+        return table.inFlight.removeAll(of: index)
+    }
+
+    /// Push services whose gateway waits to be tried again.
+    var unavailableServices: ServiceSet {
+        table.lanes.indices.reduce(into: []) { services, index in
+            guard table.lanes[index].isUnavailable else { return }
+            services.insert(ServiceSet(gateways[index].service))
+        }
+    }
+
+    /// Opens new sessions with the gateways that are due.
+    /// - Returns: their push services.
+    func reopen(now: UptimeInstant) -> ServiceSet {
+        var services: ServiceSet = []
+        for index in table.lanes.indices {
+            guard case .unavailable(let due) = table.lanes[index].state, due <= now
+            else { continue }
+            openSession(index)
+            services.insert(ServiceSet(gateways[index].service))
+        }
+        return services
+    }
+
+    func service(_ index: Int) -> PushService { gateways[index].service }
+
+    func tick() {
+        let now = UptimeInstant.now
+        guard now >= nextTick else { return }
+        nextTick = now + Self.tickInterval
+        for session in sessions { session.tick() }
+        for index in table.lanes.indices {
+            // An eighth of the window is more than most services take at once.
+            let isBusy =
+                table.lanes[index].isOpen
+                && table.inFlight.count(of: index) >= gateways[index].window / 8
+            let completed = table.lanes[index].completed
+            table.lanes[index].meter.update(completed: completed, isBusy: isBusy, now: now)
+            table.lanes[index].completed = 0
+        }
+    }
+
+    /// Asks for the outcome of everything: nothing more will be sent, but to these.
+    func finish(but services: ServiceSet) {
+        for index in gateways.indices {
+            table.lanes[index].session?.flush(
+                isFinal: !services.contains(ServiceSet(gateways[index].service)))
+        }
+    }
+
+    /// Takes everything out that was in flight when the sessions were cancelled.
+    func abandon() -> [InFlightTable.Entry] {
+        table.lanes.indices.flatMap { close($0, reopening: nil) }
+    }
+
+    /// Lets nothing more leave; true while wake-ups are still with a push service.
+    func quiesce() -> Bool {
+        sessions.reduce(false) { isBusy, session in session.quiesce() > 0 || isBusy }
+    }
+
+    /// Wake-ups that the push services have, or may have.
+    var sentCount: Int { sessions.reduce(0) { $0 + $1.inFlight } }
+    /// Whether they have none now: what is left waits to be tried again.
+    var areWaiting: Bool { sentCount == 0 }
+
+    func cancel() {
+        for session in sessions { session.cancel() }
+    }
+}
+
+extension RunSessions {
+    /// What every row looks at, in one value: each look at a property of an object has its price.
+    struct Table {
+        /// By index of the gateway.
+        fileprivate var lanes: [Lane]
+        fileprivate var inFlight: InFlightTable
+
+        /// - Parameter capacities: by gateway, see ``InFlightTable``.
+        fileprivate init(capacities: [Int]) {
+            lanes = capacities.map { _ in Lane() }
+            inFlight = InFlightTable(capacities: capacities)
+        }
+
+        func readiness(_ gateway: Int) -> Readiness {
+            switch lanes[gateway].state {
+            case .open: inFlight.isFull(gateway) ? .full : .free
+            case .unavailable: .unavailable
+            case .stopped: .stopped
+            }
+        }
+
+        /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
+        mutating func send(
+            _ entry: InFlightTable.Entry, _ token: PushToken, mayRepeat: Bool
+        ) -> Bool {
+            let reference = inFlight.insert(entry)
+            return lanes[entry.gateway].add(
+                WakeUp(reference: reference, token: token, mayRepeat: mayRepeat))
+        }
+
+        mutating func complete(_ reference: Int) -> InFlightTable.Entry {
+            let entry = inFlight.remove(reference)
+            lanes[entry.gateway].completed += 1
+            return entry
+        }
+    }
+
+    /// One gateway of the run.
+    fileprivate struct Lane {
         enum State {
             case open
             /// The gateway may be of use again at this time.
@@ -29,211 +226,23 @@ final class RunSessions {
         var isOpen: Bool { if case .open = state { true } else { false } }
         var isUnavailable: Bool { if case .unavailable = state { true } else { false } }
 
+        /// Wake-ups handed to a gateway at once; reports are read after each batch.
+        private static let size = 256
+
+        /// - Returns: whether a batch was sent.
+        mutating func add(_ wakeUp: WakeUp) -> Bool {
+            sent += 1
+            batch.append(wakeUp)
+            guard batch.count >= Self.size else { return false }
+            flush()
+            return true
+        }
+
         mutating func flush() {
             guard !batch.isEmpty else { return }
             session?.send(batch)
             batch.removeAll(keepingCapacity: true)
         }
-    }
-
-    /// Whether a wake-up may be sent.
-    enum Readiness {
-        case free, full, unavailable, stopped
-    }
-
-    private let gateways: [any Gateway]
-    /// The gateway of each push service that has one, by its raw value.
-    private var indices = [Int?](repeating: nil, count: 256)
-    private let lifetime: Int
-    private let inbox: RunInbox
-    /// By index of the gateway.
-    private var lanes: [Lane]
-    private var inFlight: InFlightTable
-    private var nextTick = UptimeInstant.now
-
-    private static let tickInterval = Duration.milliseconds(100)
-    /// Wake-ups handed to a gateway at once; reports are read after each batch.
-    private static let batch = 256
-
-    init(_ gateways: [any Gateway], lifetime: Int, inbox: RunInbox) {
-        self.gateways = gateways
-        self.lifetime = lifetime
-        self.inbox = inbox
-        lanes = gateways.map { _ in Lane() }
-        // Enough that a gateway does not wait for rows while it holds refusals.
-        let shared = Limits.wakeUpsInFlight / max(1, gateways.count)
-        inFlight = InFlightTable(
-            capacities: gateways.map { shared + $0.window + ProvisionalAnswers<Int>.limit })
-        for index in gateways.indices.reversed() where gateways[index].wakesTokens {
-            indices[Int(gateways[index].service.rawValue)] = index
-        }
-        for index in gateways.indices where gateways[index].wakesTokens { openSession(index) }
-    }
-
-    private func openSession(_ index: Int) {
-        lanes[index].state = .open
-        lanes[index].session = gateways[index].open(lifetime: lifetime) {
-            [mailbox = inbox.reports] in mailbox.post((gateway: index, $0))
-        }
-    }
-
-    private var sessions: [any GatewaySession] { lanes.compactMap(\.session) }
-    func index(of service: PushService) -> Int? { indices[Int(service.rawValue)] }
-
-    func takesHeartbeats(_ token: PushToken, _ gateway: Int) -> Bool {
-        gateways[gateway].takesHeartbeats(token)
-    }
-
-    func readiness(_ gateway: Int) -> Readiness {
-        switch lanes[gateway].state {
-        case .open: inFlight.isFull(gateway) ? .full : .free
-        case .unavailable: .unavailable
-        case .stopped: .stopped
-        }
-    }
-
-    /// Whether a gateway of one of these push services is open.
-    func canSend(to services: ServiceSet) -> Bool {
-        gateways.indices.contains {
-            lanes[$0].isOpen && services.contains(ServiceSet(gateways[$0].service))
-        }
-    }
-
-    var inFlightCount: Int { inFlight.count }
-
-    /// Whether another gateway of these, with rows in the run, has too little to do.
-    func isAnotherIdle(than gateway: Int, of services: ServiceSet) -> Bool {
-        gateways.indices.contains { other in
-            other != gateway && services.contains(ServiceSet(gateways[other].service))
-                && lanes[other].isOpen && lanes[other].sent > 0
-                && inFlight.count(of: other) < gateways[other].window
-        }
-    }
-
-    /// Collects a wake-up; its gateway must be open. Returns whether a batch was sent.
-    func send(_ entry: InFlightTable.Entry, _ token: PushToken, mayRepeat: Bool) -> Bool {
-        let wakeUp = WakeUp(
-            reference: inFlight.insert(entry), token: token, mayRepeat: mayRepeat)
-        return Self.send(wakeUp, &lanes[entry.gateway])
-    }
-
-    private static func send(_ wakeUp: WakeUp, _ lane: inout Lane) -> Bool {
-        lane.sent += 1
-        lane.batch.append(wakeUp)
-        guard lane.batch.count >= batch else { return false }
-        lane.flush()
-        return true
-    }
-
-    func flush() {
-        for index in lanes.indices { lanes[index].flush() }
-    }
-
-    func complete(_ reference: Int) -> InFlightTable.Entry {
-        Self.complete(reference, &inFlight, &lanes)
-    }
-
-    /// Completes many, with one look at each property.
-    /// - Parameter body: must not use this object.
-    func complete(
-        _ results: [WakeUpResult], _ body: (InFlightTable.Entry, WakeUpResult) -> Void
-    ) { Self.complete(results, &inFlight, &lanes, body) }
-
-    private static func complete(
-        _ results: [WakeUpResult], _ inFlight: inout InFlightTable, _ lanes: inout [Lane],
-        _ body: (InFlightTable.Entry, WakeUpResult) -> Void
-    ) {
-        for result in results { body(complete(result.reference, &inFlight, &lanes), result) }
-    }
-
-    private static func complete(
-        _ reference: Int, _ inFlight: inout InFlightTable, _ lanes: inout [Lane]
-    ) -> InFlightTable.Entry {
-        let entry = inFlight.remove(reference)
-        lanes[entry.gateway].completed += 1
-        return entry
-    }
-
-    /// Pushes a second, of push services with enough of them.
-    var rates: [PushService: Double] {
-        gateways.indices.reduce(into: [:]) { all, index in
-            guard gateways[index].wakesTokens else { return }
-            all[gateways[index].service] = lanes[index].meter.rate
-        }
-    }
-
-    /// Closes the session of a failed gateway and returns what was in flight with it.
-    /// - Parameter reopening: the time to try it again, if that may help.
-    func close(
-        _ index: Int, reopening: UptimeInstant?
-    ) -> [InFlightTable.Entry] {
-        lanes[index].state = reopening.map { .unavailable($0) } ?? .stopped
-        lanes[index].session = nil
-        lanes[index].batch = []
-        return inFlight.removeAll(of: index)
-    }
-
-    /// Push services whose gateway waits to be tried again.
-    var unavailableServices: ServiceSet {
-        lanes.indices.reduce(into: []) { services, index in
-            if lanes[index].isUnavailable { services.insert(ServiceSet(gateways[index].service)) }
-        }
-    }
-
-    /// Opens new sessions with the gateways that are due.
-    /// - Returns: their push services.
-    func reopen(now: UptimeInstant) -> ServiceSet {
-        var services: ServiceSet = []
-        for index in lanes.indices {
-            guard case .unavailable(let due) = lanes[index].state, due <= now else { continue }
-            openSession(index)
-            services.insert(ServiceSet(gateways[index].service))
-        }
-        return services
-    }
-
-    func service(_ index: Int) -> PushService { gateways[index].service }
-
-    func tick() {
-        let now = UptimeInstant.now
-        guard now >= nextTick else { return }
-        nextTick = now + Self.tickInterval
-        for session in sessions { session.tick() }
-        for index in lanes.indices {
-            // An eighth of the window is more than most services take at once.
-            let isBusy =
-                lanes[index].isOpen && inFlight.count(of: index) >= gateways[index].window / 8
-            let completed = lanes[index].completed
-            lanes[index].meter.update(completed: completed, isBusy: isBusy, now: now)
-            lanes[index].completed = 0
-        }
-    }
-
-    /// Asks for the outcome of everything: nothing more will be sent, but to these.
-    func finish(but services: ServiceSet) {
-        for index in gateways.indices {
-            lanes[index].session?.flush(
-                isFinal: !services.contains(ServiceSet(gateways[index].service)))
-        }
-    }
-
-    /// Takes everything out that was in flight when the sessions were cancelled.
-    func abandon() -> [InFlightTable.Entry] {
-        lanes.indices.flatMap { close($0, reopening: nil) }
-    }
-
-    /// Lets nothing more leave; true while wake-ups are still with a push service.
-    func quiesce() -> Bool {
-        sessions.reduce(false) { isBusy, session in session.quiesce() > 0 || isBusy }
-    }
-
-    /// Wake-ups that the push services have, or may have.
-    var sentCount: Int { sessions.reduce(0) { $0 + $1.inFlight } }
-    /// Whether they have none now: what is left waits to be tried again.
-    var areWaiting: Bool { sentCount == 0 }
-
-    func cancel() {
-        for session in sessions { session.cancel() }
     }
 }
 

@@ -222,3 +222,11 @@ struct CheckpointWriterTests {
 extension BucketRange {
     static func bucket(of id: [UInt8]) -> UInt32 { bucket(ofPrefix: id.span.bigEndian(at: 0)) }
 }
+
+extension CheckpointWriter {
+    fileprivate func read(
+        _ bucket: UInt32, of generation: Generation, for service: ServiceSet
+    ) -> RowPlace {
+        withProgress { $0.read(bucket, of: generation, for: service) }
+    }
+}

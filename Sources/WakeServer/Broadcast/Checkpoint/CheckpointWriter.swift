@@ -4,9 +4,8 @@ import WakeSystem
 
 /// The progress of a run: what to read next, and the checkpoint on disk. Used by one task.
 final class CheckpointWriter {
-    private var checkpoint: Checkpoint
+    private var state: Progress
     private var order: ScanOrder
-    private var completion = CompletionTracker()
     /// The push services of this pass.
     private var services = ServiceSet.all
     /// What a later pass leaves out: what was done when it began, and rows in flight.
@@ -27,80 +26,62 @@ final class CheckpointWriter {
     private static let flushInterval = Duration.seconds(1)
 
     init(_ checkpoint: Checkpoint, order: ScanOrder, log: Log) {
-        self.checkpoint = checkpoint
+        state = Progress(checkpoint: checkpoint)
         self.order = order
         self.log = log
     }
 
     func progress(previousRows: Int, currentRows: Int) -> Double {
-        checkpoint.done.progress(previousRows: previousRows, currentRows: currentRows)
+        state.checkpoint.done.progress(previousRows: previousRows, currentRows: currentRows)
     }
 
-    var counters: RunCounters { checkpoint.counters }
-    var isComplete: Bool { checkpoint.done.isComplete }
+    var counters: RunCounters { state.checkpoint.counters }
+    var isComplete: Bool { state.checkpoint.done.isComplete }
 
     /// Push services with a bucket that is not done.
     var incompleteServices: ServiceSet {
-        let done = checkpoint.done
+        let done = state.checkpoint.done
         return ServiceSet.all.subtracting(
             done.previous.completeServices.intersection(done.current.completeServices))
     }
 
     /// The next range to read: `begin` follows before its first row is handled.
     func next() -> ScanOrder.Step {
-        switch order.next(notIn: excluded ?? checkpoint.done, for: services) {
+        switch order.next(notIn: excluded ?? state.checkpoint.done, for: services) {
         case .range(let range): .range(range)
-        case .wait, .end: checkpoint.done.isComplete ? .end : .wait
+        case .wait, .end: state.checkpoint.done.isComplete ? .end : .wait
         }
     }
 
-    func begin(_ ranges: [BucketRange]) { completion.begin(ranges, for: services) }
+    func begin(_ ranges: [BucketRange]) { state.completion.begin(ranges, for: services) }
 
     /// Begins another pass, over what is not done for these push services.
     func beginPass(for services: ServiceSet) {
         saveBuckets()
-        checkpoint.rewind(for: services)
+        state.checkpoint.rewind(for: services)
         order.rewind()
         self.services = services
-        var excluded = checkpoint.done
-        for range in completion.pendingRanges { excluded.insert(range, services) }
+        var excluded = state.checkpoint.done
+        for range in state.completion.pendingRanges { excluded.insert(range, services) }
         self.excluded = excluded
     }
 
-    /// The place of a row in the run.
-    struct Place {
-        /// For `complete`.
-        let segment: Int
-        /// Whether another row of its bucket was read before.
-        let isBegun: Bool
-        /// Whether the bucket's rows need no push of this push service any more.
-        let isDone: Bool
-    }
-
-    /// Registers a row of a bucket of the ranges.
-    func read(_ bucket: UInt32, of generation: Generation, for service: ServiceSet) -> Place {
-        let (segment, isBegun) = completion.didRead(bucket)
-        return Place(
-            segment: segment, isBegun: isBegun,
-            isDone: checkpoint.done.contains(bucket, of: generation, for: service))
-    }
+    /// Lends the progress for many rows: each look at a property of an object has its price.
+    func withProgress<Result>(_ body: (inout Progress) -> Result) -> Result { body(&state) }
 
     /// - Parameter services: for which the segment is left to another pass.
     func complete(_ segment: Int, deferring services: ServiceSet = []) {
-        completion.complete(segment, deferring: services)
+        state.complete(segment, deferring: services)
     }
 
-    /// Lends the tracker for many rows: each look at a property of an object has its price.
-    func withCompletion(_ body: (inout CompletionTracker) -> Void) { body(&completion) }
-
-    func endRanges() { completion.endRanges() }
-    func abandonRanges() { completion.abandonRanges() }
+    func endRanges() { state.completion.endRanges() }
+    func abandonRanges() { state.completion.abandonRanges() }
 
     /// Goes back to what is not done, after abandoned ranges. Rows that are not complete are read
     /// again; `complete` must not be called for them any more.
     func rewind() {
-        completion = CompletionTracker()
-        checkpoint.rewind()
+        state.completion = CompletionTracker()
+        state.checkpoint.rewind()
         order.rewind()
         services = .all
         excluded = nil
@@ -125,7 +106,7 @@ final class CheckpointWriter {
         guard now >= nextFlush else { return }
         nextFlush = now + Self.flushInterval
         // What is not flushed, a power cut repeats: no reason to end the run.
-        Self.flushQueue.async(execute: checkpoint.flush)
+        Self.flushQueue.async(execute: state.checkpoint.flush)
     }
 
     /// The same when nothing follows for now: the counters are those of this moment.
@@ -135,7 +116,7 @@ final class CheckpointWriter {
     }
 
     private func saveBuckets() {
-        let completed = completion.takeCompleted()
+        let completed = state.completion.takeCompleted()
         guard !completed.isEmpty else { return }
         attempt { (checkpoint) throws(FileError) in try checkpoint.markDone(completed) }
     }
@@ -143,10 +124,45 @@ final class CheckpointWriter {
     /// A failed write is no reason to end the run: a crash would repeat what is not written.
     private func attempt(_ write: (inout Checkpoint) throws(FileError) -> Void) {
         do throws(FileError) {
-            try write(&checkpoint)
+            try write(&state.checkpoint)
         } catch {
             if isWritable { log(.checkpointUnwritable) }
             isWritable = false
+        }
+    }
+}
+
+/// The place of a row in the run.
+struct RowPlace {
+    /// For `complete`.
+    let segment: Int
+    /// Whether another row of its bucket was read before.
+    let isBegun: Bool
+    /// Whether the bucket's rows need no push of this push service any more.
+    let isDone: Bool
+}
+
+extension CheckpointWriter {
+    /// What is done, and what is under way.
+    struct Progress {
+        fileprivate var checkpoint: Checkpoint
+        fileprivate var completion = CompletionTracker()
+
+        fileprivate init(checkpoint: Checkpoint) { self.checkpoint = checkpoint }
+
+        /// Registers a row of a bucket of the ranges.
+        mutating func read(
+            _ bucket: UInt32, of generation: Generation, for service: ServiceSet
+        ) -> RowPlace {
+            let (segment, isBegun) = completion.didRead(bucket)
+            return RowPlace(
+                segment: segment, isBegun: isBegun,
+                isDone: checkpoint.done.contains(bucket, of: generation, for: service))
+        }
+
+        /// - Parameter services: for which the segment is left to another pass.
+        mutating func complete(_ segment: Int, deferring services: ServiceSet = []) {
+            completion.complete(segment, deferring: services)
         }
     }
 }

@@ -34,7 +34,7 @@ struct RegistrationScan {
     private(set) var isInRange = false
     private var density = Density()
 
-    init(_ store: Store, _ checkpoint: CheckpointWriter, size: PageSize = PageSize()) {
+    init(_ store: Store, _ checkpoint: CheckpointWriter, size: PageSize) {
         self.store = store
         self.checkpoint = checkpoint
         self.size = size
@@ -132,15 +132,15 @@ extension RegistrationScan {
         let limit: Int
         let pagesAhead: Int
 
-        /// Without a pace rows are read and opened on other threads while the run sends. Three
-        /// quarters of what a page may have: hardly any needs a second one.
-        init() { (rows, limit, pagesAhead) = (Limits.scanRows * 3 / 4, Limits.scanRows, 4) }
-
-        /// With a pace nothing would be gained by more pages, and a row that was read waits for its
-        /// push: a quarter of a second.
-        init(perSecond: Double) {
-            rows = min(max(Int(min(perSecond, 1e9) / 4), 1), Limits.scanRows * 3 / 4)
-            (limit, pagesAhead) = (rows + rows / 3 + 16, 1)
+        /// Without a pace rows are read and opened on other threads while the run sends. With one
+        /// nothing would be gained by more pages, and a row that was read waits for its push: a
+        /// quarter of a second.
+        init(_ pace: RunPace) {
+            // Three quarters of what a page may have: hardly any needs a second one.
+            let most = Limits.scanRows * 3 / 4
+            rows = min(max(Int(min(pace.perSecond, 1e9) / 4), 1), most)
+            limit = min(rows + rows / 3 + 16, Limits.scanRows)
+            pagesAhead = pace.isBounded ? 1 : 4
         }
     }
 
