@@ -45,9 +45,10 @@ struct RegistrationScan {
         if let after {
             page = await read(ranges, after: after).value
         } else {
-            if ahead.isEmpty { readAhead() }
+            // With the first one still there: no page of the other generation is read before all
+            // of its ranges are.
+            if ahead.isEmpty || size.pagesAhead > 1 { readAhead() }
             guard let first = ahead.popFirst() else { return checkpoint.isComplete ? .end : .wait }
-            if size.pagesAhead > 1 { readAhead() }
             page = await first.page.value
             checkpoint.begin(first.ranges)
             (ranges, isInRange) = (first.ranges, true)
@@ -131,6 +132,10 @@ extension RegistrationScan {
         /// The most that it has.
         let limit: Int
         let pagesAhead: Int
+
+        init(rows: Int, limit: Int, pagesAhead: Int) {
+            (self.rows, self.limit, self.pagesAhead) = (rows, limit, pagesAhead)
+        }
 
         /// Without a pace rows are read and opened on other threads while the run sends. With one
         /// nothing would be gained by more pages, and a row that was read waits for its push: a
