@@ -27,7 +27,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
 
     init(_ service: Service) {
         self.service = service
-        limiter = ConcurrencyLimiter(most: service.window)
+        limiter = ConcurrencyLimiter(most: service.concurrency)
         pace = service.perMinute.map { RampedTokenBucket(perMinute: $0) }
     }
 

@@ -7,6 +7,9 @@ protocol EngineService: Gateway {
     associatedtype Tokens: TokenProvider
 
     var tokens: Tokens { get }
+    /// The most wake-ups that are with the engine at once: as many streams as a push service may
+    /// allow.
+    var concurrency: Int { get }
 
     /// - Parameter lifetime: seconds the push service keeps a wake-up for a device that is off.
     /// Its template is used for a quarter of an hour at most.
@@ -31,6 +34,7 @@ extension EngineService {
     static func blamesForm(_ verdict: Verdict) -> Bool { false }
 
     package var window: Int { 2 * connections * streams }
+    var concurrency: Int { max(window, connections * ConnectionLimits().streams) }
 
     package func open(
         lifetime: Int, report: @escaping @Sendable (GatewayReport) -> Void

@@ -42,6 +42,7 @@ struct FakeTokens: TokenProvider {
 }
 
 extension FakeService {
+    var concurrency: Int { window }
     var connections: Int { 1 }
     var tokens: FakeTokens { FakeTokens() }
 
