@@ -1,6 +1,6 @@
 /// An adaptive limit of the wake-ups with the engine, which a killed process sends again. It is
 /// doubled as long as that brings more answers a second, and halved when it does not. As many as
-/// are answered in two milliseconds it takes in any case: large batches cost less CPU each.
+/// are answered in a millisecond it takes in any case: large batches cost less CPU each.
 struct ConcurrencyLimiter: Equatable {
     let most: Int
     private(set) var size: Int
@@ -15,7 +15,6 @@ struct ConcurrencyLimiter: Equatable {
     /// Milliseconds in which answers are counted.
     private static let shortEpoch: UInt64 = 100
     private static let longEpoch: UInt64 = 1000
-    private static let promptMilliseconds = 2.0
     /// Milliseconds until a limit that was too large is tried again.
     private static let rest: UInt64 = 5000
 
@@ -46,7 +45,7 @@ struct ConcurrencyLimiter: Equatable {
     }
 
     private mutating func adapt(_ rate: Double, _ now: UInt64) {
-        let prompt = min(most, max(Self.least, Int(rate * Self.promptMilliseconds)))
+        let prompt = min(most, max(Self.least, Int(rate)))
         if size < prompt {
             size = prompt
             rateBefore = nil
