@@ -63,8 +63,8 @@ final class BroadcastRun {
         lifetime = planner.configuration.intervalSeconds
         sessions = RunSessions(planner.gateways, lifetime: lifetime, inbox: inbox)
         rows = RowStage(
-            store.estimatedRows, sessions: sessions, checkpoint: checkpoint, inbox: inbox,
-            recent: recent, pace: pace)
+            expecting: store.estimatedRows, sessions: sessions, checkpoint: checkpoint,
+            inbox: inbox, recent: recent, pace: pace)
         repeated = rows.noTokens
         topics = TopicRun(
             planner.gateways, sent: report.counters.topics, retryInterval: reopenInterval)

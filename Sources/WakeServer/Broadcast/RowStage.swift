@@ -54,8 +54,8 @@ struct RowStage {
 
     /// - Parameter rows: about as many as the store has.
     init(
-        _ rows: Int, sessions: RunSessions, checkpoint: CheckpointWriter, inbox: RunInbox,
-        recent: RecentPushes, pace: RunPace
+        expecting rows: Int, sessions: RunSessions, checkpoint: CheckpointWriter,
+        inbox: RunInbox, recent: RecentPushes, pace: RunPace
     ) {
         deduplicator = TokenDeduplicator(expecting: rows)
         self.sessions = sessions
