@@ -26,7 +26,9 @@ struct ConcurrencyLimiter: Equatable {
 
     mutating func fill() { wasFull = true }
 
-    /// Counts outcomes. `now`: milliseconds of a clock that never goes back.
+    /// Counts answers of a service that took up what it was sent: one that has too much to do and
+    /// says so at once is not given more for it. `now`: milliseconds of a clock that never goes
+    /// back.
     mutating func complete(_ count: Int, now: UInt64) {
         completed += count
         guard let since else { return begin(now) }
@@ -34,7 +36,9 @@ struct ConcurrencyLimiter: Equatable {
         // Two round trips at least, so that the count is of this limit and not the one before.
         guard elapsed >= Self.longEpoch || elapsed >= Self.shortEpoch && completed >= 2 * size
         else { return }
-        if wasFull, now >= restsUntil { adapt(Double(completed) / Double(elapsed), now) }
+        if wasFull, completed > 0, now >= restsUntil {
+            adapt(Double(completed) / Double(elapsed), now)
+        }
         begin(now)
     }
 

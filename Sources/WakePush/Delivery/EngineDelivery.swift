@@ -82,7 +82,7 @@ struct EngineDelivery<Service: EngineService>: DeliveryState {
     mutating func receive(_ outcomes: PushOutcomes, at moment: DeliveryMoment) -> DeliveryStep {
         step = DeliveryStep()
         step.results.reserveCapacity(outcomes.results.count)
-        limiter.complete(outcomes.results.count, now: moment.now)
+        limiter.complete(outcomes.results.count(where: \.isServed), now: moment.now)
         for result in outcomes.results {
             do throws(GatewayFailure) {
                 try receive(result, outcomes, moment)

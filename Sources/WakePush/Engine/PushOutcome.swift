@@ -33,6 +33,13 @@ package struct PushResult: Equatable, Sendable {
     package var outcome: PushOutcome
 
     var isAnswered: Bool { if case .answered = outcome { true } else { false } }
+
+    /// Whether the service took the push up: it answered, and not that it has too much to do
+    /// (RFC 6585 §4, RFC 9110 §15.6).
+    var isServed: Bool {
+        guard case .answered(let status, _, _) = outcome else { return false }
+        return status != 429 && status < 500
+    }
 }
 
 /// Many outcomes, their bodies in one arena. Bodies are never shown.

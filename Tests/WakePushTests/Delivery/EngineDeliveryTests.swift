@@ -185,4 +185,29 @@ struct EngineDeliveryTests {
         #expect(step.feedback == [.expired, .tooManyUpdates] && step.results.isEmpty)
         #expect(try flow.batch(now: 1000).count == 2)
     }
+
+    @Test("a push service that refuses at once what is too much for it is not sent more at a time")
+    func throttled() throws {
+        var flow = Flow(window: 20_000)
+        flow.add(try WakeUp.numbered(0..<100_000))
+        var most = 0
+        for now in 0..<2000 as Range<UInt64> {
+            try flow.advance(now: now)
+            guard let batch = flow.next(now: now) else { continue }
+            most = max(most, batch.count)
+            // It takes up twenty a millisecond, whatever it is sent, and refuses those between.
+            let distance = max(1, batch.count / 20)
+            var outcomes = PushOutcomes()
+            for order in 0..<batch.count {
+                if order.isMultiple(of: distance) {
+                    outcomes.answer(batch.reference(order), status: 200)
+                } else {
+                    let reason = "TooManyRequests"
+                    outcomes.answer(batch.reference(order), status: 429, reason: reason)
+                }
+            }
+            _ = try flow.receive(outcomes, now: now)
+        }
+        #expect(most <= 4 * ConcurrencyLimiter.least, "\(most)")
+    }
 }
