@@ -76,6 +76,8 @@ struct StrangerTests {
         let mock = try RunningProgram("mock-push", [], environment: Self.backtraces)
         _ = try await mock.line(containing: "listening on")
         mock.signal(SIGSEGV)
-        _ = try await mock.line(containing: "Registers:")
+        // Its last line: the backtracer of a program that is killed before waits for it for ever.
+        _ = try await mock.line(containing: "Backtrace took")
+        #expect(mock.output.contains("\nRegisters:"))
     }
 }

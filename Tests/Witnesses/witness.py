@@ -3,7 +3,7 @@
     python3 witness.py --name NAME --seed HEX64 [--log VKEY]... [--state FILE] [--behaviour WORD] [--port N]
 
 On standard output it first writes a line of JSON, {"port": ..., "vkey": ...}, then one for each request it has
-answered, {"status": ..., "origin": ..., "old": ..., "size": ...}. It ends with its standard input.
+answered, {"status": ..., "origin": ..., "old": ..., "size": ...}. It runs until a signal ends it.
 
 behaviour: honest (the default); dishonest: cosigns what a known key has signed, whatever it cosigned before;
   stale: cosigns with a time a year ago; ahead: with one a year from now; forged: cosigns with a signature of
@@ -16,7 +16,6 @@ import hashlib
 import http.server
 import json
 import os
-import sys
 import threading
 import time
 
@@ -165,8 +164,7 @@ def serve(witness, port):
     server = Server(("127.0.0.1", port), Handler)
     print(json.dumps({
         "port": server.server_address[1], "vkey": witness.signer.vkey(tlog.COSIGNATURE)}), flush=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdin.read()
+    server.serve_forever()
 
 
 def main():

@@ -186,7 +186,7 @@ struct FeedMonitorTests {
         let feed = try await WitnessedFeed()
         let shown = try await feed.feed("key", witnessed: false)
         let log = try ServiceUnderTest.word(after: "log key: ", in: shown.output)
-        let peer = try await WitnessPeer(log: log, "stale")
+        let peer = try await WitnessPeer(log: log, behaviour: "stale")
         let directory = try TemporaryDirectory()
         let policy = directory.path + "/policy"
         try "witness w \(peer.key) \(peer.url)\nquorum w\n".write(

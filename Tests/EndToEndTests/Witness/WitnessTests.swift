@@ -29,22 +29,11 @@ struct WitnessTests {
 
     @Test("the same questions are answered the same by the witness of other make: the peer is one")
     func peer() async throws {
-        let seed = String(repeating: "77", count: 32)
         let log = try await WitnessUnderTest.log(name)
-        // Its standard input stays open for as long as the shell's does.
-        let script = Repository.absolute("Tests/Witnesses/witness.py")
-        let peer = try RunningProgram(
-            path: "/bin/sh",
-            [
-                "-c", "sleep 1000 | exec python3 \"$@\"", "sh", script, "--name", "w.example/2",
-                "--seed", seed, "--log", log,
-            ])
-        let line = try await peer.line(containing: "\"port\"")
-        let facts = try #require(
-            try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        let seed = String(repeating: "77", count: 32)
+        let peer = try await WitnessPeer(name: "w.example/2", log: log, seed: seed)
         let said = try await WitnessUnderTest.python(
-            "statuses", "\(try #require(facts["port"] as? Int))",
-            try #require(facts["vkey"] as? String), name, WitnessUnderTest.seed)
+            "statuses", "\(peer.port)", peer.key, name, WitnessUnderTest.seed)
         #expect(said == "done")
     }
 

@@ -51,30 +51,3 @@ final class WitnessedFeed {
         guard answer.status == 0 else { throw TestFailure(answer.output) }
     }
 }
-
-/// The witness of Tests/Witnesses/witness.py, which knows one log.
-final class WitnessPeer {
-    private let program: RunningProgram
-    let key: String
-    let url: String
-
-    /// - Parameter behaviour: a word of the script's.
-    init(log: String, _ behaviour: String) async throws {
-        // Its standard input stays open for as long as the shell's does.
-        program = try RunningProgram(
-            path: "/bin/sh",
-            [
-                "-c", "sleep 1000 | exec python3 -B \"$@\"", "sh",
-                Repository.absolute("Tests/Witnesses/witness.py"), "--name", "w.example/peer",
-                "--seed", String(repeating: "6b", count: 32), "--log", log, "--behaviour",
-                behaviour,
-            ])
-        let line = try await program.line(containing: "\"port\"")
-        guard
-            let facts = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any],
-            let port = facts["port"] as? Int, let key = facts["vkey"] as? String
-        else { throw TestFailure(line) }
-        self.key = key
-        url = "http://127.0.0.1:\(port)"
-    }
-}

@@ -17,31 +17,17 @@ import WakeSystem
 struct WitnessSubmissionTests {
     private static let now: Int64 = 1_800_000_059
 
-    /// A witness in Python; its standard input is open for as long as the shell's.
-    private struct Peer {
-        let program: RunningProgram
-        let port: Int
-        let key: String
+    private static func peer(
+        _ number: Int, log: String, behaviour: String = "honest"
+    ) async throws -> WitnessPeer {
+        try await WitnessPeer(
+            name: "w\(number).example", log: log, behaviour: behaviour,
+            seed: String(repeating: "0\(number)", count: 32))
+    }
 
-        init(_ number: Int, log: String, behaviour: String = "honest") async throws {
-            let seed = String(repeating: "0\(number)", count: 32)
-            program = try RunningProgram(
-                path: "/bin/sh",
-                [
-                    "-c", "sleep 1000 | exec python3 -B \"$@\"", "sh",
-                    Repository.absolute("Tests/Witnesses/witness.py"), "--name",
-                    "w\(number).example", "--seed", seed, "--log", log, "--behaviour", behaviour,
-                ])
-            let line = try await program.line(containing: "\"port\"")
-            let facts = try #require(
-                try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
-            port = try #require(facts["port"] as? Int)
-            key = try #require(facts["vkey"] as? String)
-        }
-
-        func line(_ number: Int) -> String {
-            "witness w\(number) \(key) http://127.0.0.1:\(port)/\n"
-        }
+    /// The line of a policy for a numbered witness.
+    private static func line(_ number: Int, _ peer: WitnessPeer) -> String {
+        "witness w\(number) \(peer.key) \(peer.url)/\n"
     }
 
     private struct Feed {
@@ -114,9 +100,9 @@ struct WitnessSubmissionTests {
     @Test("three cosign head after head; one that was away is caught up with by its own size")
     func honest() async throws {
         let feed = try Feed()
-        var peers: [Peer] = []
-        for number in 1...3 { peers.append(try await Peer(number, log: feed.log)) }
-        let lines = peers.enumerated().map { $1.line($0 + 1) }
+        var peers: [WitnessPeer] = []
+        for number in 1...3 { peers.append(try await Self.peer(number, log: feed.log)) }
+        let lines = peers.enumerated().map { Self.line($0 + 1, $1) }
         let two = try Self.policy(Array(lines[..<2]), quorum: 2)
         for minute in 1...3 {
             #expect(
@@ -135,11 +121,11 @@ struct WitnessSubmissionTests {
     func failing() async throws {
         let feed = try Feed(2)
         var lines: [String] = []
-        var peers: [Peer] = []
+        var peers: [WitnessPeer] = []
         for (index, behaviour) in ["honest", "honest", "status:503", "forged"].enumerated() {
-            let peer = try await Peer(index + 1, log: feed.log, behaviour: behaviour)
+            let peer = try await Self.peer(index + 1, log: feed.log, behaviour: behaviour)
             peers.append(peer)
-            lines.append(peer.line(index + 1))
+            lines.append(Self.line(index + 1, peer))
         }
         let heard = Heard()
         let two = try Self.policy(lines, quorum: 2)
@@ -167,11 +153,11 @@ struct WitnessSubmissionTests {
     func odd() async throws {
         let feed = try Feed(50)
         let behaviours = ["twice", "ahead", "stale", "short", "huge", "status:409", "status:200"]
-        var (peers, lines): ([Peer], [String]) = ([], [])
+        var (peers, lines): ([WitnessPeer], [String]) = ([], [])
         for (index, behaviour) in behaviours.enumerated() {
-            let peer = try await Peer(index + 1, log: feed.log, behaviour: behaviour)
+            let peer = try await Self.peer(index + 1, log: feed.log, behaviour: behaviour)
             peers.append(peer)
-            lines.append(peer.line(index + 1))
+            lines.append(Self.line(index + 1, peer))
         }
         let heard = Heard()
         let three = try Self.policy(lines, quorum: 3)
@@ -203,11 +189,11 @@ struct WitnessSubmissionTests {
     func statuses() async throws {
         let feed = try Feed(3)
         let stranger = try Feed(4)
-        let one = try await Peer(1, log: feed.log)
-        let other = try await Peer(2, log: stranger.log)
-        let bad = try await Peer(3, log: feed.log, behaviour: "status:400")
-        let false403 = try await Peer(4, log: feed.log, behaviour: "status:403")
-        let lines = [one.line(1), other.line(2), bad.line(3), false403.line(4)]
+        let one = try await Self.peer(1, log: feed.log)
+        let other = try await Self.peer(2, log: stranger.log)
+        let bad = try await Self.peer(3, log: feed.log, behaviour: "status:400")
+        let false403 = try await Self.peer(4, log: feed.log, behaviour: "status:403")
+        let lines = [one, other, bad, false403].enumerated().map { Self.line($0 + 1, $1) }
         let error = try await feed.resign(
             try Self.policy(lines, quorum: 4), minute: 1, patience: Self.patience)
         guard case .witnesses(let refusal) = error else {
@@ -220,7 +206,7 @@ struct WitnessSubmissionTests {
         }
         // Another history under the same key and name: a twin that starts again.
         let twin = try Feed(3)
-        let policy = try Self.policy([one.line(1)], quorum: 1)
+        let policy = try Self.policy([Self.line(1, one)], quorum: 1)
         #expect(try await feed.resign(policy, minute: 2, patience: Self.patience) == nil)
         let late = try await twin.resign(policy, minute: 9, patience: Self.patience)
         guard case .witnesses(let stopped) = late else {
