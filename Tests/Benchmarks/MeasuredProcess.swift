@@ -8,8 +8,10 @@ final class MeasuredProcess {
         /// User and system.
         let processorSeconds: Double
         let isSuccess: Bool
-        /// The most that was resident, bytes.
-        let peak: Int
+        /// The most that was resident, bytes. nil where it cannot be known: what was resident in
+        /// this process when the child was started counts for the child, because `exec` keeps the
+        /// larger of both (`setmax_mm_hiwater_rss` in the kernel's fs/exec.c).
+        let peak: Int?
     }
 
     let identifier: pid_t
@@ -18,6 +20,7 @@ final class MeasuredProcess {
     private let leash: Int32
     private var unread: [UInt8] = []
     private var hasEnded = false
+    private let inheritedPeak = ProcessStatus()?.peak ?? 0
 
     /// - Parameter words: a path, or a name that PATH knows, and arguments.
     /// - Returns: nil when it cannot be started.
@@ -94,9 +97,10 @@ final class MeasuredProcess {
         hasEnded = true
         let seconds = used.ru_utime.tv_sec + used.ru_stime.tv_sec
         let microseconds = used.ru_utime.tv_usec + used.ru_stime.tv_usec
+        let peak = used.ru_maxrss * 1024
         return End(
             processorSeconds: Double(seconds) + Double(microseconds) / 1e6,
-            isSuccess: status == 0, peak: used.ru_maxrss * 1024)
+            isSuccess: status == 0, peak: peak > inheritedPeak ? peak : nil)
     }
 
     /// Runs a program to its end; false when it fails or is not there.
