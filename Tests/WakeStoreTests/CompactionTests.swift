@@ -43,8 +43,9 @@ struct CompactionTests {
         }
         steps.shuffle(using: &random)
         let beside = Beside(store, place, copy: copy, traces: traces, steps)
-        async let compaction = store.compact()
+        // Before the compaction: one that was over first would never be seen.
         beside.begin()
+        async let compaction = store.compact()
         let (found, hits) = await beside.result()
         guard case .done = await compaction else { throw TestFailure("not compacted") }
         // Most were answered while there were two files, and no deleted row was in either.
@@ -73,25 +74,24 @@ struct CompactionTests {
     func stopped() async throws {
         let (place, store) = try await filled()
         let copy = place.configuration.databaseFile + ".new"
-        let rotation = Task { await store.rotate() }
         store.when {
             Files.exists(copy)
         } then: {
             store.stopRotation()
         }
-        guard case .rotated(let report) = await rotation.value else {
+        guard case .rotated(let report) = await store.rotate() else {
             throw TestFailure("not rotated")
         }
         #expect(report.compaction == .stopped && report.generation == 3)
         #expect(!Files.exists(copy))
-        let compaction = Task { await store.compact() }
-        await withCheckedContinuation { waiter in
-            store.when {
-                Files.exists(copy)
-            } then: {
-                waiter.resume()
-            }
+        let (waits, begun) = AsyncStream.makeStream(of: Void.self)
+        store.when {
+            Files.exists(copy)
+        } then: {
+            begun.finish()
         }
+        let compaction = Task { await store.compact() }
+        for await _ in waits {}
         await store.close()
         let outcome = await compaction.value
         if case .done = outcome {} else { #expect(outcome == .stopped) }
@@ -173,7 +173,8 @@ private final class Beside: Sendable {
 }
 
 extension Store {
-    /// Calls back on the writer's thread, between two batches, as soon as something is so.
+    /// Calls back on the writer's thread, between two batches, as soon as something is so. It asks
+    /// again and again until then: what may pass is awaited before it begins.
     fileprivate func when(
         _ isSo: @escaping @Sendable () -> Bool, then body: @escaping @Sendable () -> Void
     ) {
