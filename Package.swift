@@ -26,17 +26,34 @@ let optimized: [SwiftSetting] =
             .when(configuration: .debug))
     ]
 
+let optimizedC: [CSetting] =
+    Context.environment["REVEILLE_OPTIMIZED"] == nil
+    ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]
+
+/// Linked to the programs that tests start thousands of times: with Swift's runtime inside, as they
+/// ship, a start takes half the time.
+let started: [LinkerSetting] =
+    Context.environment["REVEILLE_OPTIMIZED"] == nil
+    ? []
+    : [
+        .unsafeFlags(
+            ["-static-stdlib", "-Xlinker", "-l_FoundationCollections"]
+                + ["-Xlinker", "-l_FoundationCShims"], .when(configuration: .debug))
+    ]
+
 func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict + optimized)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [])
-    -> Target
-{
+/// - Parameter settings: also ``optimized`` where the tests themselves compute for long.
+func tests(
+    _ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = [],
+    settings: [SwiftSetting] = []
+) -> Target {
     .testTarget(
         name: name, dependencies: dependencies + ["TestSupport", "WakeSystem"],
         path: "Tests/\(name)",
-        resources: resources, swiftSettings: strict)
+        resources: resources, swiftSettings: strict + settings)
 }
 
 func example(_ name: String, _ folder: String, pages: [String] = []) -> Target {
@@ -54,7 +71,7 @@ let fuzzing: Target =
     Context.environment["REVEILLE_LIBFUZZER"] == nil
     ? .testTarget(
         name: "FuzzTests", dependencies: properties, path: "Tests/Fuzzing",
-        exclude: ["Guided.swift", "Corpora"], swiftSettings: strict)
+        exclude: ["Guided.swift", "Corpora"], swiftSettings: strict + optimized)
     : .executableTarget(
         name: "fuzz", dependencies: properties, path: "Tests/Fuzzing",
         exclude: ["FuzzTests.swift", "Mutator.swift", "Corpora"], swiftSettings: strict)
@@ -167,14 +184,14 @@ let package = Package(
                 "WakeAudit", "WakeOblivious", "WakeWitness", "WakeCommand", "WakeModel",
                 "WakeSodium", "WakeSystem", "CLinux", "CMemory",
             ],
-            swiftSettings: strict),
+            swiftSettings: strict, linkerSettings: started),
         .executableTarget(
             name: "reveille-client",
             dependencies: [
                 "Reveille", "WakeCommand", "WakeModel", "WakeSystem", "WakeFeed",
                 "WakeUnifiedPush",
             ],
-            swiftSettings: strict),
+            swiftSettings: strict, linkerSettings: started),
 
         // Tests.
         // Linked to the tests, for ThreadSanitizer alone.
@@ -184,14 +201,14 @@ let package = Package(
             dependencies: ["CLinux", "WakeSystem", "WakeModel", "WakeSodium", "MutexOrder"],
             path: "Tests/Support",
             swiftSettings: strict + optimized),
-        .target(name: "StoreFaults", path: "Tests/StoreFaults"),
+        .target(name: "StoreFaults", path: "Tests/StoreFaults", cSettings: optimizedC),
         .executableTarget(
             name: "store-worker",
             dependencies: [
                 "WakeStore", "Reveille", "WakeFetch", "WakeCommand", "WakeModel", "WakeSodium",
                 "WakeSystem", "StoreFaults", "MutexOrder",
             ],
-            path: "Tests/StoreWorker", swiftSettings: strict),
+            path: "Tests/StoreWorker", swiftSettings: strict, linkerSettings: started),
         tests("WakeSystemTests", ["CLinux"]),
         tests("WakeModelTests", ["WakeModel", "WakeSodium", "WakeSQLite"]),
         tests("WakeCommandTests", ["WakeCommand"]),
@@ -224,7 +241,7 @@ let package = Package(
                 "WakePush", "WakeModel", "WakeSodium", "WakeSystem", "CSodium", "CRuntime",
                 "CLinux",
             ],
-            path: "Tests/MockPush", swiftSettings: strict),
+            path: "Tests/MockPush", swiftSettings: strict, linkerSettings: started),
         fuzzing,
         tests(
             "WakeFeedTests", ["WakeFeed", "WakeModel", "WakeSodium"],
@@ -246,7 +263,8 @@ let package = Package(
         tests("EndToEndTests", ["WakeModel", "WakeFeed", "WakeSQLite", "PhoneRegistration"]),
         tests(
             "PrivacyTests",
-            ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"]),
+            ["WakeModel", "WakeServer", "WakeStore", "WakePush", "WakeAudit", "WakeSodium"],
+            settings: optimized),
         // What README and the documentation show, built as apps are: with none of our rules.
         example("example-embedding", "Embedding"),
         example("example-watch", "Watch"),
@@ -256,9 +274,9 @@ let package = Package(
         // One file for apps on phones, with Foundation alone.
         .target(
             name: "PhoneRegistration", path: "Tests/Examples/Phone",
-            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)] + optimized),
         tests("ExampleTests", ["Reveille"]),
-        tests("TidyTests", []),
+        tests("TidyTests", [], settings: optimized),
         .executableTarget(
             name: "bench",
             dependencies: [

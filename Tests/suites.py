@@ -1,8 +1,9 @@
-"""Runs every suite of the test bundle in a process of its own, several side by side, and sums up.
+"""Runs the suites of the test bundle in processes of their own, several side by side, and sums up.
 
-Within a suite one test follows the other, so that a test's time limit measures that test, and suites
-that measure their own memory or descriptors need no special care. What suites do is mostly waiting,
-so there are three processes for each core that may be used, and no more than thirty-two.
+Within a process one test follows the other, so that a test's time limit measures that test, and suites
+that measure their own memory or descriptors need no special care. To find the tests of the bundle takes
+a process a tenth of a second: suites of one target that start no programs share one. What suites do is
+mostly waiting, so there are four processes for each core that may be used, and no more than thirty-two.
 
 usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX]
   --fast    leaves out the suites that start programs
@@ -25,6 +26,19 @@ import xml.etree.ElementTree as ElementTree
 
 # Targets whose suites start the built programs.
 PROGRAMS = {"EndToEndTests", "ExampleTests", "PrivacyTests"}
+# Suites that wait for much longer than they compute, or compute longest: they begin first.
+LONG = [
+    "EndToEndTests.RelayStoryTests", "ExampleTests.MessengerTests", "EndToEndTests.AuditBesideTests",
+    "EndToEndTests.ClientKillTests", "ExampleTests.SharedLibraryTests", "EndToEndTests.SocksTests",
+    "EndToEndTests.ErrorTableTests", "EndToEndTests.FCMBroadcastTests",
+    "EndToEndTests.FCMTopicBroadcastTests", "EndToEndTests.AlertTests", "EndToEndTests.ErasureTests",
+    "WakeStoreTests.RoomTests", "WakePushTests.WebPushGatewayTests",
+    "WakePushTests.WebPushHangingHostTests", "WakeServerTests.BroadcastRunTests",
+    "WakeFeedTests.PythonPeerTests", "WakeFeedTests.SuccessionLivesTests", "WakeStoreTests.FaultTests",
+    "WakePushTests.PushVolumeTests", "WakeFetchTests.AbortTests", "FuzzTests.FuzzTests",
+]
+# Tests for which suites share a process.
+SHARED = 40
 # Seconds after which a process is stuck. Tests have time limits of their own.
 LIMIT = 1500
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -43,21 +57,32 @@ def cores():
 
 
 class Job:
-    """One process of the bundle: the suite it runs, and what came of it."""
+    """One process of the bundle: the suites it runs, and what came of them."""
 
-    def __init__(self, name, tests):
-        self.name, self.tests = name, tests
+    def __init__(self):
+        self.suites, self.tests = [], 0
         self.passed = self.failed = self.skipped = 0
         self.seconds = self.processor = 0.0
         self.output = ""
 
+    def add(self, suite, tests):
+        self.suites.append(suite)
+        self.tests += tests
+        return self
+
+    @property
+    def name(self):
+        more = len(self.suites) - 1
+        return self.suites[0] + (" and %d more" % more if more else "")
+
     def run(self, bundle, folder):
-        report = pathlib.Path(folder) / (self.name + ".xml")
+        report = pathlib.Path(folder) / (self.suites[0] + ".xml")
         command = [
             bundle, "--testing-library", "swift-testing", "--no-parallel",
-            "--filter", "^%s[./]" % re.escape(self.name), "--xunit-output", str(report)]
+            "--filter", "^(%s)[./]" % "|".join(map(re.escape, self.suites)),
+            "--xunit-output", str(report)]
         start = time.monotonic()
-        log = pathlib.Path(folder) / (self.name + ".log")
+        log = pathlib.Path(folder) / (self.suites[0] + ".log")
         with open(log, "wb") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
@@ -94,20 +119,33 @@ class Job:
 
 
 def jobs(tests, fast, wanted):
-    """One job for each suite of the listed tests ("Target.Suite/test()"), long ones first."""
+    """Jobs for the suites of the listed tests ("Target.Suite/test()"), long ones first."""
     suites = collections.Counter(test.split("/")[0] for test in tests)
-    chosen = [
-        Job(name, count) for name, count in suites.items()
-        if re.search(wanted, name) and not (fast and name.split(".")[0] in PROGRAMS)]
-    # Suites that start programs take longest.
-    return sorted(chosen, key=lambda job: (job.name.split(".")[0] not in PROGRAMS, -job.tests))
+    unknown = set(LONG) - set(suites)
+    if unknown:
+        sys.exit("suites.py: no such suites: %s" % ", ".join(sorted(unknown)))
+    alone, shared = [], collections.defaultdict(list)
+    for name, count in suites.items():
+        target = name.split(".")[0]
+        if not re.search(wanted, name) or fast and target in PROGRAMS:
+            continue
+        if target in PROGRAMS or name in LONG:
+            alone.append(Job().add(name, count))
+            continue
+        jobs = shared[target]
+        if not jobs or jobs[-1].tests + count > SHARED:
+            jobs.append(Job())
+        jobs[-1].add(name, count)
+    rank = {name: place for place, name in enumerate(LONG)}
+    alone.sort(key=lambda job: (rank.get(job.suites[0], len(rank)), -job.tests))
+    return alone + sorted(sum(shared.values(), []), key=lambda job: -job.tests)
 
 
 def main():
     start = time.monotonic()
     parser = argparse.ArgumentParser()
     parser.add_argument("bundle")
-    parser.add_argument("--jobs", type=int, default=min(32, max(4, 3 * cores())))
+    parser.add_argument("--jobs", type=int, default=min(32, max(4, 4 * cores())))
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--filter", default="")
     options = parser.parse_args()

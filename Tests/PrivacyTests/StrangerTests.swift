@@ -44,7 +44,16 @@ struct StrangerTests {
         #expect(environment[.ownerAccountID] as? Int == 0)
     }
 
-    private static let backtraces = ["SWIFT_BACKTRACE": "enable=yes,interactive=no,color=no"]
+    /// The toolchain's own: programs with Swift's runtime inside do not find it by themselves.
+    private static let backtracer = InstalledPrograms.path("swift")
+        .map { URL(filePath: $0).resolvingSymlinksInPath().deletingLastPathComponent() }
+        .map { $0.appending(path: "../libexec/swift/linux/swift-backtrace").standardized.path }
+        .flatMap { FileManager.default.isExecutableFile(atPath: $0) ? $0 : nil }
+
+    private static let backtraces = [
+        "SWIFT_BACKTRACE": "enable=yes,interactive=no,color=no"
+            + (backtracer.map { ",swift-backtrace=\($0)" } ?? "")
+    ]
 
     @Test(
         "a crash prints no memory, also where Swift's backtraces are switched on",
@@ -71,7 +80,7 @@ struct StrangerTests {
 
     @Test(
         "the control: a program that does nothing about it prints what is in its registers",
-        .enabled(if: InstalledPrograms.path("swift") != nil, "needs the backtracer of a toolchain"))
+        .enabled(if: backtracer != nil, "needs the backtracer of a toolchain"))
     func backtraceOfOthers() async throws {
         let mock = try RunningProgram("mock-push", [], environment: Self.backtraces)
         _ = try await mock.line(containing: "listening on")

@@ -22,7 +22,7 @@ package struct MockFCM: Sendable {
         certificates = try TestAuthority()
         authority = certificates.certificate
         account = try ServiceAccountFile()
-        let expected = isKeyForeign ? try ServiceAccountFile() : account
+        let expected = isKeyForeign ? try ServiceAccountFile(owner: 1) : account
         var arguments = [
             "--service", "fcm", "--token-port", "0", "--public-key", expected.publicPath,
             "--email", ServiceAccountFile.email, "--key-id", ServiceAccountFile.keyID,

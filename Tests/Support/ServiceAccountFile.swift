@@ -14,15 +14,16 @@ package struct ServiceAccountFile: Sendable {
     /// JSON, mode 0600.
     package let file: String
 
-    package init(tokenURI: String = "https://oauth2.googleapis.com/token") throws {
+    /// - Parameter owner: another number, another key.
+    package init(
+        owner: Int = 0, tokenURI: String = "https://oauth2.googleapis.com/token"
+    ) throws {
         directory = try TemporaryDirectory()
         privatePath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
         file = directory.path + "/account.json"
-        try OpenSSLCommand.run([
-            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out",
-            privatePath,
-        ])
+        try SharedRSAKey.pem(owner: owner).write(
+            toFile: privatePath, atomically: false, encoding: .utf8)
         try OpenSSLCommand.run(["pkey", "-in", privatePath, "-pubout", "-out", publicPath])
         try write(tokenURI: tokenURI)
     }

@@ -145,6 +145,7 @@ private struct FeedHistory {
     private(set) var keys: [SigningKey]
     private(set) var days: [Day] = []
     private(set) var batches: [String: [UInt8]] = [:]
+    private var forgeries: [[Int]: [Day]] = [:]
 
     init(seed: UInt64) throws {
         var generator = SplitMix64(seed: seed)
@@ -179,18 +180,21 @@ private struct FeedHistory {
     func key(_ index: Int) -> FeedKey { FeedKey(keys[index].verifyingKey) }
 
     /// What a thief of a retired key would serve: his own succession, and a head as of this day.
-    func forged(_ day: Int, by index: Int, thief: SigningKey) throws -> [Day] {
+    mutating func forged(_ day: Int, by index: Int, thief: SigningKey) throws -> [Day] {
+        if let made = forgeries[[day, index]] { return made }
         let file = days[day].keys[..<(256 * (index + 1))]
         let padded = Array(file) + [UInt8](repeating: 0, count: 4096 - file.count)
         let keys = try KeyChain(padded.span)
             .file(padded, adding: thief, after: self.keys[index], from: UInt64(day / 6 + 2))
         let plain = Forge.head(days[day].head, with: self.keys[index])
         let heirs = Forge.head(days[day].head, with: thief)
-        return [
+        let forged = [
             Day(head: plain, keys: days[day].keys, signer: index),
             Day(head: plain, keys: padded, signer: index),
             Day(head: heirs, keys: keys, signer: index),
         ]
+        forgeries[[day, index]] = forged
+        return forged
     }
 }
 
@@ -219,7 +223,7 @@ struct SuccessionLivesTests {
         var (late, thefts, updates, batches) = (0, 0, 0, 0)
         let thief = SigningKey(seed: [UInt8](repeating: 77, count: 32).span)
         for seed: UInt64 in 1...4 {
-            let history = try FeedHistory(seed: seed)
+            var history = try FeedHistory(seed: seed)
             for life: UInt64 in 0..<250 {
                 var generator = SplitMix64(seed: seed << 32 | life)
                 var day = Int.random(in: 0..<110, using: &generator)

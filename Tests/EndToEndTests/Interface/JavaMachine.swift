@@ -26,17 +26,18 @@ final class JavaProgram {
         self.driver = driver
         let made = try await RunningProgram.run(
             path: InstalledPrograms.path("javac") ?? "javac",
-            ["-Xlint:all,-options", "-Werror", "--release", "8", "-d", directory.path]
+            Self.small.map { "-J" + $0 }
+                + ["-Xlint:all,-options", "-Werror", "--release", "8", "-d", directory.path]
                 + [
                     "Tests/Examples/Android/\(example).java", "Tests/LibraryUse/\(driver).java",
                 ].map(Repository.absolute))
         guard made.status == 0 else { throw TestFailure(made.output) }
     }
 
-    private var words: [String] {
-        // A small JVM: it starts sooner.
-        ["-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", directory.path, driver]
-    }
+    /// A small JVM: it starts sooner.
+    private static let small = ["-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Xmx128m"]
+
+    private var words: [String] { Self.small + ["-cp", directory.path, driver] }
 
     /// Starts it with other words than `machine`.
     func start(_ arguments: [String]) throws -> RunningProgram {

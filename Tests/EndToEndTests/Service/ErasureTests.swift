@@ -81,7 +81,7 @@ struct ErasureTests {
         }
         let client = try origin.connect(port)
         var (rounds, seen) = (0, 0)
-        let (wanted, turns) = Self.isLong ? (1000, 20) : (40, 3)
+        let (wanted, turns) = Self.isLong ? (1000, 20) : (40, 2)
         while rounds < wanted || rotations.value.count < turns {
             let device = TestDevice()
             let put = try origin.exchange(client, "PUT", device.token, body: device.body)

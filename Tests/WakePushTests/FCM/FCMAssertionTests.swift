@@ -52,7 +52,7 @@ struct FCMAssertionTests {
     @Test("openssl accepts what we sign with any size of key, and nothing beside it")
     func opensslAccepts() throws {
         for bits in [2048, 3072, 4096] {
-            let account = try FCMServiceAccount(bits: bits)
+            let account = try FCMServiceAccount(owner: 1, bits: bits)
             let assertion = try #require(FCMAssertion(try account.credentials(), now: 1000))
             let text = assertion.text.copy()
             let dot = try #require(text.lastIndex(of: UInt8(ascii: ".")))
@@ -87,7 +87,7 @@ struct FCMAssertionTests {
             """
         let email = FCMServiceAccount.email
         #expect(try PythonScript.run(script, [text, account.publicPath, email]) == 0)
-        let other = try FCMServiceAccount()
+        let other = try FCMServiceAccount(owner: 1)
         #expect(try PythonScript.run(script, [text, other.publicPath, email]) != 0)
     }
 

@@ -13,16 +13,16 @@ struct FCMServiceAccount {
     let publicPath: String
     let file: String
 
-    init(bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token") throws {
+    init(
+        owner: Int = 0, bits: Int = 2048, tokenURI: String = "https://oauth2.googleapis.com/token"
+    ) throws {
         directory = try TemporaryDirectory()
         let keyPath = directory.path + "/key.pem"
         publicPath = directory.path + "/public.pem"
         file = directory.path + "/account.json"
-        try OpenSSLCommand.run([
-            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:\(bits)", "-out", keyPath,
-        ])
+        pem = try SharedRSAKey.pem(owner: owner, bits: bits)
+        try pem.write(toFile: keyPath, atomically: false, encoding: .utf8)
         try OpenSSLCommand.run(["pkey", "-in", keyPath, "-pubout", "-out", publicPath])
-        pem = try String(contentsOfFile: keyPath, encoding: .utf8)
         try write(members(tokenURI: tokenURI))
     }
 
