@@ -20,7 +20,7 @@ package final class WitnessPeer: Sendable {
             path: "/usr/bin/env",
             [
                 "python3", "-B", Repository.absolute("Tests/Witnesses/witness.py"), "--name", name,
-                "--seed", seed, "--log", log, "--behaviour", behaviour,
+                "--seed", seed, "--log=\(log)", "--behaviour", behaviour,
             ])
         let line = try await program.line(containing: "\"port\"")
         guard
