@@ -10,7 +10,7 @@ import WakeSystem
 enum PushBytes {
     private static let help = """
         usage: bench push-bytes --port N --authority FILE --key FILE --token-file FILE
-            [--pushes 1000000] [--streams 1000]
+            [--gateway apns|fcm] [--pushes 1000000] [--streams 1000]
         """
 
     private enum Failure: Error {
@@ -24,7 +24,8 @@ enum PushBytes {
 
     static func run(_ arguments: [String]) -> Int32 {
         let options = Options(
-            arguments, known: ["port", "authority", "key", "token-file", "pushes", "streams"])
+            arguments,
+            known: ["port", "authority", "key", "token-file", "gateway", "pushes", "streams"])
         guard options.unknown == nil, let port = options["port"].flatMap(UInt16.init),
             let key = options["key"], let file = options["token-file"],
             let authority = options["authority"], var endpoint = GatewayEndpoint.apns(.apns)
@@ -34,14 +35,24 @@ enum PushBytes {
         }
         endpoint.host = "localhost"
         endpoint.port = port
-        guard let template = PushWorkshop.shape(endpoint, signingKey: key, keptIn: file) else {
-            return 1
+        let isFCM = options["gateway"] == "fcm"
+        guard
+            let template = isFCM
+                ? PushWorkshop.shapeOfFCM(endpoint)
+                : PushWorkshop.shape(endpoint, signingKey: key, keptIn: file)
+        else { return 1 }
+        var token = [UInt8](repeating: UInt8(ascii: "a"), count: 64)
+        if isFCM {
+            // As long as those of `BroadcastRows`.
+            let text = [UInt8](repeating: UInt8(ascii: "a"), count: 140)
+            token.removeAll()
+            FCMRequest.append(text.span, to: &token)
         }
         do {
             let line = try TLSLine(port: port, authority: authority)
             let count = options.number("pushes", default: 1_000_000)
             let streams = options.number("streams", default: 1000)
-            print(try send(count, streams: streams, template, on: line).report)
+            print(try send(count, of: token, streams: streams, template, on: line).report)
             return 0
         } catch {
             print("failed: \(error)")
@@ -50,13 +61,13 @@ enum PushBytes {
     }
 
     private static func send(
-        _ count: Int, streams: Int, _ template: RequestTemplate, on line: TLSLine
+        _ count: Int, of token: [UInt8], streams: Int, _ template: RequestTemplate,
+        on line: TLSLine
     ) throws -> Measurement {
         // One push by a real connection, so that the peer has settings and table; the bytes of the
         // next one are those of all that follow.
         var connection = PushConnection(template, now: 0)
         try exchange(&connection, on: line, until: { $0.room > 0 })
-        let token = [UInt8](repeating: UInt8(ascii: "a"), count: 64)
         connection.push(0, token: token.span)
         try exchange(&connection, on: line, until: { $0.room > 1 })
         connection.push(1, token: token.span)

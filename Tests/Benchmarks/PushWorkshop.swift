@@ -76,5 +76,12 @@ struct PushWorkshop {
         }
     }
 
+    /// What every push to FCM carries; nobody looks at the token of access.
+    static func shapeOfFCM(_ endpoint: GatewayEndpoint) -> RequestTemplate {
+        let access = [UInt8](repeating: UInt8(ascii: "a"), count: 220)
+        return FCMRequest(endpoint, projectID: "example-project", lifetime: 7200)
+            .template(authorization: Array("Bearer ".utf8) + access)
+    }
+
     private func path(_ name: String) -> String { place.path + "/" + name }
 }

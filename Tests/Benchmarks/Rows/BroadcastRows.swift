@@ -30,7 +30,8 @@ enum BroadcastRows {
             let copy = StorePlace(in: setting.directory)
             try place.files.copy(to: .init(in: copy.path))
             var line: (peer: FarEnd, workshop: PushWorkshop)?
-            if gateway == .apns {
+            // Through the engine; what goes out by libcurl has no such line.
+            if gateway == .apns || gateway == .fcm {
                 let workshop = try PushRows.workshop(setting)
                 guard let peer = FarEnd(.answerer(latency: 0, streams: 1000), workshop) else {
                     throw BenchFailure("the far end does not start")
@@ -52,7 +53,7 @@ enum BroadcastRows {
                                 CommandLine.arguments[0], "push-bytes", "--port", "\(peer.port)",
                                 "--authority", workshop.certificate, "--key",
                                 workshop.signingKey, "--token-file", workshop.providerToken,
-                                "--pushes", "\(count)",
+                                "--gateway", gateway.rawValue, "--pushes", "\(count)",
                             ]))
                 },
                 Arm(.part, "reading and opening, the store") { _ in
