@@ -26,6 +26,7 @@ let optimized: [SwiftSetting] =
             .when(configuration: .debug))
     ]
 
+/// The same for what tests have of C.
 let optimizedC: [CSetting] =
     Context.environment["REVEILLE_OPTIMIZED"] == nil
     ? [] : [.unsafeFlags(["-O2"], .when(configuration: .debug))]

@@ -37,7 +37,7 @@ LONG = [
     "WakeFeedTests.PythonPeerTests", "WakeFeedTests.SuccessionLivesTests", "WakeStoreTests.FaultTests",
     "WakePushTests.PushVolumeTests", "WakeFetchTests.AbortTests", "FuzzTests.FuzzTests",
 ]
-# Tests for which suites share a process.
+# Tests that suites which share a process have together, at most.
 SHARED = 40
 # Seconds after which a process is stuck. Tests have time limits of their own.
 LIMIT = 1500
@@ -96,9 +96,11 @@ class Job:
         self.processor = usage.ru_utime + usage.ru_stime
         self.output = ESCAPES.sub("", log.read_text(errors="replace"))
         self.read(report)
-        if not self.failed and (status != 0 or self.passed + self.skipped == 0):
+        ended = self.passed + self.failed + self.skipped
+        if not self.failed and (status != 0 or ended < self.tests):
             self.failed = 1
-            self.output += "\n%s: ended with %s\n" % (self.name, status)
+            self.output += "\n%s: ended with %s after %d of %d tests\n" % (
+                self.name, status, ended, self.tests)
         return self
 
     def read(self, report):

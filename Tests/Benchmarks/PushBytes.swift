@@ -26,7 +26,9 @@ enum PushBytes {
         let options = Options(
             arguments,
             known: ["port", "authority", "key", "token-file", "gateway", "pushes", "streams"])
-        guard options.unknown == nil, let port = options["port"].flatMap(UInt16.init),
+        let gateway = options["gateway"] ?? "apns"
+        guard options.unknown == nil, ["apns", "fcm"].contains(gateway),
+            let port = options["port"].flatMap(UInt16.init),
             let key = options["key"], let file = options["token-file"],
             let authority = options["authority"], var endpoint = GatewayEndpoint.apns(.apns)
         else {
@@ -35,7 +37,7 @@ enum PushBytes {
         }
         endpoint.host = "localhost"
         endpoint.port = port
-        let isFCM = options["gateway"] == "fcm"
+        let isFCM = gateway == "fcm"
         guard
             let template = isFCM
                 ? PushWorkshop.shapeOfFCM(endpoint)

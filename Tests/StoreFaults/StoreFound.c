@@ -10,17 +10,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// Of a row: what follows is not looked for.
+/// More than a row has.
 enum { Pieces = 64 };
 
 /// Whether any 24 bytes of what is wanted, at multiples of 24, lie anywhere: in one pass, because a
 /// row has many of them. A piece is looked at where its first two bytes are.
+/// -1 when there are too many.
 static int is_there(
     const unsigned char *bytes, size_t size, const unsigned char *wanted, size_t count) {
     // One more than the place of the last piece with these first bytes; 0: there is none.
     static _Thread_local unsigned short last[1 << 16];
     unsigned short before[Pieces];
-    size_t pieces = count / 24 < Pieces ? count / 24 : Pieces;
+    size_t pieces = count / 24;
+    if (pieces > Pieces) return -1;
     memset(last, 0, sizeof last);
     for (size_t piece = 0; piece < pieces; piece++) {
         unsigned short *place = &last[wanted[24 * piece] << 8 | wanted[24 * piece + 1]];

@@ -114,6 +114,8 @@ enum FullDisk {
         for (index, number) in registered.enumerated() {
             let token = Known.token(number)
             let row = index.isMultiple(of: 16) ? await store.ask(.read(token)) : nil
+            // The control: what is stored is found.
+            if index == 0, !isFound(row, store) { left += 1 }
             if await store.ask(.delete(token)) == .done { deleted += 1 }
             if await store.ask(.read(token)) != .stored(nil) || isFound(row, store) { left += 1 }
         }
