@@ -75,6 +75,8 @@ package enum LogEvent: Sendable, Equatable {
     case keysUnlocked
     case feedChanged(sequence: UInt64)
     case feedUnreadable
+    /// `feed refresh` failed, which `serve --refresh-feed` has run; the next interval tries again.
+    case feedRefreshFailed
     case relayOn(installations: Int)
     /// The file of installations is damaged, or cannot be read: none is accepted.
     case relayInstallationsUnusable
@@ -137,6 +139,7 @@ package enum LogEvent: Sendable, Equatable {
         case .keysUnlocked: (.error, "keys-unlocked")
         case .feedChanged(let sequence): (.debug, "feed-changed sequence=\(sequence)")
         case .feedUnreadable: (.error, "feed-unreadable")
+        case .feedRefreshFailed: (.error, "feed-refresh-failed")
         case .relayOn(let installations): (.info, "relay-on installations=\(installations)")
         case .relayInstallationsUnusable: (.error, "relay-installations-unusable")
         case .relayBatch(let accepted, let gone, let retried, let end):

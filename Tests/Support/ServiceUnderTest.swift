@@ -45,12 +45,12 @@ package final class ServiceUnderTest {
         text = Self.without("webpush", text)
         text += (push?.section ?? "") + sections
         try text.write(toFile: path, atomically: true, encoding: .utf8)
-        (program, port) = try await Self.start(path, environment)
+        (program, port) = try await Self.start(path, [], environment)
     }
 
     /// Starts again on the same directory, after a stop or a kill. The port changes.
-    package func restart() async throws {
-        (program, port) = try await Self.start(configuration)
+    package func restart(_ options: [String] = []) async throws {
+        (program, port) = try await Self.start(configuration, options)
     }
 
     /// The same with `data` on a disk of its own, such as "44m", that only the service sees: its
@@ -126,10 +126,10 @@ package final class ServiceUnderTest {
     }
 
     private static func start(
-        _ configuration: String, _ environment: [String: String] = [:]
+        _ configuration: String, _ options: [String] = [], _ environment: [String: String] = [:]
     ) async throws -> (RunningProgram, UInt16) {
         let program = try RunningProgram(
-            "reveille", ["serve", "--config", configuration], environment: environment)
+            "reveille", ["serve", "--config", configuration] + options, environment: environment)
         return (program, try await port(of: program))
     }
 

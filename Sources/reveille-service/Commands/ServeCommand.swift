@@ -8,7 +8,7 @@ import WakeSystem
 enum ServeCommand {
     static let command = Command(
         "serve", "run the service until SIGTERM; SIGHUP has it read its configuration again",
-        options: [ConfigurationFile.option],
+        options: [ConfigurationFile.option, FeedRefresher.option],
         examples: ["reveille serve --config /var/lib/reveille/reveille.conf"],
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
@@ -19,9 +19,10 @@ enum ServeCommand {
         if let fault = CheckCommand.fault(above: configuration.data) {
             throw CommandFailure("\(configuration.data): \(fault)", status: .configuration)
         }
+        let log = Log(level: configuration.logLevel, isJournal: ServiceManager.hasJournal)
+        let refresher = try FeedRefresher(invocation, configuration, log: log)
         let service: Service
         do {
-            let log = Log(level: configuration.logLevel, isJournal: ServiceManager.hasJournal)
             service = try await Service(configuration, log: log) {
                 () throws(ReloadRefusal) in try ConfigurationFile.reload(invocation)
             }
@@ -29,7 +30,10 @@ enum ServeCommand {
             throw failure(error, configuration)
         }
         HangupSignal.calls { service.requestReload() }
+        let refreshing = Task { await refresher?.run() }
         await service.runUntilTerminated()
+        refreshing.cancel()
+        await refreshing.value
         return .success
     }
 

@@ -106,7 +106,7 @@ struct ClusterFilesTests {
             .replacing("\\\n", with: " ")
         let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
         let stages = lines.indices.filter { lines[$0].hasPrefix("FROM ") }
-        #expect(stages.count == 2)
+        #expect(stages.count == 3)
         let names = lines.compactMap { $0.wholeMatch(of: /ARG (\w+)=.*/)?.1 }
         for stage in stages {
             let argument = try #require(lines[stage].firstMatch(of: /\$\{(\w+)\}/)?.1)
