@@ -5,9 +5,10 @@ that measure their own memory or descriptors need no special care. To find the t
 a process a tenth of a second: suites of one target that start no programs share one. What suites do is
 mostly waiting, so there are four processes for each core that may be used, and no more than thirty-two.
 
-usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX]
-  --fast    leaves out the suites that start programs
-  --filter  only suites whose "Target.Suite" matches
+usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX] [--skipped FILE]
+  --fast     leaves out the suites that start programs
+  --filter   only suites whose "Target.Suite" matches
+  --skipped  where to write how many tests were skipped, and why, instead of standard output
 """
 
 import argparse
@@ -62,6 +63,8 @@ class Job:
     def __init__(self):
         self.suites, self.tests = [], 0
         self.passed = self.failed = self.skipped = 0
+        # What skipped tests lack, each with the number of tests.
+        self.reasons = collections.Counter()
         self.seconds = self.processor = 0.0
         self.output = ""
 
@@ -109,7 +112,10 @@ class Job:
         except (OSError, ElementTree.ParseError):
             return
         self.failed = sum(case.find("failure") is not None for case in cases)
-        self.skipped = sum(case.find("skipped") is not None for case in cases)
+        self.reasons.update(
+            (case.findtext("skipped") or "without a reason").strip()
+            for case in cases if case.find("skipped") is not None)
+        self.skipped = self.reasons.total()
         self.passed = len(cases) - self.failed - self.skipped
 
     def faults(self):
@@ -143,6 +149,22 @@ def jobs(tests, fast, wanted):
     return alone + sorted(sum(shared.values(), []), key=lambda job: -job.tests)
 
 
+def skips(work):
+    """Lines that say how many tests were skipped, for want of what, and what they need to run."""
+    reasons = sum((job.reasons for job in work), collections.Counter())
+    if not reasons:
+        return
+    yield "%d of %d tests were skipped:" % (
+        reasons.total(), sum(job.passed + job.failed + job.skipped for job in work))
+    for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+        yield "%6d  %s" % (count, reason)
+    rights = [reason for reason in reasons if re.search(r"\b(right|root|namespaces)\b", reason)]
+    if len(rights) < len(reasons):
+        yield "Tests/check --peers installs what they need, and runs them"
+    if rights:
+        yield "those that need rights or root: the same as root, on a machine of its own"
+
+
 def main():
     start = time.monotonic()
     parser = argparse.ArgumentParser()
@@ -150,6 +172,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=min(32, max(4, 4 * cores())))
     parser.add_argument("--fast", action="store_true")
     parser.add_argument("--filter", default="")
+    parser.add_argument("--skipped")
     options = parser.parse_args()
     listed = subprocess.run(
         [options.bundle, "--testing-library", "swift-testing", "--list-tests"],
@@ -176,6 +199,11 @@ def main():
         sum(getattr(job, kind) for job in work) for kind in ("passed", "failed", "skipped"))
     print("\n%d passed, %d failed, %d skipped in %.0f s, %.0f s of processor time" % (
         passed, bad, skipped, time.monotonic() - start, sum(job.processor for job in work)))
+    summary = "".join(line + "\n" for line in skips(work))
+    if options.skipped:
+        pathlib.Path(options.skipped).write_text(summary)
+    else:
+        print(summary, end="")
     return 1 if bad or not passed else 0
 
 

@@ -17,7 +17,7 @@ package struct TestAuthority: Sendable {
     package var certificate: String { path("ca.pem") }
 
     /// A certificate and its key, for a host name.
-    /// - Parameter days: negative for one that has expired.
+    /// - Parameter days: 0 for one that has expired, as its end is its beginning.
     package func issue(
         for name: String, also others: [String] = [], days: Int = 1
     ) throws -> (certificate: String, key: String) {

@@ -89,9 +89,13 @@ struct HTTP2Tests {
         #expect(none == [])
         await fetcher.close()
         let log = server.stop()
+        // Versions of libcurl differ in the order of the pseudo fields alone.
         #expect(
-            log.fields.prefix(9) == [
-                ":method: POST", ":path: /page", ":scheme: https", ":authority: \(Self.name)",
+            log.fields.prefix(4).sorted() == [
+                ":authority: \(Self.name)", ":method: POST", ":path: /page", ":scheme: https",
+            ])
+        #expect(
+            log.fields.dropFirst(4).prefix(5) == [
                 "user-agent: Reveille", "accept: */*", "ttl: 7200",
                 "authorization: vapid t=abc, k=def", "content-length: 9",
             ])

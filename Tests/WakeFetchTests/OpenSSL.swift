@@ -98,6 +98,7 @@ struct CertificateAuthority {
     }
 
     /// A server's key and certificate, in one file; nil if the command failed.
+    /// - Parameter days: 0 for one that has expired, as its end is its beginning.
     func issue(for name: String, days: Int = 1) -> String? {
         let (key, request) = (folder.file("\(name).key"), folder.file("\(name).csr"))
         let issued = folder.file("\(name)\(days).pem")
@@ -111,7 +112,7 @@ struct CertificateAuthority {
             && OpenSSL.run(
                 [
                     "x509", "-req", "-in", request, "-CA", certificate, "-CAkey", self.key,
-                    "-set_serial", "\(abs(days) + 1)", "-days", "\(days)", "-extfile",
+                    "-set_serial", "\(days + 1)", "-days", "\(days)", "-extfile",
                     extensions, "-out", issued,
                 ])
         return isMade ? issued : nil

@@ -76,7 +76,7 @@ struct BroadcastMisconfiguredTests {
         Mistake(
             "expired certificate", reason: "certificate",
             words: ["it has expired", "nothing was sent\nhint: check host and ca"]
-        ) { $0.certificateDays = -1 },
+        ) { $0.certificateDays = 0 },
         Mistake(
             "no ALPN", reason: "no-http2",
             words: ["does not speak HTTP/2; nothing was sent\nhint: check host and port"]

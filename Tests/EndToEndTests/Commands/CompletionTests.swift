@@ -120,10 +120,11 @@ struct CompletionTests {
             "init|", "|init", "'init'",
         ]
         let beginnings = ["", "init ", "secrets ", "init --channel ", "register ", "status -- "]
-        let lines: [String] = words.flatMap { word in
+        // `complete -C` of fish 4.0 panics at a line that ends with a backslash.
+        let lines = words.flatMap { word in
             beginnings.flatMap { beginning -> [String] in
                 let line = "reveille-client \(beginning)\(word)"
-                return [line, line + " "]
+                return shell.name == "fish" && word == "\\" ? [line + " "] : [line, line + " "]
             }
         }
         let offers = try await shell.offers("reveille-client", lines)
