@@ -47,7 +47,7 @@ typedef int (*password_callback)(char *buffer, int size, int writing, void *cont
     X(int, verify, EVP_DigestVerify, \
       (void *digest, const unsigned char *signature, size_t signature_count, \
        const unsigned char *message, size_t count)) \
-    X(void, clear_errors, ERR_clear_error, (void)) \
+    CRT_ERROR_FUNCTIONS(X) \
     X(void *, read_public_der, d2i_PUBKEY, (void **key, const unsigned char **der, long count)) \
     X(void *, key_context_new, EVP_PKEY_CTX_new, (void *key, void *engine)) \
     X(void, key_context_free, EVP_PKEY_CTX_free, (void *context)) \
@@ -134,13 +134,16 @@ crt_key_status crt_crypto_read_key(
     const crt_crypto_table *table = crypto.table;
     *key = NULL;
     if (count == 0 || count > INT_MAX) return CRT_KEY_MALFORMED;
+    // Without its usual providers the library reads keys that it then cannot use, or none at all.
+    void *other = crt_crypto_key_pair(crypto);
+    if (!other) return CRT_KEY_REFUSED;
+    table->key_free(other);
     void *bio = table->bio_new_mem_buf(pem, (int)count);
-    if (!bio) return CRT_KEY_NO_MEMORY;
+    if (!bio) return CRT_KEY_REFUSED;
     void *read = is_private ? table->read_private_key(bio, NULL, no_password, NULL)
                             : table->read_public_key(bio, NULL, no_password, NULL);
     table->bio_free(bio);
-    // What went wrong is left in the thread's queue, where it would confuse later TLS calls.
-    table->clear_errors();
+    CRT_SETTLE(table, read != NULL);
     if (!read) return CRT_KEY_MALFORMED;
     crt_key_status status = check(table, kind, read);
     // EVP_PKEY-EC(7): a file may hold the point compressed, and it is given out as it came. Set
@@ -157,7 +160,7 @@ bool crt_crypto_public_point(crt_crypto crypto, const void *key, uint8_t *point)
     size_t count = 0;
     bool is_read = crypto.table->key_get_bytes(key, "pub", point, CRT_POINT_BYTES, &count) == 1
         && count == CRT_POINT_BYTES && point[0] == 4;
-    crypto.table->clear_errors();
+    CRT_SETTLE(crypto.table, is_read);
     return is_read;
 }
 
@@ -174,7 +177,7 @@ size_t crt_crypto_generate(crt_crypto crypto, uint8_t *pem) {
     // Wipes what was written into it (OPENSSL_secure_clear_free(3)).
     if (bio) table->bio_free(bio);
     if (key) table->key_free(key);
-    table->clear_errors();
+    CRT_SETTLE(table, written > 0);
     return written > 0 ? (size_t)written : 0;
 }
 
@@ -191,7 +194,7 @@ size_t crt_crypto_sign(
     bool is_signed = table->sign_init(digest, NULL, table->sha256(), NULL, key) == 1
         && table->sign(digest, signature, &written, message, count) == 1;
     table->digest_free(digest);
-    table->clear_errors();
+    CRT_SETTLE(table, is_signed);
     return is_signed ? written : 0;
 }
 
@@ -204,7 +207,7 @@ bool crt_crypto_verify(
     bool is_good = table->verify_init(digest, NULL, table->sha256(), NULL, key) == 1
         && table->verify(digest, signature, signature_count, message, count) == 1;
     table->digest_free(digest);
-    table->clear_errors();
+    CRT_SETTLE(table, is_good);
     return is_good;
 }
 
@@ -212,7 +215,7 @@ bool crt_crypto_verify(
 
 void *crt_crypto_key_pair(crt_crypto crypto) {
     void *key = crypto.table->key_generate(NULL, NULL, "EC", "P-256");
-    crypto.table->clear_errors();
+    CRT_SETTLE(crypto.table, key != NULL);
     return key;
 }
 
@@ -237,7 +240,7 @@ bool crt_crypto_agree(crt_crypto crypto, void *key, void *peer, uint8_t *secret)
         && table->derive_peer(context, peer) == 1
         && table->derive(context, secret, &count) == 1 && count == CRT_BLOCK_BYTES;
     if (context) table->key_context_free(context);
-    table->clear_errors();
+    CRT_SETTLE(table, is_agreed);
     return is_agreed;
 }
 
@@ -248,7 +251,7 @@ bool crt_crypto_hmac(
     if (key_count > INT_MAX) return false;
     bool is_made =
         table->hmac(table->sha256(), key, (int)key_count, message, count, code, NULL) != NULL;
-    table->clear_errors();
+    CRT_SETTLE(table, is_made);
     return is_made;
 }
 
@@ -269,7 +272,7 @@ bool crt_crypto_seal(
         && written == (int)count && table->encrypt_final(cipher, sealed + count, &rest) == 1
         && table->cipher_control(cipher, GET_TAG, CRT_TAG_BYTES, sealed + count) == 1;
     table->cipher_free(cipher);
-    table->clear_errors();
+    CRT_SETTLE(table, is_sealed);
     return is_sealed;
 }
 

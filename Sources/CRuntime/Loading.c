@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "Loading.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +38,26 @@ crt_status crt_library_resolve(void *library, const crt_symbol *symbols, size_t 
         *symbols[index].address = address;
     }
     return CRT_LOADED;
+}
+
+// MARK: Errors
+
+static _Thread_local char reason_of_thread[160];
+
+const char *crt_openssl_reason(void) { return reason_of_thread; }
+
+void crt_keep_reason(unsigned long error, const char *library, const char *reason) {
+    // openssl/err.h: ERR_SYSTEM_FLAG marks a number of errno(3), which has no text there.
+    const unsigned long system = 0x80000000;
+    char text[96] = "";
+    if (error & system) {
+        snprintf(text, sizeof text, "%s", strerrordesc_np((int)(error & ~system)));
+    } else if (library && reason) {
+        snprintf(text, sizeof text, "%s: %s", library, reason);
+    } else if (error) {
+        snprintf(text, sizeof text, "error %lX", error);
+    }
+    memcpy(reason_of_thread, text, sizeof text);
 }
 
 // MARK: Registry

@@ -19,6 +19,29 @@ typedef struct crt_symbol {
     void *_Nullable *_Nonnull address;
 } crt_symbol;
 
+// How OpenSSL says what went wrong, for the lists of functions of both its libraries.
+#define CRT_ERROR_FUNCTIONS(X) \
+    X(void, clear_errors, ERR_clear_error, (void)) \
+    X(unsigned long, peek_error, ERR_peek_error, (void)) \
+    X(const char *, error_library, ERR_lib_error_string, (unsigned long error)) \
+    X(const char *, error_reason, ERR_reason_error_string, (unsigned long error))
+
+/// Keeps what the thread's queue of errors begins with for `crt_openssl_reason`, unless the call
+/// `is_done`, and empties the queue: what is left there confuses later TLS calls. `table`: with the
+/// functions above.
+#define CRT_SETTLE(table, is_done) \
+    do { \
+        unsigned long error = (is_done) ? 0 : (table)->peek_error(); \
+        if (!(is_done)) \
+            crt_keep_reason( \
+                error, error ? (table)->error_library(error) : NULL, \
+                error ? (table)->error_reason(error) : NULL); \
+        (table)->clear_errors(); \
+    } while (0)
+
+void crt_keep_reason(
+    unsigned long error, const char *_Nullable library, const char *_Nullable reason);
+
 /// Opens the first of `names` (ended by NULL) that can be opened. NULL if none can.
 void *_Nullable crt_library_open(const char *_Nullable const *_Nonnull names);
 

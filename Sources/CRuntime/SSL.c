@@ -49,7 +49,7 @@ typedef int (*protocol_callback)(
     X(void, set0_wbio, SSL_set0_wbio, (void *connection, void *bio))
 
 #define CRYPTO_FUNCTIONS(X) \
-    X(void, clear_error, ERR_clear_error, (void)) \
+    CRT_ERROR_FUNCTIONS(X) \
     X(int, param_set1_ip_asc, X509_VERIFY_PARAM_set1_ip_asc, (void *param, const char *address))
 
 struct crt_ssl_table {
@@ -125,9 +125,12 @@ crt_status crt_ssl_load(const char *name, crt_ssl *ssl) {
 
 void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
     const crt_ssl_table *table = ssl.table;
-    table->clear_error();
+    table->clear_errors();
     void *context = table->ctx_new(is_server ? table->server_method() : table->client_method());
-    if (!context) return NULL;
+    if (!context) {
+        CRT_SETTLE(table, false);
+        return NULL;
+    }
     table->ctx_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, NULL);
     table->ctx_ctrl(
         context, SSL_CTRL_MODE,
@@ -148,16 +151,18 @@ void *crt_ssl_context_new(crt_ssl ssl, bool is_server) {
 void crt_ssl_context_free(crt_ssl ssl, void *context) { ssl.table->ctx_free(context); }
 
 bool crt_ssl_context_trust(crt_ssl ssl, void *context, const char *file) {
-    ssl.table->clear_error();
+    ssl.table->clear_errors();
     ssl.table->ctx_set_verify(context, SSL_VERIFY_PEER, NULL);
-    if (!file) return ssl.table->ctx_default_paths(context) == 1;
-    return ssl.table->ctx_load_locations(context, file, NULL) == 1;
+    bool is_loaded = file ? ssl.table->ctx_load_locations(context, file, NULL) == 1
+                          : ssl.table->ctx_default_paths(context) == 1;
+    CRT_SETTLE(ssl.table, is_loaded);
+    return is_loaded;
 }
 
 bool crt_ssl_context_identify(
     crt_ssl ssl, void *context, const char *chain_file, const char *key_file) {
     const crt_ssl_table *table = ssl.table;
-    table->clear_error();
+    table->clear_errors();
     return table->ctx_use_chain(context, chain_file) == 1 &&
         table->ctx_use_key(context, key_file, SSL_FILETYPE_PEM) == 1 &&
         table->ctx_check_key(context) == 1;
@@ -206,7 +211,7 @@ static bool attach_outbox(const crt_ssl_table *table, connection_state *state, i
 
 void *crt_ssl_new(crt_ssl ssl, void *context, int socket, bool is_server, const char *host) {
     const crt_ssl_table *table = ssl.table;
-    table->clear_error();
+    table->clear_errors();
     connection_state *state = calloc(1, sizeof *state);
     if (!state) return NULL;
     state->ssl = table->new(context);
@@ -253,7 +258,7 @@ static int flush(connection_state *state) {
 
 int crt_ssl_handshake(crt_ssl ssl, void *connection) {
     connection_state *state = connection;
-    ssl.table->clear_error();
+    ssl.table->clear_errors();
     return outcome(ssl.table, state, ssl.table->do_handshake(state->ssl));
 }
 
@@ -272,7 +277,7 @@ static int clamp(size_t count) { return count > 1 << 30 ? 1 << 30 : (int)count; 
 
 int crt_ssl_read(crt_ssl ssl, void *connection, void *bytes, size_t count) {
     connection_state *state = connection;
-    ssl.table->clear_error();
+    ssl.table->clear_errors();
     return outcome(ssl.table, state, ssl.table->read(state->ssl, bytes, clamp(count)));
 }
 
@@ -283,7 +288,7 @@ int crt_ssl_write(crt_ssl ssl, void *connection, const void *bytes, size_t count
     int total = 0, result = 1;
     // Partial writes are on: each call makes one record.
     while (result > 0 && (size_t)total < count) {
-        ssl.table->clear_error();
+        ssl.table->clear_errors();
         result = outcome(
             ssl.table, state,
             ssl.table->write(state->ssl, (const char *)bytes + total, clamp(count - total)));
@@ -298,7 +303,7 @@ int crt_ssl_flush(crt_ssl ssl, void *connection) { return flush(connection); }
 
 void crt_ssl_shutdown(crt_ssl ssl, void *connection) {
     connection_state *state = connection;
-    ssl.table->clear_error();
+    ssl.table->clear_errors();
     ssl.table->shutdown(state->ssl);
     flush(state);
 }

@@ -45,6 +45,22 @@ package struct ResponseTable<Reason: Hashable & Sendable, Fault: Hashable & Send
         self.unknown = unknown
     }
 
+    /// - Parameters:
+    ///   - body: of the answer; the push services answer in JSON, proxies and firewalls with pages.
+    ///   - stranger: the fault when such a page forbids the request.
+    func verdict(
+        status: Int, reason: Reason?, body: Span<UInt8>, stranger: Fault
+    ) -> Verdict {
+        var isPage = false
+        for index in body.indices where ![9, 10, 13, 32].contains(body[index]) {
+            isPage = body[index] == UInt8(ascii: "<")
+            break
+        }
+        return status == 403 && isPage
+            ? .failure(.misconfigured(misconfiguration(stranger)))
+            : verdict(status: status, reason: reason)
+    }
+
     func verdict(status: Int, reason: Reason?) -> Verdict {
         let row = rows.first { row in
             row.status.contains(status) && (row.reason == nil || row.reason == reason)

@@ -161,9 +161,8 @@ package enum WitnessDirectoryError: Error, Equatable, Sendable {
         case .file(let error):
             error.isNotPermitted
                 ? "\(error.message)\nhint: run this as the user of the witness" : error.message
-        case .key(.keyFileNotPrivate):
-            "the key file is not this user's alone\nhint: it has mode 0600 and is the witness's"
-        case .key(.file(let error)): "the key file could not be used: \(error.reason)"
+        case .key(.keyFile(let error)):
+            "key: " + error.message(source: "bring it back; another key is another witness")
         case .key: "the key file is damaged\nhint: make a new witness with a new key"
         case .otherKey: "the key is not the one that the file identity names"
         case .running:

@@ -109,7 +109,7 @@ struct InputTests {
         func error() -> FeedDirectoryError? {
             failure { () throws(FeedDirectoryError) in _ = try FeedKeyFile.load(path) }
         }
-        #expect(error() == .file(FileError(.open, 2)))
+        #expect(error() == .keyFile(.file(FileError(.open, 2))))
         let key = try FeedKeyFile.create(path)
         #expect(try FileStatus(of: path).mode == 0o600 && FileStatus(of: path).size == 44)
         #expect(try FeedKeyFile.load(path).verifyingKey == key.verifyingKey)
@@ -118,7 +118,7 @@ struct InputTests {
         let line = try Files.read(path, limit: 100)
         for mode in [0o640, 0o604, 0o644, 0o660] as [UInt32] {
             try Files.replace(path, with: line.span, mode: mode)
-            #expect(error() == .keyFileNotPrivate)
+            #expect(error() == .keyFile(.notPrivate(mode: mode)))
         }
         for text in ["", "\n", "short\n", String(repeating: "A", count: 44)] {
             try Files.replace(path, with: Array(text.utf8).span)

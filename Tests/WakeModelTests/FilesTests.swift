@@ -46,6 +46,54 @@ struct FilesTests {
         close(ends[0])
     }
 
+    @Test("a secret is this user's alone, or root's that nobody else can change")
+    func secret() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/secret"
+        try Files.create(path, with: array([1, 2, 3]).span)
+        let link = directory.path + "/link"
+        #expect(unsafe symlink("secret", link) == 0)
+        #expect(try Files.readSecret(link, limit: 8) == [1, 2, 3])
+        #expect(try Files.readSecret(link, limit: 1) == [1, 2], "one more than a key has")
+        for mode in [0o644, 0o640, 0o604, 0o660, 0o602, 0o444] as [mode_t] {
+            #expect(unsafe chmod(path, mode) == 0)
+            #expect(throws: SecretFileError.notPrivate(mode: mode)) {
+                try Files.readSecret(path, limit: 8)
+            }
+        }
+        #expect(throws: SecretFileError.notRegular) {
+            try Files.readSecret(directory.path, limit: 8)
+        }
+        // As it is handed out: to root itself with no bit for writing.
+        guard geteuid() == 0 else {
+            #expect(try Files.readSecret("/etc/passwd", limit: 8).count == 9)
+            return
+        }
+        #expect(unsafe chmod(path, 0o440) == 0)
+        #expect(try Files.readSecret(path, limit: 8) == [1, 2, 3])
+        #expect(unsafe chown(path, 65_534, 65_534) == 0)
+        #expect(throws: SecretFileError.foreign) { try Files.readSecret(path, limit: 8) }
+    }
+
+    @Test("what an orchestrator gave the group is taken back, and nothing else is touched")
+    func group() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.path + "/file"
+        try Files.create(path, with: array([1]).span)
+        for (mode, wanted) in [
+            (0o660, 0o600), (0o2770, 0o700), (0o640, 0o640), (0o644, 0o644), (0o666, 0o666),
+            (0o400, 0o400),
+        ] as [(mode_t, mode_t)] {
+            #expect(unsafe chmod(path, mode) == 0)
+            let isSeen = try Files.$overlooksGroup.withValue(true) {
+                try FileStatus(of: path).isPrivate
+            }
+            #expect(isSeen == (wanted & 0o077 == 0), "\(mode)")
+            Files.closeToGroup(path)
+            #expect(try FileStatus(of: path).mode == wanted)
+        }
+    }
+
     @Test("a pipe in a file's place is an error and no wait", .timeLimit(.minutes(1)))
     func fifo() throws {
         let directory = try TemporaryDirectory()

@@ -110,16 +110,16 @@ struct RelayConfigurationTests {
             }
         }
         for mode in [0o644, 0o640, 0o604] {
-            guard case .failure(.fileNotPrivate) = try key(seed, mode: mode) else {
+            guard case .failure(.file(.notPrivate)) = try key(seed, mode: mode) else {
                 Issue.record("taken although others can read it")
                 continue
             }
         }
-        guard case .failure(.file) = try key(String(repeating: "A", count: 100)) else {
+        guard case .failure(.malformed) = try key(String(repeating: "A", count: 100)) else {
             Issue.record("taken although it is too long")
             return
         }
-        let message = RelayKeyError.fileNotPrivate.message(section: "fcm")
+        let message = RelayKeyError.file(.foreign).message(section: "fcm")
         #expect(message.hasPrefix("[fcm] via-key: ") && message.contains("\nhint: "))
     }
 

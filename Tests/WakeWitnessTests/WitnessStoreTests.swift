@@ -225,7 +225,7 @@ struct WitnessStoreTests {
         #expect(throws: WitnessDirectoryError.running) { try WitnessStore(witness.directory) }
         #expect(store.logCount == 1)
         try setMode(0o640, of: file("key"))
-        #expect(throws: WitnessDirectoryError.key(.keyFileNotPrivate)) {
+        #expect(throws: WitnessDirectoryError.key(.keyFile(.notPrivate(mode: 0o640)))) {
             try WitnessStore(witness.directory)
         }
         try setMode(0o600, of: file("key"))

@@ -33,7 +33,8 @@ typedef enum crt_key_status {
     CRT_KEY_MALFORMED = 1,
     /// A key, but not of the kind that was asked for.
     CRT_KEY_OTHER_KIND = 2,
-    CRT_KEY_NO_MEMORY = 3,
+    /// The library reads and makes no key at all: see `crt_openssl_reason`.
+    CRT_KEY_REFUSED = 3,
     /// An RSA key of fewer than 2048 bits, or of more than CRT_SIGNATURE_BYTES.
     CRT_KEY_OTHER_SIZE = 4,
 } crt_key_status;
@@ -76,7 +77,7 @@ bool crt_crypto_verify(
 enum { CRT_BLOCK_BYTES = 32, CRT_TAG_BYTES = 16 };
 
 /// A new P-256 key pair, and the public key of an uncompressed point of CRT_POINT_BYTES: NULL when
-/// that is not on the curve, and without memory.
+/// that is not on the curve, and when the library refuses.
 void *_Nullable crt_crypto_key_pair(crt_crypto crypto);
 void *_Nullable crt_crypto_point_key(crt_crypto crypto, const uint8_t *point);
 /// ECDH (NIST SP 800-56A §5.7.1.2): the x of the shared point into `secret`, CRT_BLOCK_BYTES.

@@ -15,3 +15,8 @@ typedef enum crt_status {
     /// The library's own initialisation failed.
     CRT_NOT_INITIALISED = 5,
 } crt_status;
+
+/// What OpenSSL said of the last call of this thread that failed, such as "digital envelope
+/// routines: unsupported" (ERR_get_error(3)): its first error, which has caused the others. Empty
+/// when it said nothing.
+const char *crt_openssl_reason(void);

@@ -36,11 +36,12 @@ typedef struct __attribute__((swift_attr("@Sendable"))) crt_ssl {
 /// libssl.so.3 and libssl.so.4, and is tried each time.
 crt_status crt_ssl_load(const char *_Nullable name, crt_ssl *_Nonnull ssl);
 
-/// SSL_CTX_new(3) for TLS 1.2 and newer, without renegotiation. NULL when out of memory.
+/// SSL_CTX_new(3) for TLS 1.2 and newer, without renegotiation. NULL when refused, for the reason
+/// of `crt_openssl_reason`.
 void *_Nullable crt_ssl_context_new(crt_ssl ssl, bool is_server);
 void crt_ssl_context_free(crt_ssl ssl, void *context);
 /// Trusts the authorities of `file` (PEM), or the system's when NULL, and demands a valid
-/// certificate of every server. False when the file has none.
+/// certificate of every server. False when the file has none, or cannot be read, as above.
 bool crt_ssl_context_trust(crt_ssl ssl, void *context, const char *_Nullable file);
 /// A server's certificate chain and key (PEM files). False when one is unreadable or they differ.
 bool crt_ssl_context_identify(

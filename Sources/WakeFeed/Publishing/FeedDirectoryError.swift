@@ -26,7 +26,7 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
     case log(FeedLogFault)
     /// Too few witnesses cosigned: the head before stays in force.
     case witnesses(WitnessRefusal)
-    case keyFileNotPrivate
+    case keyFile(SecretFileError)
     case keyFileMalformed
     /// The observer of a publish stopped it.
     case interrupted
@@ -57,7 +57,8 @@ package enum FeedDirectoryError: Error, Equatable, Sendable {
         case .tooManyKeys: "a feed has \(FeedLimits.keys) keys at most; make a new feed"
         case .log(let fault): fault.message
         case .witnesses(let refusal): refusal.message
-        case .keyFileNotPrivate: "the key file must belong to this user with mode 0600"
+        case .keyFile(let error):
+            error.message(source: "bring it back from your copy; clients believe no other")
         case .keyFileMalformed: "the key file must hold one line of 43 characters of base64url"
         case .interrupted: "stopped before the end; publish again"
         }

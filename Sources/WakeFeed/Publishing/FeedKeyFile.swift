@@ -1,4 +1,3 @@
-private import Glibc
 private import WakeModel
 package import WakeSodium
 private import WakeSystem
@@ -26,16 +25,10 @@ package enum FeedKeyFile {
 
     /// Reads the key, unless others could.
     package static func load(_ path: String) throws(FeedDirectoryError) -> SigningKey {
-        var (isPrivate, line) = try mapError(FeedDirectoryError.of) {
-            () throws(FileError) -> (Bool, [UInt8]) in
-            // Status and bytes of the same open file: a name could be exchanged in between.
-            let file = try OpenFile(path, flags: O_RDONLY)
-            let status = try file.status()
-            guard status.isPrivate, status.isRegular else { return (false, []) }
-            return (true, try file.read(at: 0, count: characters + 2))
+        var line = try mapError(FeedDirectoryError.keyFile) { () throws(SecretFileError) in
+            try Files.readSecret(path, limit: characters + 1)
         }
         defer { line.wipe() }
-        guard isPrivate else { throw .keyFileNotPrivate }
         if line.last == UInt8(ascii: "\n") { line.removeLast() }
         guard line.count == characters, var seed = Base64URL.decode(line.span) else {
             throw .keyFileMalformed

@@ -24,7 +24,7 @@ struct FeedLog: Sendable {
     }
 
     /// - Returns: nil in a directory without a log.
-    private static func record(
+    fileprivate static func record(
         in directory: FeedDirectory
     ) throws(FeedDirectoryError) -> FeedLogRecord? {
         let file = StateFile<FeedLogRecord>(directory.logPath)
@@ -42,7 +42,7 @@ struct FeedLog: Sendable {
     }
 
     private static func recordError(_ error: StateFileError) -> FeedDirectoryError {
-        if case .file(let error) = error.fault { .file(error) } else { .log(.damaged) }
+        if case .file(let error) = error.fault { .file(error) } else { .log(.record) }
     }
 
     /// The files of the tree with one more head; the full tiles below come before the level above.
@@ -147,6 +147,8 @@ struct FeedLog: Sendable {
 package enum FeedLogFault: Sendable, Equatable {
     /// Not what the publisher wrote.
     case damaged
+    /// The same of `.log` alone, which is in no copy of what is served.
+    case record
     case missingTile
     /// The checkpoint is not signed with a key of the feed.
     case signature
@@ -160,6 +162,9 @@ package enum FeedLogFault: Sendable, Equatable {
     var message: String {
         switch self {
         case .damaged: "the log of heads is damaged; restore .log, checkpoint and tile"
+        case .record:
+            "the file .log of the feed's directory is damaged; remove it: the log continues from "
+                + "the checkpoint that is served"
         case .missingTile: "a tile of the log of heads is missing; restore it from the static host"
         case .signature: "the checkpoint of the log is not signed with the feed's key"
         case .root: "the checkpoint is not that of the tiles; restore tile from the static host"
@@ -201,6 +206,9 @@ extension FeedDirectory {
     var checkpointPath: String { path + "/checkpoint" }
     var tilesPath: String { path + "/tile" }
     var logPath: String { path + "/.log" }
+
+    /// Reads the size of the log, as a publisher does before it adds a head.
+    package func checkLog() throws(FeedDirectoryError) { _ = try FeedLog.record(in: self) }
 
     func path(of tile: LogTile) -> String { path + "/" + tile.path }
 

@@ -27,9 +27,8 @@ package struct APNsCredentials: Sendable, Redacted {
     package init(
         teamID: String, keyID: String, topic: String, keyFile: String
     ) throws(APNsCredentialError) {
-        var pem = try Files.readSecret(
-            keyFile, limit: Self.keyFileLimit, APNsCredentialError.keyFile,
-            notPrivate: .keyFileNotPrivate)
+        var pem = try mapError(
+            APNsCredentialError.keyFile, Files.readSecret(keyFile, limit: Self.keyFileLimit))
         defer { pem.wipe() }
         let key = try mapError(APNsCredentialError.key, try P256Key(.privateKey, pem: pem.span))
         try self.init(teamID: teamID, keyID: keyID, topic: topic, key: key)
@@ -51,8 +50,7 @@ package struct APNsCredentials: Sendable, Redacted {
 
 package enum APNsCredentialError: Error, Equatable, Sendable {
     case teamID, keyID, topic
-    case keyFile(FileError)
-    case keyFileNotPrivate
+    case keyFile(SecretFileError)
     case key(SigningError)
 
     package var message: String {
@@ -67,9 +65,9 @@ package enum APNsCredentialError: Error, Equatable, Sendable {
             "[apns] topic is not a bundle identifier\n"
                 + "hint: use the app's bundle identifier, such as org.example.app"
         case .keyFile(let error):
-            "[apns] key: cannot read the file: \(error.reason)\n"
-                + "hint: name the .p8 file as downloaded, owned by the user of this service"
-        case .keyFileNotPrivate: "[apns] key: " + Files.notPrivateMessage
+            "[apns] key: "
+                + error.message(
+                    source: "name the .p8 file as downloaded, owned by the user of this service")
         case .key(let error): "[apns] key: \(error.message)"
         }
     }

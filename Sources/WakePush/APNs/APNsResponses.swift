@@ -39,7 +39,9 @@ package enum APNsResponses {
 
     /// - Parameter body: the first bytes of the body of a refusal.
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
-        table.verdict(status: status, reason: status == 200 ? nil : APNsReason(body: body))
+        table.verdict(
+            status: status, reason: status == 200 ? nil : APNsReason(body: body), body: body,
+            stranger: .proxyRefused)
     }
 }
 
@@ -93,7 +95,7 @@ package enum APNsReason: String, Sendable, Hashable, CaseIterable {
 /// A fault of the APNs gateway that every wake-up meets.
 package enum APNsFault: Sendable, Hashable {
     case keyRefused, tokenNotSeen, clockWrong, forbidden, keyOfOtherEnvironment, topicMalformed
-    case topicOfOthers, tokensOfOtherEnvironment, tokensOfOtherTopic
+    case topicOfOthers, tokensOfOtherEnvironment, tokensOfOtherTopic, proxyRefused
     case requestRefused(status: Int)
 
     package var name: StaticString {
@@ -107,6 +109,7 @@ package enum APNsFault: Sendable, Hashable {
         case .topicOfOthers: "topic-of-others"
         case .tokensOfOtherEnvironment: "tokens-of-other-environment"
         case .tokensOfOtherTopic: "tokens-of-other-topic"
+        case .proxyRefused: "proxy-refused"
         case .requestRefused: "request-refused"
         }
     }
@@ -143,6 +146,10 @@ package enum APNsFault: Sendable, Hashable {
         case .tokensOfOtherTopic:
             "every push token was refused as not for the topic\nhint: check that [apns] topic is "
                 + "the bundle identifier of the app that registers; nothing was deleted"
+        case .proxyRefused:
+            "a web page with status 403 came in place of an answer of APNs\nhint: a proxy or "
+                + "firewall is between: let this machine reach the push service; the key is not "
+                + "to blame"
         case .requestRefused(let status):
             "the request itself was refused with status \(status)\n"
                 + "hint: check that [apns] host and port, if set, name APNs; otherwise report this"

@@ -142,7 +142,7 @@ package struct ProviderToken: Sendable, Equatable, Redacted {
     package let text: SecretBytes
     package let minted: ClockReading
 
-    /// Makes and signs a token; nil when libcrypto is out of memory.
+    /// Makes and signs a token; nil when libcrypto refuses.
     init?(mintedBy credentials: APNsCredentials, at now: ClockReading) {
         let text = JSONWebToken.text(Self.signedPart(credentials, issuedAt: now.wall)) {
             credentials.key.sign($0)?.raw
@@ -249,7 +249,8 @@ package enum ProviderTokenError: Error, Hashable, Sendable {
         case .file(let error):
             "apns: cannot keep the provider token: \(error.reason)\n"
                 + "hint: the data directory must be writable by the user of this service"
-        case .cannotSign: "apns: out of memory while signing the provider token"
+        case .cannotSign:
+            "apns: OpenSSL refused to sign the provider token\nhint: " + OpenSSLReason.hint
         }
     }
 }

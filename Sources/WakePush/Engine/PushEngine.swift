@@ -100,7 +100,9 @@ enum EngineCommand: Sendable {
 package enum PushEngineError: Error, Hashable, Sendable {
     /// `package` is Debian's name for OpenSSL 3.
     case libraryMissing(package: String, isIncomplete: Bool)
-    case authorityFile, noMemory
+    case authorityFile(OpenSSLReason)
+    /// TLS cannot be set up at all.
+    case refused(OpenSSLReason)
     /// The kernel refused a thread, an epoll or an eventfd.
     case system(Int32)
 
@@ -112,7 +114,7 @@ package enum PushEngineError: Error, Hashable, Sendable {
         switch self {
         case .libraryMissing: "library-missing"
         case .authorityFile: "authority-file"
-        case .noMemory: "no-memory"
+        case .refused: "openssl-refused"
         case .system: "system"
         }
     }
@@ -122,10 +124,11 @@ package enum PushEngineError: Error, Hashable, Sendable {
         case .libraryMissing(let package, let isIncomplete):
             "OpenSSL 3 or 4 is \(isIncomplete ? "incomplete" : "not installed")\n"
                 + "hint: apt install \(package)"
-        case .authorityFile:
-            "the file of ca cannot be read or holds no certificate\n"
+        case .authorityFile(let reason):
+            "the file of ca cannot be read or holds no certificate: \(reason.text)\n"
                 + "hint: ca takes a PEM file; without it the system's authorities are trusted"
-        case .noMemory: "out of memory for TLS"
+        case .refused(let reason):
+            "OpenSSL refuses TLS: \(reason.text)\nhint: \(OpenSSLReason.hint)"
         case .system(let number):
             "the kernel refused a thread or a descriptor (errno \(number))\n"
                 + "hint: raise the limits of this service"

@@ -16,18 +16,25 @@ package struct FCMCredentials: FCMIdentity, Redacted {
 
     /// Reads the file; one that others can read is refused.
     package init(file path: String, project: String? = nil) throws(FCMCredentialError) {
-        var text = try Files.readSecret(
-            path, limit: Self.fileLimit, FCMCredentialError.file, notPrivate: .fileNotPrivate)
+        var text = try mapError(
+            FCMCredentialError.file, Files.readSecret(path, limit: Self.fileLimit))
         defer { text.wipe() }
+        Self.dropMark(&text)
         try self.init(json: text, project: project)
+    }
+
+    /// Some editors begin a file with a byte order mark, which JSON has not (RFC 8259 §8.1).
+    private static func dropMark(_ text: inout [UInt8]) {
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { text.removeFirst(3) }
     }
 
     /// The identity in a file, by its type; one without secrets may be readable to others.
     package static func identity(
         file path: String, project: String?
     ) throws(FCMCredentialError) -> any FCMIdentity {
-        if var text = try? Files.readGiven(path, limit: fileLimit) {
+        if var text = try? Files.readLinked(path, limit: fileLimit) {
             defer { text.wipe() }
+            dropMark(&text)
             let type = JSONScanner.text(of: "type", in: text)
             if type?.elementsEqual("external_account".utf8) == true {
                 guard let file = try? JSONValue(parsing: text) else { throw .fileMalformed }
@@ -119,8 +126,8 @@ package struct FCMCredentials: FCMIdentity, Redacted {
 
 /// The reason why the service-account file cannot be used, without any of its content.
 package enum FCMCredentialError: Error, Equatable, Sendable {
-    case file(FileError)
-    case fileNotPrivate, fileMalformed, type, projectID, clientEmail, privateKeyID, tokenURI
+    case file(SecretFileError)
+    case fileMalformed, type, projectID, clientEmail, privateKeyID, tokenURI
     /// A file of workload identity federation lacks a member, or its source is not supported.
     case member(String), sourceUnsupported
     /// No `project` beside credentials that name none.
@@ -134,9 +141,8 @@ package enum FCMCredentialError: Error, Equatable, Sendable {
     private var description: String {
         switch self {
         case .file(let error):
-            "cannot read the file: \(error.reason)\n"
-                + "hint: name the JSON file as downloaded, owned by the user of this service"
-        case .fileNotPrivate: Files.notPrivateMessage
+            error.message(
+                source: "name the JSON file as downloaded, owned by the user of this service")
         case .fileMalformed: "the file is not JSON as Google gives it out\nhint: " + Self.fresh
         case .type:
             "the file is not of a service account or external account\nhint: in the Firebase "

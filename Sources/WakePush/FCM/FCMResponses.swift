@@ -37,7 +37,9 @@ package enum FCMResponses {
 
     /// - Parameter body: the first bytes of the body of a refusal.
     package static func verdict(status: Int, body: Span<UInt8>) -> Verdict {
-        table.verdict(status: status, reason: status == 200 ? nil : FCMReason(body: body))
+        table.verdict(
+            status: status, reason: status == 200 ? nil : FCMReason(body: body), body: body,
+            stranger: .proxyRefused)
     }
 
     /// Whether an answer may only mean that the push token belongs into the other field.
@@ -158,7 +160,7 @@ private struct Details {
 package enum FCMFault: Sendable, Hashable {
     case grantRefused, exchangeUntrusted, cannotSign, tokenRefused, forbidden, projectUnknown
     case tokensOfOtherProject, tokensOfOtherPlatform, tokensRefused, topicRefused
-    case subjectToken, metadataServer
+    case subjectToken, metadataServer, proxyRefused
     case exchangeRefused(status: Int)
     case impersonationRefused(status: Int)
     case requestRefused(status: Int)
@@ -179,6 +181,7 @@ package enum FCMFault: Sendable, Hashable {
         case .tokensOfOtherPlatform: "tokens-of-other-platform"
         case .tokensRefused: "tokens-refused"
         case .topicRefused: "topic-refused"
+        case .proxyRefused: "proxy-refused"
         case .requestRefused: "request-refused"
         }
     }
@@ -210,8 +213,8 @@ package enum FCMFault: Sendable, Hashable {
             "no TLS, or an untrusted certificate, where access tokens are given out\nhint: check "
                 + "ca of this gateway, this machine's clock, and that ca-certificates is installed"
         case .cannotSign:
-            "out of memory while signing the request for an access token\n"
-                + "hint: nothing was deleted; the next round tries again"
+            "OpenSSL refused to sign the request for an access token\nhint: "
+                + OpenSSLReason.hint
         case .tokenRefused:
             "a fresh access token was refused\nhint: check that the service account of [fcm] key "
                 + "is enabled and of this project, and that no proxy removes the authorization "
@@ -237,6 +240,10 @@ package enum FCMFault: Sendable, Hashable {
         case .topicRefused:
             "the topic was refused\n"
                 + "hint: check topic in [fcm]; it is the name to which the app subscribes"
+        case .proxyRefused:
+            "a web page with status 403 came in place of an answer of FCM\nhint: a proxy or "
+                + "firewall is between: let this machine reach the push service; the account is "
+                + "not to blame"
         case .requestRefused(let status):
             "the request itself was refused with status \(status)\n"
                 + "hint: check that [fcm] host and port, if set, name FCM; otherwise report this"

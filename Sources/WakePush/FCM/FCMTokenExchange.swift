@@ -126,7 +126,7 @@ package struct FCMAssertion: Sendable, Redacted {
 
     package let text: SecretBytes
 
-    /// Signs one at `now`, seconds since 1970; nil when libcrypto is out of memory.
+    /// Signs one at `now`, seconds since 1970; nil when libcrypto refuses.
     package init?(_ credentials: FCMCredentials, now: Int) {
         let text = JSONWebToken.text(Self.signedPart(credentials, now: now)) {
             credentials.key.sign($0)

@@ -18,7 +18,7 @@ struct CryptoLibrary: Sendable {
         }
     }
 
-    /// HMAC-SHA-256 (RFC 2104), 32 bytes; nil: out of memory.
+    /// HMAC-SHA-256 (RFC 2104), 32 bytes; nil: refused, see ``OpenSSLReason``.
     func hmac(_ message: Span<UInt8>, key: Span<UInt8>) -> [UInt8]? {
         var code = [UInt8](repeating: 0, count: CRT_BLOCK_BYTES)
         let isMade = unsafe message.withUnsafeBufferPointer { message in
@@ -33,8 +33,8 @@ struct CryptoLibrary: Sendable {
         return isMade ? code : nil
     }
 
-    /// AES-128-GCM (NIST SP 800-38D): the encrypted message and a tag of 16 bytes; nil: out of
-    /// memory.
+    /// AES-128-GCM (NIST SP 800-38D): the encrypted message and a tag of 16 bytes; nil:
+    /// refused.
     /// - Parameters:
     ///   - key: 16 bytes.
     ///   - nonce: 12 bytes.
@@ -56,7 +56,9 @@ package enum SigningError: Error, Sendable, Hashable {
     case libraryMissing(LibraryFault)
     /// Malformed: not a PEM key of the half that is needed, or protected by a password; other size:
     /// RSA of fewer than 2048 bits (RFC 7518 §3.3), or of more than 8192.
-    case keyMalformed, keyOfOtherKind, keyOfOtherSize, outOfMemory
+    case keyMalformed, keyOfOtherKind, keyOfOtherSize
+    /// The library does nothing at all with keys.
+    case refused(OpenSSLReason)
 
     package var message: String {
         switch self {
@@ -78,7 +80,23 @@ package enum SigningError: Error, Sendable, Hashable {
         case .keyOfOtherSize:
             "the key has fewer than 2048 bits, or more than 8192\n"
                 + "hint: use the key file as downloaded from the push service"
-        case .outOfMemory: "out of memory for a key\nhint: free some memory and start again"
+        case .refused(let reason):
+            "OpenSSL refuses to work with keys: \(reason.text)\nhint: \(OpenSSLReason.hint)"
         }
     }
+}
+
+/// What OpenSSL said of a call that failed: texts of its own, nothing of what it was given.
+package struct OpenSSLReason: Sendable, Hashable {
+    package let text: String
+
+    /// Of the call before, on the same thread.
+    static var last: OpenSSLReason {
+        let text = unsafe String(cString: crt_openssl_reason())
+        return OpenSSLReason(text: text.isEmpty ? "no reason given" : text)
+    }
+
+    static let hint =
+        "see what `openssl list -providers` shows for the user of this service: openssl.cnf must "
+        + "activate `default` where it activates another provider, such as `legacy` or `fips`"
 }

@@ -18,7 +18,7 @@ package struct P256Key: Sendable, Redacted {
     /// A key pair for one message.
     package static func ephemeral() throws(SigningError) -> P256Key {
         let library = try CryptoLibrary()
-        guard let key = unsafe crt_crypto_key_pair(library.library) else { throw .outOfMemory }
+        guard let key = unsafe crt_crypto_key_pair(library.library) else { throw .refused(.last) }
         return P256Key(unsafe CryptoKey(key, of: library), .privateKey)
     }
 
@@ -40,7 +40,7 @@ package struct P256Key: Sendable, Redacted {
 
     var library: CryptoLibrary { key.library }
 
-    /// The x of the shared point, 32 bytes (ECDH, NIST SP 800-56A §5.7.1.2); nil: out of memory.
+    /// The x of the shared point, 32 bytes (ECDH, NIST SP 800-56A §5.7.1.2); nil: refused.
     func agree(with peer: P256Key) -> [UInt8]? {
         precondition(half == .privateKey, "a public key cannot agree")
         var secret = [UInt8](repeating: 0, count: CRT_BLOCK_BYTES)
@@ -55,11 +55,11 @@ package struct P256Key: Sendable, Redacted {
         var room = [UInt8](repeating: 0, count: CRT_PEM_BYTES)
         defer { room.wipe() }
         let count = unsafe crt_crypto_generate(library.library, &room)
-        guard count > 0 else { throw .outOfMemory }
+        guard count > 0 else { throw .refused(.last) }
         return Array(room.prefix(count))
     }
 
-    /// The public half, 65 bytes: 4 and both coordinates (SEC 1 §2.3.3); nil: out of memory.
+    /// The public half, 65 bytes: 4 and both coordinates (SEC 1 §2.3.3); nil: refused.
     package func publicPoint() -> [UInt8]? {
         var point = [UInt8](repeating: 0, count: CRT_POINT_BYTES)
         let isRead = unsafe crt_crypto_public_point(key.library.library, key.pointer, &point)
@@ -92,7 +92,7 @@ package struct RSAKey: Sendable, Redacted {
         key = try CryptoKey(CRT_KEY_RSA, isPrivate: true, pem: pem)
     }
 
-    /// The RS256 signature of a message, as long as the key; nil: out of memory.
+    /// The RS256 signature of a message, as long as the key; nil: refused.
     package func sign(_ message: Span<UInt8>) -> [UInt8]? { key.sign(message) }
 }
 
@@ -116,7 +116,7 @@ final class CryptoKey: Sendable, Redacted {
         case CRT_KEY_READ: break
         case CRT_KEY_OTHER_KIND: throw .keyOfOtherKind
         case CRT_KEY_OTHER_SIZE: throw .keyOfOtherSize
-        case CRT_KEY_NO_MEMORY: throw .outOfMemory
+        case CRT_KEY_REFUSED: throw .refused(.last)
         default: throw .keyMalformed
         }
         self.library = library
@@ -138,7 +138,7 @@ final class CryptoKey: Sendable, Redacted {
         return unsafe key
     }
 
-    /// The signature of a message's SHA-256; nil when libcrypto cannot (out of memory).
+    /// The signature of a message's SHA-256; nil when libcrypto refuses.
     func sign(_ message: Span<UInt8>) -> [UInt8]? {
         var signature = [UInt8](repeating: 0, count: CRT_SIGNATURE_BYTES)
         let count = unsafe message.withUnsafeBufferPointer { message in
@@ -148,20 +148,4 @@ final class CryptoKey: Sendable, Redacted {
         }
         return count > 0 ? Array(signature.prefix(count)) : nil
     }
-}
-
-extension Files {
-    /// Reads the file of a secret: `fault` when it cannot, `notPrivate` when others can read it.
-    static func readSecret<Fault>(
-        _ path: String, limit: Int, _ fault: (FileError) -> Fault, notPrivate: Fault
-    ) throws(Fault) -> [UInt8] {
-        guard let bytes = try mapError(fault, try readPrivate(path, limit: limit)) else {
-            throw notPrivate
-        }
-        return bytes
-    }
-
-    static let notPrivateMessage =
-        "the file can be read by others, or is not this user's\n"
-        + "hint: chown it to the user of this service and chmod 600 it"
 }

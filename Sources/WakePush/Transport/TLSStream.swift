@@ -93,11 +93,14 @@ final class TLSContext: Sendable {
         guard status == CRT_LOADED else {
             throw .libraryMissing(package: "libssl3", isIncomplete: status == CRT_FUNCTION_MISSING)
         }
-        guard let context = unsafe crt_ssl_context_new(library, false) else { throw .noMemory }
+        guard let context = unsafe crt_ssl_context_new(library, false) else {
+            throw .refused(.last)
+        }
         let isTrusting = unsafe crt_ssl_context_trust(library, context, authorityFile)
+        let reason = OpenSSLReason.last
         unsafe self.library = unsafe library
         address = UInt(bitPattern: context)
-        guard isTrusting else { throw .authorityFile }
+        guard isTrusting else { throw .authorityFile(reason) }
     }
 
     deinit { unsafe crt_ssl_context_free(library, context) }

@@ -29,7 +29,7 @@ struct EncryptedMessage: Sendable, Redacted {
             try P256Key(point: point.array)
         }
         guard var shared = pair.agree(with: receiver), let point = pair.publicPoint() else {
-            throw .outOfMemory
+            throw .refused(.last)
         }
         defer { shared.wipe() }
         let library = pair.library
@@ -38,7 +38,7 @@ struct EncryptedMessage: Sendable, Redacted {
         let input = keys.secret.withSpan { secret in
             library.derive(context, from: shared.span, salt: secret, count: 32)
         }
-        guard var input else { throw .outOfMemory }
+        guard var input else { throw .refused(.last) }
         defer { input.wipe() }
         let label = "Content-Encoding: "
         guard
@@ -46,10 +46,10 @@ struct EncryptedMessage: Sendable, Redacted {
                 Array("\(label)aes128gcm\0".utf8), from: input.span, salt: salt.span, count: 16),
             let nonce = library.derive(
                 Array("\(label)nonce\0".utf8), from: input.span, salt: salt.span, count: 12)
-        else { throw .outOfMemory }
+        else { throw .refused(.last) }
         defer { key.wipe() }
         guard let record = library.seal(message + [2], key: key, nonce: nonce) else {
-            throw .outOfMemory
+            throw .refused(.last)
         }
         var bytes = salt
         bytes.append(bigEndian: UInt32(Self.recordBytes))
@@ -59,7 +59,7 @@ struct EncryptedMessage: Sendable, Redacted {
 }
 
 extension CryptoLibrary {
-    /// HKDF-SHA-256 (RFC 5869) of at most 32 bytes; nil: out of memory.
+    /// HKDF-SHA-256 (RFC 5869) of at most 32 bytes; nil: refused.
     fileprivate func derive(
         _ context: [UInt8], from input: Span<UInt8>, salt: Span<UInt8>, count: Int
     ) -> [UInt8]? {

@@ -12,16 +12,16 @@ package struct VAPIDKey: Sendable, Redacted {
 
     /// Reads a private key on P-256 (PKCS #8, PEM); a file that others can read is refused.
     package init(file path: String) throws(VAPIDKeyError) {
-        var pem = try Files.readSecret(
-            path, limit: Self.fileLimit, VAPIDKeyError.file, notPrivate: .fileNotPrivate)
+        var pem = try mapError(
+            VAPIDKeyError.file, Files.readSecret(path, limit: Self.fileLimit))
         defer { pem.wipe() }
         self = try mapError(
             VAPIDKeyError.key, try VAPIDKey(P256Key(.privateKey, pem: pem.span)))
     }
 
-    /// Throws `outOfMemory`.
+    /// Throws `refused`.
     init(_ key: P256Key) throws(SigningError) {
-        guard let point = key.publicPoint() else { throw .outOfMemory }
+        guard let point = key.publicPoint() else { throw .refused(.last) }
         self.key = key
         publicText = String(decoding: Base64URL.encode(point.span), as: UTF8.self)
     }
@@ -31,16 +31,16 @@ package struct VAPIDKey: Sendable, Redacted {
         var pem = try mapError(VAPIDKeyError.key, try P256Key.generate())
         defer { pem.wipe() }
         let document = pem
-        try mapError(
-            VAPIDKeyError.file, try Files.create(path, with: document.span, mode: 0o600))
+        try mapError({ VAPIDKeyError.file(.file($0)) }) { () throws(FileError) in
+            try Files.create(path, with: document.span, mode: 0o600)
+        }
         return try VAPIDKey(file: path)
     }
 }
 
 /// The reason why the VAPID key in the configuration cannot be used, or none be made.
 package enum VAPIDKeyError: Error, Equatable, Sendable {
-    case file(FileError)
-    case fileNotPrivate
+    case file(SecretFileError)
     case key(SigningError)
 
     /// libcrypto is missing or unfit: the configuration is right.
@@ -57,14 +57,10 @@ package enum VAPIDKeyError: Error, Equatable, Sendable {
 
     private var description: String {
         switch self {
-        case .file(let error) where error.isMissing: "there is no such file\nhint: " + Self.fresh
-        case .file(let error) where error.exists:
+        case .file(.file(let error)) where error.exists:
             "the file exists; nothing is overwritten\n"
                 + "hint: with another key every app must subscribe again: keep the present one"
-        case .file(let error):
-            "cannot use the file: \(error.reason)\nhint: name a file made with reveille keygen "
-                + "--kind vapid, owned by the user of this service"
-        case .fileNotPrivate: Files.notPrivateMessage
+        case .file(let error): error.message(source: Self.fresh)
         case .key(.keyMalformed), .key(.keyOfOtherSize):
             "the file holds no readable private key\n"
                 + "hint: it must be PKCS #8 as PEM, not encrypted; " + Self.fresh

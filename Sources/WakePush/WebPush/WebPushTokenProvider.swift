@@ -10,7 +10,7 @@ package struct VAPIDToken: Sendable, Equatable, Redacted {
     package let text: SecretBytes
     package let minted: ClockReading
 
-    /// Nil when libcrypto is out of memory. `subject`: a contact (RFC 8292 §2.1).
+    /// Nil when libcrypto refuses. `subject`: a contact (RFC 8292 §2.1).
     package init?(_ key: VAPIDKey, origin: [UInt8], subject: String?, now: ClockReading) {
         let text = JSONWebToken.text(
             Self.signedPart(origin, subject, expires: now.wall + Self.lifetime)
@@ -68,7 +68,7 @@ package struct VAPIDTokenProvider: Sendable {
 
     package var count: Int { kept.count }
 
-    /// The value of `Authorization` for an origin; nil when libcrypto is out of memory.
+    /// The value of `Authorization` for an origin; nil when libcrypto refuses.
     package mutating func authorization(_ origin: [UInt8], at now: ClockReading) -> SecretBytes? {
         uses += 1
         if let entry = kept[origin], Self.isGood(entry.token, at: now) {

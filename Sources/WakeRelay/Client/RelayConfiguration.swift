@@ -85,8 +85,7 @@ package struct RelayKey: Sendable, Redacted {
 
     /// Reads a private file: the 32-byte seed as 43 characters of base64url and a newline.
     package init(file path: String) throws(RelayKeyError) {
-        guard var text = try mapError(RelayKeyError.file, Files.readPrivate(path, limit: 64))
-        else { throw .fileNotPrivate }
+        var text = try mapError(RelayKeyError.file, Files.readSecret(path, limit: 64))
         defer { text.wipe() }
         if text.last == 0x0A { text.removeLast() }
         guard var seed = Base64URL.decode(text.span), seed.count == SigningKey.seedBytes
@@ -101,8 +100,7 @@ package struct RelayKey: Sendable, Redacted {
 
 /// The reason why the key file in the configuration cannot be used.
 package enum RelayKeyError: Error, Equatable, Sendable {
-    case file(FileError)
-    case fileNotPrivate
+    case file(SecretFileError)
     case malformed
 
     /// Two lines: the problem and a hint.
@@ -110,12 +108,9 @@ package enum RelayKeyError: Error, Equatable, Sendable {
         let problem =
             switch self {
             case .file(let error):
-                "cannot read the file: \(error.reason)\n"
-                    + "hint: make one with reveille keygen --kind relay, owned by the user of this"
-                    + " service"
-            case .fileNotPrivate:
-                "the file can be read by others, or is not this user's\n"
-                    + "hint: chown it to the user of this service and chmod 600 it"
+                error.message(
+                    source: "make one with reveille keygen --kind relay, owned by the user of this "
+                        + "service")
             case .malformed:
                 "the file holds no key for a relay\n"
                     + "hint: make one with reveille keygen --kind relay"

@@ -34,7 +34,7 @@ package enum GatewayKey: String, Sendable, CaseIterable {
     }
 
     private static func message(_ error: VAPIDKeyError) -> String {
-        guard case .file(let fault) = error, fault.isMissing else { return error.message }
+        guard case .file(.file(let fault)) = error, fault.isMissing else { return error.message }
         return message(fault)
     }
 

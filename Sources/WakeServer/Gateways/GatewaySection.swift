@@ -36,7 +36,7 @@ package struct GatewayError: Error, Sendable, Equatable {
 
 extension GatewayError {
     init(_ error: PushEngineError, section: String) {
-        let key = error == .authorityFile ? "ca: " : ""
+        let key = if case .authorityFile = error { "ca: " } else { "" }
         self.init(message: "[\(section)] \(key)\(error.message)")
     }
 }

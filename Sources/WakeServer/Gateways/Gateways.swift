@@ -108,7 +108,7 @@ struct GatewaySet: Sendable {
             let words = Array("\(key)=\(value)\n".utf8)
             hash.update(words.span)
             guard ConfigurationParser.paths.contains(key) else { continue }
-            guard var file = try? Files.readGiven(value, limit: 1 << 20) else { return nil }
+            guard var file = try? Files.readLinked(value, limit: 1 << 20) else { return nil }
             defer { file.wipe() }
             let content = Blake2b.hash(file.span)
             hash.update(content.span)

@@ -19,10 +19,9 @@ package enum ObliviousKeyFile {
         _ path: String, named name: StaticString
     ) throws(ObliviousKeyError) -> ObliviousKey {
         let limit = ObliviousKey.characters + 2
-        let read = try mapError({ ObliviousKeyError(name, .file($0)) }) { () throws(FileError) in
-            try Files.readPrivate(path, limit: limit)
+        var line = try mapError({ ObliviousKeyError(name, .file($0)) }) {
+            () throws(SecretFileError) in try Files.readSecret(path, limit: limit)
         }
-        guard var line = read else { throw ObliviousKeyError(name, .notPrivate) }
         defer { line.wipe() }
         guard let key = ObliviousKey(line: line.span) else {
             throw ObliviousKeyError(name, .malformed)
@@ -37,8 +36,7 @@ package enum ObliviousKeyFile {
 /// The reason why a key of `[oblivious]` cannot be used.
 package struct ObliviousKeyError: Error, Sendable, Equatable {
     enum Fault: Sendable, Equatable {
-        case file(FileError)
-        case notPrivate
+        case file(SecretFileError)
         case malformed
         /// The key is for AES-128-GCM, too, and there is no libcrypto.
         case cipherMissing
@@ -62,11 +60,7 @@ package struct ObliviousKeyError: Error, Sendable, Equatable {
     private var explanation: String {
         switch fault {
         case .file(let error):
-            "cannot read the file: \(error.reason)\n"
-                + "hint: make one with reveille keygen --kind ohttp"
-        case .notPrivate:
-            "the file can be read by others, or is not this user's\n"
-                + "hint: chown it to the user of this service and chmod 600 it"
+            error.message(source: "make one with reveille keygen --kind ohttp")
         case .malformed:
             "the file holds no key of a gateway\n"
                 + "hint: make one with reveille keygen --kind ohttp"

@@ -55,5 +55,8 @@ package struct FileStatus: Sendable {
     package func isOnDisk(of other: FileStatus) -> Bool { identity.device == other.identity.device }
 
     /// True when nobody but this process's user can read or write it.
-    package var isPrivate: Bool { mode & 0o077 == 0 && owner == geteuid() && !isLink }
+    package var isPrivate: Bool {
+        let isClosed = mode & 0o077 == 0 || Files.overlooksGroup && isOpenToGroup
+        return isClosed && owner == geteuid() && !isLink
+    }
 }

@@ -21,10 +21,15 @@ extension Files {
     /// (path_resolution(7), unlink(2)), nor one that only the group of `path` itself can write to:
     /// with a group for each user the usual mode is 0775 (login.defs(5), USERGROUPS_ENAB).
     ///
-    /// - Parameter path: of something that exists; links are followed.
-    package static func openParent(of path: String) throws(FileError) -> String? {
+    /// - Parameters:
+    ///   - path: of something that exists; links are followed.
+    ///   - isIncluded: whether it counts itself, as the directory of something that is to be made.
+    package static func openParent(
+        of path: String, isIncluded: Bool = false
+    ) throws(FileError) -> String? {
         var path = try resolve(path)
         let group = try FileStatus(of: path).group
+        if isIncluded { path += "/." }
         while let above = parent(of: path), above != path {
             let status = try FileStatus(of: above)
             let isOpen = status.mode & (status.group == group ? 0o002 : 0o022) != 0
@@ -32,6 +37,12 @@ extension Files {
             path = above
         }
         return nil
+    }
+
+    /// Whether files can be made in a directory (faccessat(2)).
+    package static func checkWritable(_ directory: String) throws(FileError) {
+        guard unsafe faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) == 0
+        else { throw FileError(.status) }
     }
 
     /// The path with every link above its last part resolved; as it is where nothing is above.

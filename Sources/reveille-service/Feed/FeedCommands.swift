@@ -265,9 +265,10 @@ extension CommandFailure {
                 case .policy: .configuration
                 }
             case .locked: .transient
-            case .keyFileNotPrivate, .keyFileMalformed: .configuration
+            case .keyFile(.file): .failure
+            case .keyFile, .keyFileMalformed: .configuration
             default: .failure
             }
-        self.init(error.message, status: status)
+        self.init(lines: error.message, status: status)
     }
 }

@@ -36,8 +36,8 @@ enum WitnessCommands {
             else { throw .usage("NAME has no spaces and no plus signs, and 255 bytes at most") }
             let place = try place(invocation)
             try mapError({ CommandFailure(place.path, $0) }, try Files.makeDirectory(place.path))
-            if let fault = CheckCommand.fault(above: place.path) {
-                throw CommandFailure("\(place.path): \(fault)")
+            if let fault = ConfigurationFile.fault(above: place.path) {
+                throw fault
             }
             let key = try mapError(failure, try place.create(name))
             Console().out(
@@ -138,7 +138,8 @@ enum WitnessCommands {
             switch error {
             case .exists, .log: .failure
             case .lost, .otherKey: .badData
-            case .key(.keyFileNotPrivate): .configuration
+            case .key(.keyFile(.file)): .ioError
+            case .key(.keyFile): .configuration
             case .key, .file: .ioError
             case .running, .busy: .transient
             }

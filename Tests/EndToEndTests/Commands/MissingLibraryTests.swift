@@ -60,6 +60,24 @@ struct MissingLibraryTests {
         #expect(try await check().status == 0)
     }
 
+    @Test("an OpenSSL whose configuration leaves out its usual provider: its own words are shown")
+    func crippled() async throws {
+        let installation = try await Installation()
+        let path = installation.directory.path + "/openssl.cnf"
+        try "openssl_conf = all\n[all]\nproviders = some\n[some]\nbase = on\n[on]\nactivate = 1\n"
+            .write(toFile: path, atomically: true, encoding: .utf8)
+        for word in ["check", "serve"] {
+            let answer = try await RunningProgram.run(
+                "reveille", [word, "--config", installation.file],
+                environment: ["OPENSSL_CONF": path])
+            #expect(answer.status == 78)
+            #expect(
+                answer.output.contains("[webpush] key: OpenSSL refuses to work with keys: ")
+                    && answer.output.contains(": unsupported")
+                    && answer.output.contains("must activate `default`"), "\(answer.output)")
+        }
+    }
+
     @Test(
         "Web Push, which is on by default, is left off and said so; the service starts",
         arguments: [("libcurl.so.4", "libcurl4"), ("libcrypto.so.3", "libssl3")])

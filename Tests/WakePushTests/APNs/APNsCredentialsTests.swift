@@ -12,7 +12,7 @@ struct APNsCredentialsTests {
         let pair = try SigningKeyPair()
         try FileManager.default.setAttributes(
             [.posixPermissions: mode], ofItemAtPath: pair.privatePath)
-        #expect(throws: APNsCredentialError.keyFileNotPrivate) {
+        #expect(throws: APNsCredentialError.keyFile(.notPrivate(mode: mode_t(mode)))) {
             try ProviderTokenTests.credentials(pair)
         }
         try FileManager.default.setAttributes(
@@ -24,7 +24,7 @@ struct APNsCredentialsTests {
     func files() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/key.p8"
-        #expect(throws: APNsCredentialError.keyFile(FileError(.open, ENOENT))) {
+        #expect(throws: APNsCredentialError.keyFile(.file(FileError(.open, ENOENT)))) {
             try Self.load(path)
         }
         try Self.write("", path)
@@ -32,7 +32,7 @@ struct APNsCredentialsTests {
         try Self.write("-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\n", path)
         #expect(throws: APNsCredentialError.key(.keyMalformed)) { try Self.load(path) }
         try Self.write(String(repeating: "x", count: 9000), path)
-        #expect(throws: APNsCredentialError.keyFile(FileError(.read, EFBIG))) {
+        #expect(throws: APNsCredentialError.key(.keyMalformed)) {
             try Self.load(path)
         }
     }
@@ -63,7 +63,7 @@ struct APNsCredentialsTests {
     func messages() {
         let errors: [(APNsCredentialError, String)] = [
             (.teamID, "team-id"), (.keyID, "key-id"), (.topic, "topic"),
-            (.keyFile(FileError(.open, ENOENT)), "key"), (.keyFileNotPrivate, "chmod 600"),
+            (.keyFile(.file(FileError(.open, ENOENT))), "key"), (.keyFile(.foreign), "chmod 600"),
             (.key(.keyMalformed), ".p8"), (.key(.libraryMissing(.notFound)), "libssl3"),
         ]
         for (error, word) in errors {

@@ -294,7 +294,9 @@ struct FCMFederationTests {
         #expect(try configuration.credentials() is FCMExternalAccount)
         let other = text.replacing("external_account", with: "service_account")
         try other.write(toFile: path, atomically: true, encoding: .utf8)
-        #expect(throws: FCMCredentialError.fileNotPrivate) { try configuration.credentials() }
+        #expect(throws: FCMCredentialError.file(.notPrivate(mode: 0o644))) {
+            try configuration.credentials()
+        }
     }
 
     @Test("every new refusal says what to do in two lines")

@@ -52,6 +52,7 @@ struct FCMResponsesTests {
         ("not allowed", 403, FCMBody.plain("PERMISSION_DENIED", 403), failure(.forbidden)),
         ("403, unregistered", 403, FCMBody.fcm("UNREGISTERED", 403), failure(.forbidden)),
         ("403, no body", 403, "", failure(.forbidden)),
+        ("403 of a proxy", 403, "\r\n<!DOCTYPE html><title>x</title>", failure(.proxyRefused)),
         ("method", 405, "", failure(405)),
         ("too large", 413, "", failure(413)),
         ("quota", 429, FCMBody.fcm("QUOTA_EXCEEDED", 429), .delivery(.retry(.throttled))),

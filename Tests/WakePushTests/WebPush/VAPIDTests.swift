@@ -68,7 +68,7 @@ struct VAPIDTests {
         #expect(text.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
         let point = try opensslPoint(path)
         #expect(made.publicText == String(decoding: Base64URL.encode(point.span), as: UTF8.self))
-        #expect(throws: VAPIDKeyError.file(FileError(.open, EEXIST))) {
+        #expect(throws: VAPIDKeyError.file(.file(FileError(.open, EEXIST)))) {
             try VAPIDKey.create(path)
         }
         #expect(try VAPIDKey(file: path).publicText == made.publicText)
@@ -77,18 +77,20 @@ struct VAPIDTests {
 
     @Test("a key file that others can read, that is missing, or of another kind is refused")
     func refused() throws {
-        #expect(throws: VAPIDKeyError.file(FileError(.open, ENOENT))) {
+        #expect(throws: VAPIDKeyError.file(.file(FileError(.open, ENOENT)))) {
             try VAPIDKey(file: "/nonexistent")
         }
         let other = try SigningKeyPair(curve: "P-384")
         #expect(throws: VAPIDKeyError.key(.keyOfOtherKind)) {
             try VAPIDKey(file: other.privatePath)
         }
-        #expect(throws: VAPIDKeyError.fileNotPrivate) { try VAPIDKey(file: pair.publicPath) }
+        #expect(throws: VAPIDKeyError.self) { try VAPIDKey(file: pair.publicPath) }
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o640], ofItemAtPath: pair.privatePath)
-        #expect(throws: VAPIDKeyError.fileNotPrivate) { try VAPIDKey(file: pair.privatePath) }
-        for error in [VAPIDKeyError.fileNotPrivate, .key(.keyOfOtherKind), .key(.keyMalformed)] {
+        #expect(throws: VAPIDKeyError.file(.notPrivate(mode: 0o640))) {
+            try VAPIDKey(file: pair.privatePath)
+        }
+        for error in [VAPIDKeyError.file(.foreign), .key(.keyOfOtherKind), .key(.keyMalformed)] {
             #expect(error.message.split(separator: "\n").count == 2)
             #expect(error.message.contains("hint: "))
         }
