@@ -76,6 +76,7 @@ final class HealthMonitor: Sendable {
             witnesses: WitnessFacts(
                 policy: configuration.witnesses, feed: configuration.feed),
             now: Int64(SystemClock.wallSeconds), report: report,
+            isGatewayMissing: planner.gateways.isEmpty && planner.rows > 0,
             pause: isAwaited ? pause : nil, isRotationFailing: state.isFailing,
             owesCompaction: state.schedule.record.owesCompaction,
             violations: transparency.violations)
@@ -97,6 +98,8 @@ final class HealthMonitor: Sendable {
 
     func run() async {
         while !Task.isCancelled {
+            // No broadcast counts them then.
+            if planner.gateways.isEmpty { await planner.countRegistrations() }
             await withCheckedContinuation { done in judge { _ in done.resume() } }
             try? await Task.sleep(for: Self.interval)
         }

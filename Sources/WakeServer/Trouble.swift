@@ -14,6 +14,7 @@ package enum Trouble: String, CaseIterable, Sendable {
     case feedExpired = "feed-expired"
     case feedUnwitnessed = "feed-unwitnessed"
     case broadcastLate = "broadcast-late"
+    case gatewayMissing = "gateway-missing"
     case gatewayStopped = "gateway-stopped"
     case pushesRefused = "pushes-refused"
     case breakerTripped = "breaker-tripped"
@@ -38,6 +39,9 @@ package enum Trouble: String, CaseIterable, Sendable {
             "the head has fewer cosignatures than the policy asks for, and clients with that "
                 + "policy refuse it: `reveille feed refresh` names the witnesses"
         case .broadcastLate: "no broadcast for longer than two intervals; see the log"
+        case .gatewayMissing:
+            "registrations are stored, and no push service is on: nothing wakes their apps; "
+                + "`reveille check` shows what is configured"
         case .gatewayStopped: "a gateway stopped in the last broadcast, for the reason given there"
         case .pushesRefused: "fewer than half of the pushes of the last broadcast were accepted"
         case .breakerTripped: "more push tokens were called gone than can be believed"
@@ -62,6 +66,8 @@ struct TroubleFacts: Sendable {
     /// Seconds since 1970.
     var now: Int64 = 0
     var report = BroadcastReport()
+    /// Registrations are stored, and there is no gateway.
+    var isGatewayMissing = false
     /// nil where no broadcast is expected.
     var pause: BroadcastPause?
     var isRotationFailing = false
@@ -83,6 +89,7 @@ struct TroubleFacts: Sendable {
         }
         note(.feedUnwitnessed, if: witnesses.map { !$0.isQuorum } ?? false)
         note(.broadcastLate, if: pause?.isTooLong ?? false)
+        note(.gatewayMissing, if: isGatewayMissing)
         note(.gatewayStopped, if: !report.stopped.isEmpty)
         note(.pushesRefused, if: report.isComplete && report.isMostlyRefused)
         note(.breakerTripped, if: !report.tripped.isEmpty)

@@ -61,6 +61,18 @@ struct AdminClient {
         return answer.body
     }
 
+    /// Refuses to call a broadcast a success that woke event streams alone, where registrations
+    /// wait for pushes.
+    func checkGateways() throws(CommandFailure) {
+        guard try ServiceNumbers(get("/v1/status")).troubles.contains(.gatewayMissing) else {
+            return
+        }
+        throw CommandFailure(
+            "no push was sent: registrations are stored, and no push service is on",
+            hint: "`reveille check` shows the sections of the push services; put the missing one "
+                + "back, then `reveille reload`")
+    }
+
     static func refused(_ answer: Answer) -> CommandFailure {
         switch answer.code {
         case "admin_token_wrong":

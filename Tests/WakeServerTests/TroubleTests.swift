@@ -55,6 +55,7 @@ struct TroubleTests {
             (.feedNotRefreshed, { $0.now = 84 * 3600 + 1 }),
             (.feedExpired, { $0.now = 7 * Self.day + 1 }),
             (.broadcastLate, { $0.pause = Self.pause(since: 7301) }),
+            (.gatewayMissing, { $0.isGatewayMissing = true }),
             (.gatewayStopped, { $0.report.stopped = [.fcm: "why"] }),
             (.pushesRefused, { $0.report = Self.report(accepted: 49, abandoned: 51) }),
             (.breakerTripped, { $0.report.tripped = [.apns] }),

@@ -77,6 +77,7 @@ enum BroadcastCommand {
                 Console().error(
                     "pushes wait for \(seconds) s: no push token gets more than three an hour")
             }
+            if run == nil { try admin.checkGateways() }
             return run
         case 409: throw notNewer
         case 503 where answer.code == "store_unavailable":

@@ -57,6 +57,31 @@ struct ServiceOffTests {
         }
     }
 
+    @Test(
+        "the last one that is taken out while registrations wait is told, and no broadcast is well")
+    func last() async throws {
+        let service = try await ServiceUnderTest()
+        func wakes() async throws -> (status: Int32, output: String) {
+            try await service.command("broadcast", "--force")
+        }
+        let device = TestDevice()
+        let token = device.token
+        let put = try service.send("PUT", Self.path, token: token, body: device.body)
+        #expect(put.status == 204)
+        try service.removeSection("apns")
+        #expect(try await service.command("reload").status == 0)
+        let silent = try await wakes()
+        #expect(
+            silent.status == 1 && silent.output.contains("no push was sent"), "\(silent.output)")
+        let status = try await service.command("status")
+        #expect(status.output.contains("problem: gateway-missing: "), "\(status.output)")
+        _ = try await service.program.line(containing: "trouble kind=gateway-missing")
+        // Without registrations there is nothing that could be pushed.
+        #expect(try service.send("DELETE", Self.path, token: token).status == 204)
+        #expect(try await wakes().status == 0)
+        #expect(try await !service.command("status").output.contains("gateway-missing"))
+    }
+
     @Test("an environment of APNs that is left out: nothing new, and what is there is not woken")
     func environment() async throws {
         let place = try await PushingService()

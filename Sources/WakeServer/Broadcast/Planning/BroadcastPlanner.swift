@@ -52,7 +52,7 @@ struct BroadcastPlanner: Sendable {
     }
 
     /// As counted last, where that is exact; else by the size of the file.
-    private var rows: Int {
+    var rows: Int {
         let counters = store.counters
         let counted =
             counters.currentRows.load(ordering: .relaxed)
