@@ -98,7 +98,7 @@ static int listen_address(const struct addrinfo *address, int backlog) {
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
     if (bind(descriptor, address->ai_addr, address->ai_addrlen) < 0)
         return abandon(descriptor, errno);
-    if (listen(descriptor, backlog) < 0) return abandon(descriptor, errno);
+    if (backlog > 0 && listen(descriptor, backlog) < 0) return abandon(descriptor, errno);
     return descriptor;
 }
 
@@ -124,8 +124,9 @@ int linux_bound_port(int descriptor) {
     return 0;
 }
 
-/// Removes a socket file. Fails when somebody listens there, or it is no socket.
-static int clear_stale(const struct sockaddr_un *address) {
+/// Whether there is a socket file that can go: 1, or 0 for no file. Fails when somebody listens
+/// there, or it is no socket.
+static int find_stale(const struct sockaddr_un *address) {
     struct stat found;
     if (lstat(address->sun_path, &found) < 0) return errno == ENOENT ? 0 : -errno;
     if (!S_ISSOCK(found.st_mode)) return -EEXIST;
@@ -135,15 +136,34 @@ static int clear_stale(const struct sockaddr_un *address) {
     int error = result < 0 ? errno : 0;
     close(probe);
     // unix(7): only ECONNREFUSED says that nobody listens; EAGAIN is a full backlog.
-    if (error != ECONNREFUSED) return -EADDRINUSE;
-    return checked(unlink(address->sun_path));
+    return error == ECONNREFUSED ? 1 : -EADDRINUSE;
+}
+
+static int clear_stale(const struct sockaddr_un *address) {
+    int found = find_stale(address);
+    return found > 0 ? checked(unlink(address->sun_path)) : found;
+}
+
+static int set_path(struct sockaddr_un *address, const char *path) {
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof address->sun_path) return -ENAMETOOLONG;
+    address->sun_family = AF_UNIX;
+    memcpy(address->sun_path, path, length + 1);
+    return 0;
+}
+
+int linux_probe_unix(const char *path, const char *directory) {
+    struct sockaddr_un address = {0};
+    int set = set_path(&address, path);
+    if (set < 0) return set;
+    int found = find_stale(&address);
+    return found < 0 ? found : checked(faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS));
 }
 
 int linux_listen_unix(const char *path, uint32_t mode, int backlog) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(path);
-    if (length == 0 || length >= sizeof address.sun_path) return -ENAMETOOLONG;
-    memcpy(address.sun_path, path, length + 1);
+    struct sockaddr_un address = {0};
+    int set = set_path(&address, path);
+    if (set < 0) return set;
     int cleared = clear_stale(&address);
     if (cleared < 0) return cleared;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

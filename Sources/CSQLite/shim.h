@@ -7,3 +7,9 @@ static inline void sqlite_without_pools(void) {
     sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)0, 0, 0);
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
 }
+
+/// Leaves the log alone when the connection is closed (sqlite.org/c3ref/c_dbconfig_defensive.html,
+/// SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE).
+static inline int sqlite_keep_log(sqlite3 *database) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}

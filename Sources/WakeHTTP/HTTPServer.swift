@@ -1,3 +1,4 @@
+private import Glibc
 package import Synchronization
 import WakeSystem
 
@@ -25,6 +26,20 @@ package final class HTTPServer: Sendable {
     }
 
     package var counters: HTTPCounters { reactor.counters }
+
+    /// Finds what would keep a listener from being bound, and listens nowhere.
+    /// - Parameter listener: its number in errors.
+    package static func examine(
+        _ address: ListenerConfiguration.Address, listener: Int
+    ) throws(HTTPServerError) {
+        try Listener.examine(address, index: listener)
+    }
+
+    /// Numbers below this are for public connections from now on, see `HTTPLimits.descriptors`.
+    package func setDescriptors(_ count: Int) {
+        let reactor = reactor
+        reactor.loop.perform { reactor.assumeIsolated { $0.setDescriptors(count) } }
+    }
 
     /// Serves until the task is cancelled; then stops accepting, answers the requests in flight
     /// and closes event streams, in at most the limits' drain seconds. Call it once.
@@ -59,6 +74,13 @@ package enum HTTPServerError: Error, Equatable {
     case addressInUse(listener: Int)
     /// The kernel gave no epoll instance or no eventfd.
     case noEventLoop(errno: Int32)
+
+    init(_ result: Int32, listener: Int) {
+        self =
+            result == -EADDRINUSE
+            ? .addressInUse(listener: listener)
+            : .cannotListen(listener: listener, errno: -result)
+    }
 }
 
 /// The counters of a server since its start, none about a client; read from any thread.

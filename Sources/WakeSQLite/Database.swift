@@ -60,6 +60,11 @@ private import WakeSystem
         return name + "?immutable=1"
     }
 
+    /// Closing leaves the log as it is, and copies nothing of it into the database.
+    package func keepLog() throws(SQLiteError) {
+        try check(unsafe sqlite_keep_log(handle))
+    }
+
     package func execute(_ sql: String) throws(SQLiteError) {
         try check(unsafe sqlite3_exec(handle, sql, nil, nil, nil))
     }

@@ -172,19 +172,20 @@ package struct Service: Sendable {
             store: store, health: StoreHealthLog(store.counters, log: log), settings: settings,
             newRegistrations: newRegistrations)
         let oblivious = ObliviousRoute(ring, registration: registration)
+        let bound = Once<HTTPServer>()
         let reloader = Reloader(
-            settings, from: source, connections: budget.connections,
+            settings, from: source,
             parts: Reloader.Parts(
                 access: access, feed: monitor, newRegistrations: newRegistrations,
                 schedule: schedule, relay: relay, oblivious: oblivious,
-                transparency: transparency),
+                transparency: transparency,
+                setDescriptors: { bound.value?.setDescriptors($0) }),
             log: log)
-        let counters = Once<HTTPCounters>()
         let admin = AdminRoutes(
             broadcaster: broadcaster, planner: planner,
             rotation: RotationRoute(rotator: rotator, store: store, broadcaster: broadcaster),
             metrics: Metrics(
-                http: { counters.value }, broadcaster: broadcaster, rotator: rotator,
+                http: { bound.value?.counters }, broadcaster: broadcaster, rotator: rotator,
                 planner: planner, newRegistrations: newRegistrations,
                 relay: relay?.service.counters, oblivious: oblivious),
             health: operation, transparency: transparency, access: access,
@@ -195,26 +196,26 @@ package struct Service: Sendable {
             oblivious: oblivious, wakes: wakes, sequence: { feed.sequence }, health: health,
             transparency: transparency,
             crossOrigin: CrossOriginResponses(configuration.origins))
+        let addresses = configuration.listeners
         var listeners = [
             ListenerConfiguration(
-                configuration.listen.listening(mode: 0o666),
-                proxyProtocol: configuration.proxyProtocol,
+                addresses[0], proxyProtocol: configuration.proxyProtocol,
                 bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
             ) { open.handle($0, $1) },
             ListenerConfiguration(
-                configuration.admin.listening(mode: 0o600),
-                reserved: DescriptorBudget.adminConnections
+                addresses[1], reserved: DescriptorBudget.adminConnections
             ) { admin.handle($0, $1) },
         ]
-        if let address = configuration.metrics {
+        if let metrics = configuration.metrics {
+            let isLocalFile = if case .unix = metrics { true } else { false }
             listeners.append(
                 ListenerConfiguration(
-                    address.listening(mode: 0o660), reserved: DescriptorBudget.metricsConnections
-                ) { admin.handleMetrics($0, $1) })
+                    addresses[2], reserved: DescriptorBudget.metricsConnections
+                ) { admin.handleMetrics($0, $1, isLocalFile: isLocalFile) })
         }
         let server = try HTTPServer(
             listeners: listeners, limits: configuration.httpLimits(budget), loop: loop)
-        counters.set(server.counters)
+        bound.set(server)
         return (server, broadcaster, operation, reloader, transparency)
     }
 }
@@ -241,6 +242,64 @@ package enum ServiceError: Error {
     case oblivious(ObliviousKeyError)
     case store(StoreOpenError)
     case http(HTTPServerError)
+}
+
+extension Service {
+    /// A reason why a service would not start, and the part of its configuration that it is about.
+    package struct Obstacle {
+        /// As `reveille check` names it.
+        package let part: String
+        package let error: ServiceError
+    }
+
+    /// Finds what `init` would throw, each part for itself and in the same order, and changes
+    /// nothing.
+    /// - Returns: also whether the service is running already.
+    package static func examine(
+        _ configuration: Configuration
+    ) -> (obstacles: [Obstacle], isRunning: Bool) {
+        var obstacles: [Obstacle] = []
+        func attempt<Fault: Error>(
+            _ part: String, _ map: (Fault) -> ServiceError, _ body: () throws(Fault) -> Void
+        ) {
+            do throws(Fault) {
+                try body()
+            } catch { obstacles.append(Obstacle(part: part, error: map(error))) }
+        }
+        attempt("connections", ServiceError.descriptors) { () throws(DescriptorShortage) in
+            _ = try DescriptorBudget(configuration)
+        }
+        attempt("admin", ServiceError.adminToken) { () throws(AdminTokenError) in
+            _ = try AdminAccess.token(configuration)
+        }
+        for (service, error) in Gateways.faults(configuration) where !error.isOptional {
+            obstacles.append(Obstacle(part: "\(service.name)", error: .gateway(error)))
+        }
+        attempt("watch", ServiceError.watch) { () throws(WatchError) in
+            _ = try configuration.remoteHead()
+        }
+        attempt("oblivious", ServiceError.oblivious) { () throws(ObliviousKeyError) in
+            _ = try configuration.obliviousKeys()
+        }
+        var isRunning = false
+        do throws(StoreOpenError) {
+            isRunning = try Store.examine(configuration.store)
+        } catch {
+            obstacles.append(
+                Obstacle(part: error.isOfKeys ? "store keys" : "store", error: .store(error)))
+        }
+        for (index, address) in configuration.listeners.enumerated() {
+            do throws(HTTPServerError) {
+                try HTTPServer.examine(address, listener: index)
+            } catch {
+                // The service itself has it.
+                if isRunning, case .addressInUse = error { continue }
+                obstacles.append(
+                    Obstacle(part: ["http", "admin", "metrics"][index], error: .http(error)))
+            }
+        }
+        return (obstacles, isRunning)
+    }
 }
 
 /// A value that is set once, after its readers were made.

@@ -16,6 +16,7 @@ package enum StoreOpenError: Error, Equatable, Sendable {
     case exists(Part)
     /// Readable or writable by others, or of another owner; permission bits.
     case notPrivate(Part, mode: UInt32)
+    case keyFile(SecretFileError)
     /// A symbolic link, or no regular file or directory.
     case wrongKind(Part)
     case keyFileInsideData
@@ -43,6 +44,23 @@ package enum StoreOpenError: Error, Equatable, Sendable {
 }
 
 extension StoreOpenError {
+    /// Whether it is about the file of the keys, not about the store's directory.
+    package var isOfKeys: Bool {
+        switch self {
+        case .keyFile, .keyFileDamaged, .keyFileInsideData, .foreignKeys: true
+        case .missing(let part), .wrongKind(let part), .file(let part, _): part == .keyFile
+        default: false
+        }
+    }
+
+    /// Whether it passes by itself, or with a disk, a mount or another process.
+    package var mayPass: Bool {
+        switch self {
+        case .missing, .locked, .readOnly, .file, .sqlite, .thread, .keyFile(.file): true
+        default: false
+        }
+    }
+
     /// One line: what is wrong and what to do. Names paths of the configuration, nothing else.
     package func message(_ configuration: StoreConfiguration) -> String {
         func path(_ part: Part) -> String {
@@ -55,19 +73,25 @@ extension StoreOpenError {
         }
         let database = path(.database)
         switch self {
-        case .missing(.keyFile):
-            return "the key file \(path(.keyFile)) is missing; without it no registration can be "
-                + "opened: bring it back, or start again with `reveille init`"
         case .missing(let part): return "\(path(part)) is missing; \(Self.startAgain)"
         case .exists(let part):
             return "\(path(part)) exists; nothing is overwritten: choose another place"
         case .notPrivate(let part, let mode):
             let wanted: UInt32 = part == .dataDirectory ? 0o700 : 0o600
-            guard mode & 0o777 != wanted else {
+            guard mode & 0o077 != 0 else {
                 return "\(path(part)) is another user's: chown it to this one"
             }
-            return "\(path(part)) has mode \(octal(mode)); "
-                + "it must be this user's with mode \(octal(wanted))"
+            let kubernetes =
+                mode & 0o020 != 0 ? "; on Kubernetes set fsGroupChangePolicy: OnRootMismatch" : ""
+            return "\(path(part)) has mode \(octal(mode & 0o777)); it must be this user's with "
+                + "mode \(octal(wanted)): `chmod \(String(wanted, radix: 8)) \(path(part))`"
+                + kubernetes
+        case .keyFile(let error):
+            let source =
+                "bring it back; without it no registration can be opened, and a new store begins "
+                + "with `reveille init` in another directory"
+            return "\(path(.keyFile)): "
+                + error.message(source: source).replacing("\nhint: ", with: "; ")
         case .wrongKind(.reserve):
             return "\(path(.reserve)) is no plain file; remove it: the service makes a new one"
         case .wrongKind(let part):
@@ -75,7 +99,7 @@ extension StoreOpenError {
                 + (part == .dataDirectory ? "directory" : "file")
         case .keyFileInsideData:
             return "the key file \(path(.keyFile)) lies in the data directory; move it elsewhere"
-        case .empty: return "\(database) is empty; \(Self.startAgain)"
+        case .empty: return "\(database) is empty, or zeros; \(Self.startAgain)"
         case .notADatabase, .schemaDiffers:
             return "\(database) is not a store of this program; name another data directory"
         case .foreignApplication(let number):
@@ -95,6 +119,8 @@ extension StoreOpenError {
         case .pageLimitRefused:
             return "SQLite refused the setting max_page_count; use an unmodified SQLite"
         case .readOnly: return "\(database) cannot be written; make its file system writable"
+        case .file(.dataDirectory, let error) where error.isNotPermitted:
+            return "\(path(.dataDirectory)) cannot be written: `chmod 700` it, as its owner"
         case .file(let part, let error): return "\(path(part)): \(error.reason)"
         case .sqlite(let error) where error.isFull:
             return "\(database) has no room for what its log holds; make room on its file system"
@@ -153,13 +179,6 @@ extension StoreOpenError.Part {
         let status = try mapError({ StoreOpenError(self, $0) }, FileStatus(of: path))
         let isRightKind = self == .dataDirectory ? status.isDirectory : status.isRegular
         guard isRightKind else { throw .wrongKind(self) }
-        guard status.isPrivate || (self == .keyFile && isCredential(status))
-        else { throw .notPrivate(self, mode: UInt32(status.mode)) }
-    }
-
-    /// A systemd credential is root's; the mask of its access list shows as the group's bits
-    /// (systemd.exec(5), "Credentials").
-    private func isCredential(_ status: FileStatus) -> Bool {
-        status.owner == 0 && status.mode & 0o037 == 0
+        guard status.isPrivate else { throw .notPrivate(self, mode: UInt32(status.mode)) }
     }
 }

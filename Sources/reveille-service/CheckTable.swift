@@ -16,22 +16,33 @@ struct CheckTable {
     }
 
     private var rows: [Row] = []
+    /// What prevents a start, in the order in which a start finds it, by the row that it is about.
+    private var faults: [(row: String, failure: CommandFailure)]
 
-    var faults: Int { rows.count { $0.problem != nil } }
+    init(_ faults: [(row: String, failure: CommandFailure)]) { self.faults = faults }
 
-    mutating func row(
-        _ name: String, _ value: String, fault: String? = nil, warning: String? = nil
-    ) {
+    mutating func addFirst(_ row: String, _ failure: CommandFailure) {
+        faults.insert((row, failure), at: 0)
+    }
+
+    /// That with which `serve` would end.
+    var status: ExitStatus { faults.first?.failure.status ?? .success }
+
+    mutating func row(_ name: String, _ value: String, warning: String? = nil) {
+        let problems = faults.filter { $0.row == name }.map { fault in
+            Self.line(fault.failure.message) + (fault.failure.hint.map { "; hint: \($0)" } ?? "")
+        }
         rows.append(
             Row(
-                name: name, value: value, problem: fault.map(Self.line),
+                name: name, value: value,
+                problem: problems.isEmpty ? nil : problems.joined(separator: "; "),
                 warning: warning.map(Self.line)))
     }
 
     func show(json: Bool) {
         guard !json else {
             return Console().json { text in
-                text.member("problems", number: faults)
+                text.member("problems", number: faults.count)
                 text.beginArray("parts")
                 for row in rows {
                     text.beginObject()
@@ -62,9 +73,10 @@ struct CheckTable {
     /// The two listeners, and how many connections there may be.
     mutating func addListeners(_ configuration: Configuration) {
         let proxied = configuration.proxyProtocol ? ", PROXY v2" : ""
-        let http = listenerTrouble(configuration.listen)
         row(
-            "http", text(configuration.listen) + proxied, fault: http.fault, warning: http.warning)
+            "http", text(configuration.listen) + proxied,
+            warning: listenerWarning(configuration.listen))
+        row("origins", configuration.origins?.text ?? "none")
         do throws(DescriptorShortage) {
             let budget = try DescriptorBudget(configuration)
             let cut =
@@ -78,7 +90,7 @@ struct CheckTable {
             row(
                 "wakes", "event streams, at most \(budget.streams)",
                 warning: budget.streams < configuration.streams ? kept : nil)
-        } catch { row("connections", "too many", fault: error.message) }
+        } catch { row("connections", "too many") }
         if configuration.knowsAddresses {
             row(
                 "address caps",
@@ -94,50 +106,51 @@ struct CheckTable {
                     """)
         }
         let token = configuration.adminToken.map { ", token \($0)" } ?? ""
-        let isShared = configuration.admin == configuration.listen
-        let admin = listenerTrouble(configuration.admin)
         row(
             "admin", text(configuration.admin) + token,
-            fault: isShared
-                ? "the address of [http] listen: each needs one of its own"
-                : tokenFault(configuration) ?? admin.fault,
-            warning: admin.warning)
-        addMetrics(configuration)
-    }
-
-    private mutating func addMetrics(_ configuration: Configuration) {
-        guard let address = configuration.metrics else { return row("metrics", "off") }
-        let isShared = [configuration.listen, configuration.admin].contains(address)
-        let trouble = listenerTrouble(address)
+            warning: listenerWarning(configuration.admin))
+        guard let metrics = configuration.metrics else { return row("metrics", "off") }
+        let readers = if case .unix = metrics { "its group" } else { "every user of this machine" }
         row(
-            "metrics", text(address) + ", read-only, for every user of this machine",
-            fault: isShared ? "another listener has this address: each needs one" : trouble.fault,
-            warning: trouble.warning)
+            "metrics", text(metrics) + ", read-only, for \(readers)",
+            warning: listenerWarning(metrics))
     }
 
-    /// What keeps a listener from being bound, or makes it unsafe.
-    private func listenerTrouble(
-        _ address: Configuration.Address
-    ) -> (fault: String?, warning: String?) {
-        switch address {
-        case .unix(let path):
-            // `sun_path` with its end (unix(7)).
-            if path.utf8.count > 107 {
-                return ("a socket's path has 107 bytes at most: name a shorter one", nil)
-            }
-            let isThere = Files.exists(Files.parent(of: path) ?? ".")
-            return (
-                nil,
-                isThere
-                    ? nil
-                    : "its directory is missing; RuntimeDirectory= of a unit makes it at the start"
-            )
-        case .tcp:
-            let warning =
-                "requests with tokens cross the network in clear: listen on 127.0.0.1 or a Unix "
+    private func listenerWarning(_ address: Configuration.Address) -> String? {
+        address.isLocal
+            ? nil
+            : "requests with tokens cross the network in clear: listen on 127.0.0.1 or a Unix "
                 + "socket, behind a front that speaks TLS (Deploy/nginx.conf)"
-            return (nil, address.isLocal ? nil : warning)
+    }
+
+    /// The push services, and whether any is on.
+    mutating func addGateways(_ configuration: Configuration) -> Bool {
+        let missing = Gateways.faults(configuration).filter(\.error.isOptional)
+        var isPushing = false
+        for state in Gateways.states(configuration) {
+            let name = "\(state.service.name)"
+            if let (_, error) = missing.first(where: { $0.service == state.service }) {
+                row(name, "off: \(Self.line(error.message)); its push tokens are refused")
+                continue
+            }
+            isPushing = isPushing || state.isOn
+            let section = configuration.sections[name]
+            let isWrong = faults.contains { $0.row == name }
+            let key = isWrong ? section?["key"] ?? section?["via-key"] : nil
+            row(
+                name, state.summary + (key.map { ", key \($0)" } ?? ""),
+                warning: keyWarning(section))
         }
+        return isPushing
+    }
+
+    /// A key of Apple's carries its id in its name; another id is a mistake of copying.
+    private func keyWarning(_ section: [String: String]?) -> String? {
+        guard let path = section?["key"], let id = section?["key-id"],
+            let name = path.split(separator: "/").last, name.hasPrefix("AuthKey_"),
+            name.hasSuffix(".p8"), name.dropFirst(8).dropLast(3) != id
+        else { return nil }
+        return "key-id is \(id), and the file is called \(name)"
     }
 
     /// The head of the feed, as a client would judge it.
@@ -145,33 +158,38 @@ struct CheckTable {
         let place = configuration.feed + (configuration.feedServed ? ", served" : ", not served")
         do throws(FeedDirectoryError) {
             let key = FeedKey(try FeedKeyFile.load(configuration.feedKey).verifyingKey)
+            let directory = FeedDirectory(configuration.feed)
             do throws(FeedDirectoryError) {
-                let head = try FeedDirectory(configuration.feed).head(key)
+                let head = try directory.head(key)
                 let left = Int(clamping: head.expires - now)
                 let end = left > 0 ? "expires in \(NumberFormat.clock(left))" : "expired"
                 row(
                     "feed", "\(place), sequence \(head.sequence), \(end)",
-                    fault: left > 0 ? nil : "clients warn their users: `reveille feed refresh`",
-                    warning: originWarning(configuration))
+                    warning: left > 0
+                        ? logWarning(directory) ?? originWarning(configuration)
+                        : "clients warn their users: `reveille feed refresh`")
             } catch {
-                let fault =
+                let warning =
                     Files.exists(configuration.feed + "/head")
                     ? "the head is not one that the feed key signed: put that feed's own key, or "
                         + "this key's newest head, in its place"
                     : "no head: `reveille feed init`"
-                row("feed", place, fault: fault)
+                row("feed", place, warning: warning)
             }
             row("feed key", "\(configuration.feedKey), public key \(key.text)")
             addWitnesses(configuration)
         } catch {
             row("feed", place)
-            let isMissing = !Files.exists(configuration.feedKey)
-            row(
-                "feed key", configuration.feedKey,
-                fault: isMissing
-                    ? "missing: bring it back from your copy; clients believe no other"
-                    : error.message)
+            row("feed key", configuration.feedKey, warning: error.message)
         }
+    }
+
+    /// Of a log that a publisher could not continue.
+    private func logWarning(_ directory: FeedDirectory) -> String? {
+        do throws(FeedDirectoryError) {
+            try directory.checkLog()
+            return nil
+        } catch { return error.message }
     }
 
     private mutating func addWitnesses(_ configuration: Configuration) {
@@ -187,7 +205,7 @@ struct CheckTable {
                     ? nil
                     : "never asked, for lack of an address or an Ed25519 key: "
                         + others.joined(separator: ", "))
-        } catch { row("witnesses", path, fault: error.message) }
+        } catch { row("witnesses", path, warning: error.message) }
     }
 
     /// Behind a front the two may have names of their own; a public listener has one for both.
@@ -195,15 +213,6 @@ struct CheckTable {
         guard configuration.feedServed, !configuration.listen.isLocal else { return nil }
         return "feed and registrations have one origin, so a network between learns of a fetch who "
             + "is registered: a front gives each a name of its own (Deploy/nginx.conf)"
-    }
-
-    private func tokenFault(_ configuration: Configuration) -> String? {
-        do throws(AdminTokenError) {
-            _ = try configuration.adminToken.map { path throws(AdminTokenError) in
-                try AdminToken(file: path)
-            }
-            return nil
-        } catch { return error.message }
     }
 
     private func text(_ address: Configuration.Address) -> String {

@@ -36,7 +36,10 @@ enum ServiceManual {
             "Made by `init`, with an explanation of every line; `check` explains what is in force, "
                 + "`reload` has it read again. Looked for in the working directory, /etc/reveille "
                 + "and /var/lib/reveille. See reveille.conf(5)."),
-        .entry("keys/", "The keys of store and feed, of mode 0600."),
+        .entry(
+            "keys/",
+            "The keys of store and feed, of mode 0600. A key that a service manager or an "
+                + "orchestrator hands out may be root's, when root alone can write it."),
         .entry("data/registrations.db", "The store; `audit` reads it."),
         .entry("feed/", "The signed feed: `head`, `keys`, and batches below `b`."),
         .entry(

@@ -1,3 +1,4 @@
+import Glibc
 import WakeCommand
 import WakeHTTP
 import WakeServer
@@ -50,9 +51,28 @@ extension CommandFailure {
         case .addressInUse(let listener):
             self.init("\(name(listener)) is in use", hint: "is another service running already?")
         case .cannotListen(let listener, let number):
-            self.init("\(name(listener)) cannot be bound: \(SystemError(number).reason)")
+            self.init(
+                "\(name(listener)) cannot be bound: \(SystemError(number).reason)",
+                hint: Self.hint(number))
         case .noEventLoop(let number):
             self.init("the event loop could not be made: \(SystemError(number).reason)")
+        }
+    }
+
+    /// What to do when an address cannot be bound (bind(2), unix(7)).
+    private static func hint(_ number: Int32) -> String? {
+        switch number {
+        case EACCES, EPERM:
+            "a socket's directory must be writable for this user; ports below 1024 are root's: "
+                + "leave them to a front (Deploy/nginx.conf)"
+        case EEXIST: "a file that is no socket has this path: remove it, or name another path"
+        case ENOENT:
+            "the socket's directory is missing: make it for this user, or set RuntimeDirectory= "
+                + "in the unit"
+        case ENOTDIR: "a part of the path is no directory: name another path"
+        case EROFS: "the file system is read-only: name a path in a directory such as /run/reveille"
+        case EADDRNOTAVAIL: "this machine has no such address, or not yet: `ip address` lists them"
+        default: nil
         }
     }
 }

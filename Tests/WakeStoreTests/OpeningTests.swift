@@ -14,10 +14,18 @@ struct OpeningTests {
         let files = [place.configuration.databaseFile, place.keys]
         let before = files.map(StorePlace.bytes)
         let names = StorePlace.names(in: place.data)
+        let examined: StoreOpenError?
+        do throws(StoreOpenError) {
+            #expect(try Store.examine(place.configuration) == false)
+            examined = nil
+        } catch { examined = error }
+        #expect(StorePlace.names(in: place.data) == names && files.map(StorePlace.bytes) == before)
         do throws(StoreOpenError) {
             _ = try Store(opening: place.configuration)
+            #expect(examined == nil)
             return nil
         } catch {
+            #expect(examined == error)
             #expect(files.map(StorePlace.bytes) == before)
             #expect(StorePlace.names(in: place.data) == names)
             let message = error.message(place.configuration)
@@ -37,7 +45,7 @@ struct OpeningTests {
         let place = StorePlace()
         try await place.create(registrations: 1)
         try Files.rename(place.keys, to: place.keys + ".away")
-        #expect(refusal(place) == .missing(.keyFile))
+        #expect(refusal(place) == .keyFile(.file(FileError(.open, ENOENT))))
         try Files.rename(place.keys + ".away", to: place.keys)
         try Files.remove(place.configuration.databaseFile)
         #expect(refusal(place) == .missing(.database))
@@ -47,7 +55,7 @@ struct OpeningTests {
     func empty() async throws {
         let place = StorePlace()
         try await place.create(registrations: 1)
-        for count in [0, 1, 99] {
+        for count in [0, 1, 99, 16_384] {
             let bytes = [UInt8](repeating: 0, count: count)
             try Files.replace(place.configuration.databaseFile, with: bytes.span)
             #expect(refusal(place) == .empty)
@@ -122,6 +130,24 @@ struct OpeningTests {
         #expect(refusal(place) == .foreignKeys)
     }
 
+    @Test("the keys of another store, with rows that a killed process left in the log alone")
+    func foreignKeysOfLog() async throws {
+        let (place, copy, other) = (StorePlace(), StorePlace(), StorePlace())
+        try await place.create()
+        try await other.create()
+        try await copy.create()
+        let store = try Store(opening: place.configuration)
+        _ = await store.ask(.register(Known.token(1), Known.pushToken(1)))
+        for name in ["/registrations.db", "/registrations.db-wal"] {
+            try Files.replace(copy.data + name, with: StorePlace.bytes(of: place.data + name).span)
+        }
+        await store.close()
+        try Files.replace(copy.keys, with: StorePlace.bytes(of: other.keys).span)
+        #expect(refusal(copy) == .foreignKeys)
+        try Files.replace(copy.keys, with: StorePlace.bytes(of: place.keys).span)
+        #expect(refusal(copy) == nil)
+    }
+
     @Test("files that others could read or replace")
     func permissions() async throws {
         let place = StorePlace()
@@ -130,7 +156,7 @@ struct OpeningTests {
         #expect(refusal(place) == .notPrivate(.dataDirectory, mode: 0o750))
         unsafe chmod(place.data, 0o700)
         unsafe chmod(place.keys, 0o604)
-        #expect(refusal(place) == .notPrivate(.keyFile, mode: 0o604))
+        #expect(refusal(place) == .keyFile(.notPrivate(mode: 0o604)))
         unsafe chmod(place.keys, 0o600)
         unsafe chmod(place.configuration.databaseFile, 0o640)
         #expect(refusal(place) == .notPrivate(.database, mode: 0o640))
@@ -140,13 +166,14 @@ struct OpeningTests {
     func links() async throws {
         let place = StorePlace()
         try await place.create(registrations: 1)
-        for (part, path) in [
-            (StoreOpenError.Part.keyFile, place.keys),
-            (.database, place.configuration.databaseFile), (.dataDirectory, place.data),
+        for (expected, path) in [
+            (nil, place.keys),
+            (StoreOpenError.wrongKind(.database), place.configuration.databaseFile),
+            (.wrongKind(.dataDirectory), place.data),
         ] {
             try Files.rename(path, to: path + ".real")
             unsafe symlink(path + ".real", path)
-            #expect(refusal(place) == .wrongKind(part))
+            #expect(refusal(place) == expected)
             try Files.remove(path)
             try Files.rename(path + ".real", to: path)
         }

@@ -44,13 +44,16 @@ int linux_clock_watch_create(void);
 /// Waits for the next time.
 void linux_clock_watch_again(int timer);
 
-/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host.
+/// A non-blocking, close-on-exec listening socket bound to a numeric or resolvable host; with a
+/// backlog of 0 one that is bound only.
 int linux_listen_tcp(const char *host, uint16_t port, int backlog);
 /// The port a TCP socket is bound to; 0 for another family.
 int linux_bound_port(int descriptor);
 /// A listening Unix socket with exactly `mode`, whatever the umask. A socket file nobody listens on
 /// is replaced; one that is alive gives EADDRINUSE, a file that is no socket EEXIST.
 int linux_listen_unix(const char *path, uint32_t mode, int backlog);
+/// Whether that would succeed, 0 or an error; nothing is made or removed. `directory`: of `path`.
+int linux_probe_unix(const char *path, const char *directory);
 /// Removes the socket file `path` if it still is the one `descriptor` is bound to.
 void linux_unlink_unix(int descriptor, const char *path);
 

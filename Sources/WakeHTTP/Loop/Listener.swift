@@ -33,11 +33,23 @@ final class Listener {
         case .unix(let path, let mode):
             number = unsafe linux_listen_unix(path, mode, Listener.backlog)
         }
-        guard number >= 0 else {
-            throw number == -EADDRINUSE
-                ? .addressInUse(listener: index) : .cannotListen(listener: index, errno: -number)
-        }
+        guard number >= 0 else { throw HTTPServerError(number, listener: index) }
         descriptor = Descriptor(owning: number)
+    }
+
+    /// Throws what `init` would, and listens nowhere.
+    static func examine(
+        _ address: ListenerConfiguration.Address, index: Int
+    ) throws(HTTPServerError) {
+        let number: Int32
+        switch address {
+        case .tcp(let host, let port):
+            number = unsafe linux_listen_tcp(host, port, 0)
+            if number >= 0 { _ = Descriptor(owning: number) }
+        case .unix(let path, _):
+            number = unsafe linux_probe_unix(path, Files.parent(of: path) ?? ".")
+        }
+        guard number >= 0 else { throw HTTPServerError(number, listener: index) }
     }
 
     deinit { close() }

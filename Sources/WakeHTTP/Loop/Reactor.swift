@@ -12,7 +12,7 @@ actor Reactor {
 
     nonisolated let loop: EventLoop
     nonisolated let counters: HTTPCounters
-    private let limits: HTTPLimits
+    private var limits: HTTPLimits
     private let clock: LoopClock
     /// Responders and hubs reach it on the loop.
     let connections: ConnectionPool
@@ -148,6 +148,8 @@ actor Reactor {
         }
         return true
     }
+
+    func setDescriptors(_ count: Int) { limits.descriptors = count }
 
     private func mayUse(_ descriptor: borrowing Descriptor, at listener: Listener) -> Bool {
         listener.configuration.reserved != nil || Int(descriptor.number) < limits.descriptors

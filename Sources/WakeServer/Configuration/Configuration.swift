@@ -286,7 +286,43 @@ extension Configuration {
     }
 }
 
+extension Configuration {
+    /// The addresses of [http], [admin] and [metrics], if there is one, as they are bound.
+    var listeners: [ListenerConfiguration.Address] {
+        [listen.listening(mode: 0o666), admin.listening(mode: 0o600)]
+            + (metrics.map { [$0.listening(mode: 0o660)] } ?? [])
+    }
+
+    /// Takes back the access that an orchestrator gave the group of a volume.
+    package func closeToGroup() {
+        for path in privatePaths { Files.closeToGroup(path) }
+        if let relay { Files.closeToGroup(relay.installations, keeping: 0o740) }
+    }
+
+    /// What only this user may have access to: each of these is refused otherwise.
+    package var privatePaths: [String] {
+        let files = (try? Files.names(in: data))?.map { data + "/" + $0 } ?? []
+        let named = sections.values.flatMap { section in
+            ["key", "via-key"].compactMap { section[$0] }
+        }
+        return [data] + files + [keys, feedKey] + named
+            + [Files.parent(of: keys), adminToken, obliviousKey, obliviousFormerKey]
+            .compactMap(\.self)
+    }
+}
+
 extension Configuration.Address {
+    /// Whether both cannot be bound. The system chooses another port for each 0.
+    func collides(with other: Configuration.Address) -> Bool {
+        guard case .tcp(let host, let port) = self, case .tcp(let otherHost, let otherPort) = other
+        else { return self == other }
+        let hosts = [host, otherHost]
+        let isShared =
+            host == otherHost || hosts.contains { ["*", "0.0.0.0", "::"].contains($0) }
+            || (hosts.contains("localhost") && hosts.allSatisfy(Self.isLoopback))
+        return port == otherPort && port != 0 && isShared
+    }
+
     package func listening(mode: mode_t) -> ListenerConfiguration.Address {
         switch self {
         case .tcp(let host, let port): .tcp(host: host, port: port)

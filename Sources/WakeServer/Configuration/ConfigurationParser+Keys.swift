@@ -1,3 +1,4 @@
+private import WakeFeed
 import WakePush
 import WakeRelay
 
@@ -70,7 +71,9 @@ extension ConfigurationParser {
         ) { absolute($0, $1) },
         key(
             "metrics.listen", localAddress, \.metrics, { $0?.text },
-            "A read-only listener with metrics and health, for Prometheus on this machine."
+            "A read-only listener with metrics and health, for Prometheus on this machine. On TCP "
+                + "every user of the machine can ask; a Unix socket has mode 0660, for the group "
+                + "of the service."
         ) { value, directory in address(value, directory).flatMap { $0.isLocal ? .some($0) : nil }
         },
         path("store.data", \.data, "The directory of the store, mode 0700."),
@@ -147,9 +150,10 @@ extension ConfigurationParser {
             }, text: { $0.watch ? $0.watchedFeed ?? "on" : "off" },
             keep: { ($1.watch, $1.watchedFeed) = ($0.watch, $0.watchedFeed) }),
         key(
-            "broadcast.watch-key", "a feed's public key", \.watchKey, { $0.isEmpty ? nil : $0 },
+            "broadcast.watch-key", "a feed's public key, 43 characters of base64url", \.watchKey,
+            { $0.isEmpty ? nil : $0 },
             "The public key of the feed that is watched elsewhere.", isReloaded: true
-        ) { value, _ in value },
+        ) { value, _ in FeedKey(text: value).map { _ in value } },
         key(
             "oblivious.key", "a path", \.obliviousKey, { $0 },
             "The file of the gateway's key, by which clients register through a relay that hides "

@@ -17,8 +17,10 @@ package struct ConfigurationParser {
     ) throws(ConfigurationError) -> Configuration {
         var parser = ConfigurationParser(directory: directory)
         // A path would end there for the kernel, and be another file than the one in the text.
-        guard !text.utf8.contains(0) else {
-            throw ConfigurationError(line: 0, text: "a NUL byte is in the file")
+        if let end = text.utf8.firstIndex(of: 0) {
+            throw ConfigurationError(
+                line: text.utf8[..<end].count { $0 == UInt8(ascii: "\n") } + 1,
+                text: "a NUL byte, which a power cut leaves: bring the file back from a copy")
         }
         // A carriage return with its line feed is one `Character`.
         let isEnd = { (character: Character) in character == "\n" || character == "\r\n" }
@@ -33,7 +35,13 @@ package struct ConfigurationParser {
         return parser.configuration
     }
 
+    /// Whether nothing is set: no bytes, as after a power cut, or comments and sections alone.
+    package static func isEmpty(_ text: String) -> Bool {
+        !text.split(whereSeparator: \.isNewline).contains { withoutComment($0).contains("=") }
+    }
+
     private mutating func finish() throws(ConfigurationError) {
+        try checkAddresses()
         if case .tcp = configuration.admin, configuration.adminToken == nil {
             throw ConfigurationError(
                 line: keyLines["admin.listen"] ?? 0,
@@ -52,6 +60,25 @@ package struct ConfigurationParser {
     }
 
     /// With the line of the wrong key; for a missing one, the line that opens the section.
+    private func checkAddresses() throws(ConfigurationError) {
+        let addresses =
+            [("http", configuration.listen), ("admin", configuration.admin)]
+            + (configuration.metrics.map { [("metrics", $0)] } ?? [])
+        for (index, (section, address)) in addresses.enumerated() {
+            func error(_ text: String) -> ConfigurationError {
+                ConfigurationError(
+                    line: keyLines["\(section).listen"] ?? 0, text: "[\(section)] listen " + text)
+            }
+            // `sun_path` with its end (unix(7)).
+            if case .unix(let path) = address, path.utf8.count > 107 {
+                throw error("has a path that is too long: a socket's has 107 bytes at most")
+            }
+            if let other = addresses[..<index].first(where: { $0.1.collides(with: address) }) {
+                throw error("is the address of [\(other.0)] listen: each needs one of its own")
+            }
+        }
+    }
+
     private func error(
         _ fault: GatewaySectionFault, section: String, words: [SectionKey]
     ) -> ConfigurationError {
@@ -112,8 +139,9 @@ package struct ConfigurationParser {
     }
 
     /// A comment begins with `#` at the start of the line or after white space: within a word it
-    /// is part of a value, such as a path.
+    /// is part of a value, such as a path. One with `;` has the line for itself.
     private static func withoutComment(_ line: Substring) -> Substring {
+        if trim(line).hasPrefix(";") { return "" }
         var previous: Character = " "
         return line.prefix { character in
             defer { previous = character }
@@ -135,5 +163,5 @@ package struct ConfigurationError: Error, Equatable {
     package let line: Int
     let text: String
 
-    package var message: String { "line \(line): \(text)" }
+    package var message: String { line > 0 ? "line \(line): \(text)" : text }
 }

@@ -108,19 +108,13 @@ actor Reloader {
 
     private let settings: Settings
     private let source: Source
-    private let connections: Int
     private let parts: Parts
     private let log: Log
     private var last: Task<Result<ReloadReport, ReloadRefusal>, Never>?
 
-    /// - Parameter connections: public ones, which no reload takes descriptors from.
-    init(
-        _ settings: Settings, from source: @escaping Source, connections: Int, parts: Parts,
-        log: Log
-    ) {
+    init(_ settings: Settings, from source: @escaping Source, parts: Parts, log: Log) {
         self.settings = settings
         self.source = source
-        self.connections = connections
         self.parts = parts
         self.log = log
     }
@@ -134,6 +128,8 @@ actor Reloader {
         let relay: RelayRoute?
         let oblivious: ObliviousRoute
         let transparency: TransparencyRoute
+        /// Leaves public connections the descriptors below a number.
+        let setDescriptors: @Sendable (Int) -> Void
     }
 
     /// One at a time, in the order of the calls.
@@ -172,10 +168,8 @@ actor Reloader {
                 log(.gatewayStopped(service, .unavailable(.libraryMissing, service)))
             }
         }
-        var bounded = configuration
-        bounded.connections = connections
-        _ = try mapError({ ReloadRefusal(.descriptors, $0.message) }) {
-            () throws(DescriptorShortage) in try DescriptorBudget(bounded)
+        let budget = try mapError({ ReloadRefusal(.descriptors, $0.message) }) {
+            () throws(DescriptorShortage) in try DescriptorBudget(configuration)
         }
         func refusal(_ message: String) -> ReloadRefusal { ReloadRefusal(.configuration, message) }
         let token = try mapError({ refusal($0.message) }) {
@@ -189,6 +183,8 @@ actor Reloader {
         }
         try await setHeartbeat(configuration, former: former.configuration)
         settings.replace(Settings.Values(configuration, gateways))
+        budget.raiseLimit()
+        parts.setDescriptors(budget.publicNumbers)
         log.change(to: configuration.logLevel)
         parts.transparency.change(to: PrivacyPage(configuration))
         parts.newRegistrations.change(to: configuration)

@@ -30,11 +30,7 @@ final class AdminAccess: Sendable {
 
     /// The reason to refuse a request; nil when it is served.
     func problem(with request: Request) -> Problem? {
-        // A browser names the page's origin (Fetch Standard, "Origin header") and, where a name of
-        // somebody else's leads here (DNS rebinding), that name.
-        guard request.values(of: "origin").isEmpty, Self.isOwnHost(of: request) else {
-            return .browserRefused
-        }
+        if Self.isOfBrowser(request) { return .browserRefused }
         if let token = token.withLock({ $0 }) {
             guard let given = request.bearerToken, token.isEqual(to: given.span)
             else { return .adminTokenWrong }
@@ -42,6 +38,12 @@ final class AdminAccess: Sendable {
         // A page may send a body without a type, or as text, to any listener unasked.
         let isTyped = request.body.isEmpty || request.onlyValue(of: "content-type") != nil
         return isTyped && request.hasJSONBody ? nil : .contentTypeUnsupported
+    }
+
+    /// A browser names the page's origin (Fetch Standard, "Origin header") and, where a name of
+    /// another site leads here (DNS rebinding), that name.
+    static func isOfBrowser(_ request: Request) -> Bool {
+        !request.values(of: "origin").isEmpty || !isOwnHost(of: request)
     }
 
     /// `localhost` or a literal of the loopback net, with any port: forwarded ones differ.
@@ -60,8 +62,7 @@ package struct AdminToken: Sendable, Redacted {
     private let text: KeyMemory
 
     package init(file path: String) throws(AdminTokenError) {
-        guard var text = try mapError(AdminTokenError.file, Files.readPrivate(path, limit: 64))
-        else { throw .notPrivate }
+        var text = try mapError(AdminTokenError.file, Files.readSecret(path, limit: 64))
         defer { text.wipe() }
         if text.last == 0x0A { text.removeLast() }
         guard var bytes = Base64URL.decode(text.span), bytes.count == 32 else { throw .malformed }
@@ -87,19 +88,15 @@ package struct AdminToken: Sendable, Redacted {
 
 /// The reason why `[admin] token` cannot be used.
 package enum AdminTokenError: Error, Equatable, Sendable {
-    case file(FileError)
-    case notPrivate
+    case file(SecretFileError)
     case malformed
 
     /// Two lines: the problem and a hint.
     package var message: String {
         switch self {
         case .file(let error):
-            "[admin] token: cannot read the file: \(error.reason)\n"
-                + "hint: make one with reveille keygen --kind admin"
-        case .notPrivate:
-            "[admin] token: the file can be read by others, or is not this user's\n"
-                + "hint: chown it to the user of this service and chmod 600 it"
+            "[admin] token: "
+                + error.message(source: "make one with reveille keygen --kind admin")
         case .malformed:
             "[admin] token: the file holds no token\n"
                 + "hint: make one with reveille keygen --kind admin"

@@ -45,7 +45,11 @@ struct AdminRoutes: Sendable {
     }
 
     /// What the metrics listener answers: it changes nothing, and wants no token.
-    func handleMetrics(_ request: Request, _ responder: Responder) {
+    /// - Parameter isLocalFile: it is a Unix socket, which no web page reaches.
+    func handleMetrics(_ request: Request, _ responder: Responder, isLocalFile: Bool) {
+        if !isLocalFile, AdminAccess.isOfBrowser(request) {
+            return responder.respond(.problem(.browserRefused))
+        }
         if request.isPath("/metrics") {
             judge(request, responder) { [metrics] in metrics.response($0) }
         } else if request.isPath("/health") {

@@ -82,10 +82,9 @@ extension KeyFile {
         // A number of this start alone: records about an earlier generation must not apply to it.
         guard let path = configuration.keyFile
         else { return random(generation: .random(in: 1 << 32..<1 << 53)) }
-        try StoreOpenError.Part.keyFile.checkPrivate(at: path)
-        try checkDirectory(configuration)
-        var bytes = try mapError({ StoreOpenError(.keyFile, $0) }, Files.read(path, limit: 4096))
+        var bytes = try mapError(StoreOpenError.keyFile, Files.readSecret(path, limit: byteCount))
         defer { bytes.wipe() }
+        try checkDirectory(configuration)
         return try KeyFile(decoding: bytes)
     }
 

@@ -85,7 +85,7 @@ package enum StoreSchema {
 
     /// Reads the marks from the first 100 bytes of the file, before SQLite may touch anything.
     static func verify(header: [UInt8]) throws(StoreOpenError) {
-        guard header.count >= 100 else { throw .empty }
+        guard header.count >= 100, header.contains(where: { $0 != 0 }) else { throw .empty }
         guard header.starts(with: "SQLite format 3\0".utf8) else { throw .notADatabase }
         let span = header.span
         try verify(

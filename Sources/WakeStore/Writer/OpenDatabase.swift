@@ -33,19 +33,34 @@ final class OpenDatabase {
     /// Refuses before it touches anything. The caller holds the `StoreLock`: closing a second
     /// descriptor would drop SQLite's own locks (sqlite.org/howtocorrupt.html §2.2).
     init(_ configuration: StoreConfiguration, counters: StoreCounters) throws(StoreOpenError) {
-        let keys = try KeyFile.read(configuration)
+        let keys = try Self.examineFiles(configuration)
         let database = try Self.open(configuration)
         self.configuration = configuration
         self.counters = counters
         self.keys = keys
         reserve = try DiskReserve(configuration)
         openConnection = try mapError(StoreOpenError.init, StoreConnection(database, keys: keys))
-        try verifyKeys()
+        try Self.verifyKeys(connection, configuration)
         try removeRemnants()
         counters.generation.store(keys.generation, ordering: .relaxed)
     }
 
     // MARK: Opening
+
+    /// What can be known before SQLite touches anything.
+    static func examineFiles(_ configuration: StoreConfiguration) throws(StoreOpenError) -> KeyFile
+    {
+        let keys = try KeyFile.read(configuration)
+        try checkDatabaseFile(configuration)
+        do throws(FileError) {
+            try Files.checkWritable(configuration.dataDirectory)
+        } catch {
+            if error.number == EROFS { throw .readOnly }
+            throw StoreOpenError(.dataDirectory, error)
+        }
+        _ = try DiskReserve(configuration)
+        return keys
+    }
 
     private static func open(_ configuration: StoreConfiguration) throws(StoreOpenError) -> Database
     {
@@ -86,7 +101,9 @@ final class OpenDatabase {
     }
 
     /// One row of each table must open: other keys would make the service look empty to everyone.
-    private func verifyKeys() throws(StoreOpenError) {
+    static func verifyKeys(
+        _ connection: StoreConnection, _ configuration: StoreConfiguration
+    ) throws(StoreOpenError) {
         guard configuration.keyFile != nil else { return }
         for table in [connection.current, connection.previous] {
             let page = try mapError(

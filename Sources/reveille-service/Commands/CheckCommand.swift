@@ -10,20 +10,38 @@ import WakeSystem
 /// `reveille check`: the configuration in force, and faults that prevent a start.
 enum CheckCommand {
     static let command = Command(
-        "check", "explain the configuration in force, without secrets",
+        "check", "explain the configuration in force, without secrets, and what prevents a start",
         options: [ConfigurationFile.option, .json],
         examples: ["reveille check --config /etc/reveille/reveille.conf"],
+        notes: """
+            What serve opens is opened in the same way, and nothing is changed. A problem prevents a
+            start, and the exit status is that with which serve would end; a warning prevents none.
+            """,
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
         let configuration = try ConfigurationFile.load(invocation)
-        try refuseForeign(configuration.data)
-        var table = CheckTable()
         let file = try ConfigurationFile.locate(invocation)
-        table.row("configuration", file, fault: fault(configurationFile: file))
+        try refuseForeign(configuration.data)
+        // A start takes the access of groups away before it looks.
+        let table = Files.$overlooksGroup.withValue(true) { examine(configuration, file) }
+        table.show(json: invocation.flag("--json"))
+        return table.status
+    }
+
+    private static func examine(_ configuration: Configuration, _ file: String) -> CheckTable {
+        let (obstacles, isRunning) = Service.examine(configuration)
+        var table = CheckTable(
+            obstacles.map { ($0.part, ServeCommand.failure($0.error, configuration)) })
+        if let fault = ServeCommand.fault(ofPlaces: configuration, file) {
+            table.addFirst("configuration", fault)
+        }
+        table.row("configuration", file)
         table.addListeners(configuration)
-        table.row("store", configuration.data, fault: fault(privateDirectory: configuration.data))
-        table.row("store keys", keys(configuration), fault: fault(keys: configuration))
+        table.row(
+            "store", configuration.data + (isRunning ? ", open in a running service" : ""),
+            warning: groups(configuration))
+        table.row("store keys", keys(configuration), warning: keyDirectory(configuration))
         table.row("rotation", rotation(configuration))
         table.row("store limit", storeLimit(configuration), warning: room(configuration))
         table.row("new rows", configuration.freeRegistrationsSummary)
@@ -32,36 +50,28 @@ enum CheckCommand {
             "feed timing",
             "poll \(configuration.pollSeconds) s, spread \(configuration.spreadSeconds) s, "
                 + "cache \(configuration.cacheSeconds) s")
+        let watchesElsewhere = configuration.watchedFeed != nil
         table.row(
             "watch",
             configuration.watch ? configuration.watchedFeed ?? "the feed's directory" : "off",
-            fault: configuration.watchProblem?.message)
-        table.row("broadcasts", broadcasts(configuration))
-        let gatewayFaults = Gateways.faults(configuration)
-        for state in Gateways.states(configuration) {
-            let fault = gatewayFaults.first { $0.service == state.service }?.error
-            let name = "\(state.service.name)"
-            if let fault, fault.isOptional {
-                table.row(
-                    name, "off: \(CheckTable.line(fault.message)); its push tokens are refused")
-            } else {
-                let section = configuration.sections[name]
-                let key = fault == nil ? nil : section?["key"] ?? section?["via-key"]
-                table.row(
-                    name, state.summary + (key.map { ", key \($0)" } ?? ""), fault: fault?.message,
-                    warning: keyWarning(section))
-            }
-        }
+            warning: configuration.watchKey.isEmpty || watchesElsewhere
+                ? nil : "watch-key is of no use without the address of a feed in watch")
+        let isPushing = table.addGateways(configuration)
+        table.row(
+            "broadcasts", broadcasts(configuration),
+            warning: isPushing
+                ? nil : "no push service is on: event streams alone are woken, nothing is pushed")
         let relay = configuration.relaySummary
         table.row(
-            "relay", relay.line, fault: relay.problem,
-            warning: relay.line.hasSuffix("for no push service")
-                ? "nothing is passed on: no section of a push service with a key is on" : nil)
+            "relay", relay.line,
+            warning: relay.problem
+                ?? (relay.line.hasSuffix("for no push service")
+                    ? "nothing is passed on: no section of a push service with a key is on" : nil))
         table.addOblivious(configuration)
+        table.row("page", page(configuration))
         table.row("log", configuration.logLevel.rawValue)
         table.row("policy", PrivacyPolicy.hash)
-        table.show(json: invocation.flag("--json"))
-        return table.faults == 0 ? .success : .configuration
+        return table
     }
 
     /// As root every file of the service's user would look wrong.
@@ -72,21 +82,6 @@ enum CheckCommand {
         throw CommandFailure(
             "\(path) is of another user: as root nothing can be said of its files",
             hint: "sudo -u '#\(owner)' reveille check", status: .configuration)
-    }
-
-    private static func fault(configurationFile path: String) -> String? {
-        guard let status = try? FileStatus(of: path), !status.isLink else { return nil }
-        let others: mode_t = status.group == getegid() ? 0o002 : 0o022
-        return status.mode & others == 0 ? nil : "others can change it: `chmod go-w \(path)`"
-    }
-
-    /// A key of Apple's carries its id in its name; another id is a mistake of copying.
-    private static func keyWarning(_ section: [String: String]?) -> String? {
-        guard let path = section?["key"], let id = section?["key-id"],
-            let name = path.split(separator: "/").last, name.hasPrefix("AuthKey_"),
-            name.hasSuffix(".p8"), name.dropFirst(8).dropLast(3) != id
-        else { return nil }
-        return "key-id is \(id), and the file is called \(name)"
     }
 
     private static func broadcasts(_ configuration: Configuration) -> String {
@@ -108,38 +103,31 @@ enum CheckCommand {
             + (isLate ? ", longer than the interval" : "")
     }
 
-    private static func fault(privateDirectory path: String) -> String? {
-        guard let status = try? FileStatus(of: path) else { return "missing: `reveille init`" }
-        guard status.isDirectory else { return "not a directory" }
-        guard status.isPrivate else {
-            return "must be this user's own with mode 0700: `chmod 700 \(path)`"
+    private static func page(_ configuration: Configuration) -> String {
+        func text(_ text: String) -> String { text.isEmpty ? "not said" : text }
+        return "operator \(text(configuration.pageOperator)), "
+            + "contact \(text(configuration.pageContact))"
+    }
+
+    /// What a start puts right.
+    private static func groups(_ configuration: Configuration) -> String? {
+        let count = configuration.privatePaths.count { path in
+            (try? FileStatus(of: path).isOpenToGroup) ?? false
         }
-        return fault(above: path)
+        return count == 0
+            ? nil
+            : "\(count) private files and directories are writable for a group, as orchestrators "
+                + "make them; a start takes that away"
     }
 
-    /// A directory in which others could put another file or directory in place of a private one.
-    static func fault(above path: String) -> String? {
-        let open = (try? Files.openParent(of: path)) ?? nil
-        return open.map { "other users can replace it: `chmod go-w \($0)`" }
-    }
-
-    private static func fault(keys configuration: Configuration) -> String? {
-        if configuration.keysInMemory { return nil }
-        if let fault = fault(privateFile: configuration.keys) { return fault }
-        let directory = Files.parent(of: configuration.keys) ?? "."
-        guard let status = try? FileStatus(of: directory) else { return nil }
-        let isOurs = geteuid() == 0 || (status.owner == geteuid() && status.mode & 0o300 == 0o300)
-        return isOurs ? nil : "its directory must be this user's own: a rotation replaces the file"
-    }
-
-    private static func fault(privateFile path: String) -> String? {
-        guard let status = try? FileStatus(of: path) else {
-            return "missing: bring it back, or begin with an empty store from `reveille init`"
-        }
-        guard status.isRegular else { return "not a plain file" }
-        return status.isPrivate
-            ? fault(above: path)
-            : "must be this user's own with mode 0600: `chmod 600 \(path)`"
+    private static func keyDirectory(_ configuration: Configuration) -> String? {
+        guard !configuration.keysInMemory, geteuid() != 0,
+            let file = try? Files.resolve(configuration.keys),
+            let status = try? FileStatus(of: Files.parent(of: file) ?? ".")
+        else { return nil }
+        return status.owner == geteuid() && status.mode & 0o300 == 0o300
+            ? nil
+            : "rotations will fail: they replace the file, so its directory must be this user's"
     }
 
     private static func keys(_ configuration: Configuration) -> String {

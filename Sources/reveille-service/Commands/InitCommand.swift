@@ -20,9 +20,7 @@ enum InitCommand {
         }
         let configuration = Configuration(directory: directory)
         try make(directory)
-        if let fault = CheckCommand.fault(above: directory) {
-            throw CommandFailure("\(directory): \(fault)")
-        }
+        if let fault = ConfigurationFile.fault(above: directory, isIncluded: true) { throw fault }
         let unfinished = directory + "/init-unfinished"
         try begin(unfinished, configuration, vapidKey: directory + vapidKey)
         try make(Files.parent(of: configuration.keys) ?? directory)

@@ -16,9 +16,10 @@ enum ServeCommand {
         HangupSignal.keep()
         let configuration = try ConfigurationFile.load(invocation)
         defer { Log.flush() }
-        if let fault = CheckCommand.fault(above: configuration.data) {
-            throw CommandFailure("\(configuration.data): \(fault)", status: .configuration)
-        }
+        let file = try ConfigurationFile.locate(invocation)
+        configuration.closeToGroup()
+        Files.closeToGroup(file, keeping: 0o740)
+        if let fault = fault(ofPlaces: configuration, file) { throw fault }
         let log = Log(level: configuration.logLevel, isJournal: ServiceManager.hasJournal)
         let refresher = try FeedRefresher(invocation, configuration, log: log)
         let service: Service
@@ -37,7 +38,12 @@ enum ServeCommand {
         return .success
     }
 
-    private static func failure(
+    /// Whether other users could have put the configuration or the data there.
+    static func fault(ofPlaces configuration: Configuration, _ file: String) -> CommandFailure? {
+        ConfigurationFile.fault(file) ?? ConfigurationFile.fault(above: configuration.data)
+    }
+
+    static func failure(
         _ error: ServiceError, _ configuration: Configuration
     ) -> CommandFailure {
         switch error {
@@ -46,7 +52,10 @@ enum ServeCommand {
         case .gateway(let error): CommandFailure(error.message, status: .configuration)
         case .watch(let error): CommandFailure(error.message, status: .configuration)
         case .oblivious(let error): CommandFailure(error.message, status: .configuration)
-        case .store(let error): CommandFailure(error.message(configuration.store))
+        case .store(let error):
+            CommandFailure(
+                lines: error.message(configuration.store),
+                status: error.mayPass ? .failure : .configuration)
         case .http(let error): CommandFailure(error, name: name)
         }
     }

@@ -37,8 +37,8 @@ enum WitnessServeCommand {
         let log = WitnessLog(isJournal: ServiceManager.hasJournal)
         defer { WitnessLog.flush() }
         let place = try WitnessCommands.place(invocation)
-        if let fault = CheckCommand.fault(above: place.path) {
-            throw CommandFailure("\(place.path): \(fault)", status: .configuration)
+        if let fault = ConfigurationFile.fault(above: place.path) {
+            throw fault
         }
         let store = try mapError(WitnessCommands.failure, try WitnessStore(place) { log($0) })
         let service: WitnessService

@@ -33,6 +33,17 @@ struct ParentTests {
         }
     }
 
+    @Test("of any mode for others: init does not begin in one")
+    func itself() async throws {
+        for mode in [0o777, 0o757] as [mode_t] {
+            let (place, above) = try place(mode: mode)
+            defer { withExtendedLifetime(place) {} }
+            let refused = try await RunningProgram.run("reveille", ["init", above])
+            #expect(refused.status == 78 && refused.output.contains("chmod go-w \(above)"))
+            #expect(try Files.names(in: above).isEmpty)
+        }
+    }
+
     @Test("that their own group can write to are as good as others, another group's are not")
     func ofTheGroup() async throws {
         let (place, above) = try place(mode: 0o775)

@@ -49,6 +49,57 @@ struct ReloadTests {
         #expect(try await mock.mock.report().distinct == 5)
     }
 
+    @Test("with few descriptors a push service is added as a restart adds it")
+    func fewDescriptors() async throws {
+        let mock = try await LoopbackAPNs()
+        let installation = try await Installation()
+        let program = RunningProgram.folder.appending(path: "reveille").path
+        func serve() throws -> RunningProgram {
+            try RunningProgram(
+                path: "/bin/sh",
+                [
+                    "-c", "ulimit -n 1000 && exec \"$0\" \"$@\"", program, "serve", "--config",
+                    installation.file,
+                ])
+        }
+        var service = try serve()
+        _ = try await service.line(containing: "started port=")
+        try installation.append(mock.section)
+        let reload = try await installation.run("reload")
+        #expect(reload.status == 0, "\(reload.output)")
+        #expect(reload.output.contains("gateways made again: apns"), "\(reload.output)")
+        for _ in 0..<2 {
+            service.signal(SIGTERM)
+            #expect(await service.exit() == 0, "\(service.output)")
+            service = try serve()
+            _ = try await service.line(containing: "started port=")
+        }
+        service.signal(SIGTERM)
+        #expect(await service.exit() == 0)
+    }
+
+    @Test("a file that others can write, or that was emptied, changes nothing")
+    func unbelievable() async throws {
+        let service = try await ServiceUnderTest()
+        let text = try String(contentsOfFile: service.configuration, encoding: .utf8)
+        #expect(unsafe chmod(service.configuration, 0o666) == 0)
+        let open = try await service.command("reload")
+        #expect(open.status == 78 && open.output.contains("others can change it"), "\(open.output)")
+        #expect(unsafe chmod(service.configuration, 0o600) == 0)
+        for content in ["", "# [apns]\n"] {
+            try content.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+            for word in ["reload", "broadcast", "status"] {
+                let refused = try await service.command(word)
+                #expect(refused.status == 78, "\(word)")
+                #expect(refused.output.contains("nothing is set in it"), "\(refused.output)")
+            }
+            service.program.signal(SIGHUP)
+            _ = try await service.program.line(containing: "reload-refused refusal=file")
+        }
+        try text.write(toFile: service.configuration, atomically: true, encoding: .utf8)
+        #expect(try await service.command("reload").output == "nothing has changed\n")
+    }
+
     @Test("the page for people names who runs the service, from the next reader on")
     func page() async throws {
         let service = try await ServiceUnderTest()

@@ -12,10 +12,11 @@ struct MonitoringTests {
         return (service, reserved)
     }
 
-    private func answer(_ port: UInt16, _ line: String) throws -> (Int, String) {
+    private func answer(
+        _ port: UInt16, _ line: String, fields: String = "Host: 127.0.0.1:9464\r\n"
+    ) throws -> (Int, String) {
         let client = try LoopbackClient(port: port)
-        try client.send(
-            "\(line) HTTP/1.1\r\nHost: metrics.example\r\nContent-Length: 0\r\n\r\n")
+        try client.send("\(line) HTTP/1.1\r\n\(fields)Content-Length: 0\r\n\r\n")
         let response = try client.receiveResponse()
         return (response.status, response.text)
     }
@@ -33,6 +34,15 @@ struct MonitoringTests {
             "POST /v1/broadcast", "PUT /v1/audit", "GET /", "GET /v1/registration",
         ] {
             #expect(try answer(reserved.port, line).0 == 404, "\(line)")
+        }
+        // What a web page is given by the browser, also where its own name leads here.
+        let pages = [
+            "Host: evil.example\r\n", "Host: localhost\r\nOrigin: https://evil.example\r\n",
+        ]
+        for fields in pages {
+            for line in ["GET /metrics", "GET /health"] {
+                #expect(try answer(reserved.port, line, fields: fields).0 == 403, "\(fields)")
+            }
         }
         let check = try await service.command("check")
         #expect(check.output.contains("127.0.0.1:\(reserved.port), read-only"), "\(check.output)")

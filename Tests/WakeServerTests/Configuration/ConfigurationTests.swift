@@ -89,7 +89,10 @@ struct ConfigurationTests {
                 "line 2: listen on TCP needs a token in [admin], as every user of this machine can "
                     + "connect: token = FILE, made by `reveille keygen --kind admin FILE`"
             ),
-            ("[store]\ndata = a\0b", "line 0: a NUL byte is in the file"),
+            (
+                "[store]\ndata = a\0b",
+                "line 2: a NUL byte, which a power cut leaves: bring the file back from a copy"
+            ),
             (
                 "[http]\nconnections = 15",
                 "line 2: connections takes a whole number from 16 to 1000000"
