@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -40,6 +41,9 @@ void linux_keep_memory_private(void) {
     const int crashes[] = {SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGQUIT};
     for (size_t index = 0; index < sizeof crashes / sizeof *crashes; index++)
         signal(crashes[index], SIG_DFL);
+    // libdispatch writes pointers to standard error when setpriority(2) is refused, as it always is
+    // for the thread that waits for its timers.
+    setenv("LIBDISPATCH_LOG", "NO", 1);
 }
 
 int linux_terminal_columns(int descriptor) {

@@ -3,7 +3,8 @@ import WakeSodium
 import WakeSystem
 
 /// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
-/// datasets `reveille_store`, `reveille_service_state`, `reveille_keys` and `reveille_log`.
+/// datasets `reveille_store`, `reveille_service_state`, `reveille_keys` and `reveille_log`, and the logs
+/// of the other programs.
 package struct AuditPolicy: Sendable, Equatable {
     package struct Table: Sendable, Equatable {
         package let name: String
@@ -18,6 +19,8 @@ package struct AuditPolicy: Sendable, Equatable {
         package let name: String
         /// In the order they are written.
         package let fields: [Field]
+        /// Words of a message stand in place of fields.
+        package let isSentence: Bool
     }
 
     package struct Field: Sendable, Equatable {
@@ -50,7 +53,8 @@ package struct AuditPolicy: Sendable, Equatable {
     /// Endings of the names of files that are there while the database is rewritten.
     package var rewriteFiles: [String]
     package var levels: [String]
-    package var events: [Event]
+    /// The events of each program.
+    package var logs: [String: [Event]]
     /// BLAKE2b-256 of the document, hexadecimal: what `b2sum -l 256` prints.
     package let hash: String
 }
@@ -96,12 +100,11 @@ extension AuditPolicy {
                     name: collection["name"].text, definition: collection["description"].text,
                     lengths: lengths))
         }
-        var events: [Event] = []
-        for collection in log["collections"].elements {
-            let declared = collection["fields"].elements
-            let fields = declared.compactMap { field($0, log["meta"]) }
-            guard fields.count == declared.count else { return nil }
-            events.append(Event(name: collection["name"].text, fields: fields))
+        var logs: [String: [Event]] = [:]
+        for log in datasets where !log["meta"]["program"].text.isEmpty {
+            let events = log["collections"].elements.compactMap { event($0, log["meta"]) }
+            guard events.count == log["collections"].elements.count else { return nil }
+            logs[log["meta"]["program"].text] = events
         }
         return AuditPolicy(
             tables: tables, applicationID: application, userVersion: version, pageSize: pageSize,
@@ -109,7 +112,7 @@ extension AuditPolicy {
             forms: forms, directoryMode: directoryMode, keyForms: keyForms, keyFileMode: keyMode,
             schemaCookie: cookie,
             rewriteFiles: words(store["meta"]["rewrite_files"]),
-            levels: words(log["meta"]["levels"]), events: events,
+            levels: words(log["meta"]["levels"]), logs: logs,
             hash: String(decoding: Hex.encode(hash.span), as: UTF8.self))
     }
 
@@ -122,6 +125,16 @@ extension AuditPolicy {
             forms[name] = form
         }
         return forms
+    }
+
+    private static func event(_ event: JSONValue, _ meta: JSONValue) -> Event? {
+        let (name, declared) = (event["name"].text, event["fields"].elements)
+        if name == meta["sentence"].text {
+            return Event(name: name, fields: [], isSentence: true)
+        }
+        let fields = declared.compactMap { field($0, meta) }
+        guard fields.count == declared.count else { return nil }
+        return Event(name: name, fields: fields, isSentence: false)
     }
 
     private static func field(_ field: JSONValue, _ meta: JSONValue) -> Field? {

@@ -29,8 +29,8 @@ package struct CommandTable: Sendable {
             return try await dispatch(words).rawValue
         } catch {
             let console = Console()
-            console.error("\(program): \(error.message)")
-            if let hint = error.hint { console.error("hint: \(hint)") }
+            console.error("\(program): \(error.message)", isFailure: true)
+            if let hint = error.hint { console.error("hint: \(hint)", isFailure: true) }
             return error.status.rawValue
         }
     }

@@ -8,7 +8,7 @@ package struct Console: Sendable {
 
     /// Writes results to standard output.
     package func out(_ text: String, terminator: String = "\n") {
-        write(text + terminator, to: STDOUT_FILENO)
+        say(text + terminator, to: STDOUT_FILENO)
     }
 
     /// - Returns: false when not all of it was taken: a full disk, a closed pipe.
@@ -16,8 +16,9 @@ package struct Console: Sendable {
     package func out(bytes: [UInt8]) -> Bool { write(bytes, to: STDOUT_FILENO) }
 
     /// Writes messages to standard error.
-    package func error(_ text: String, terminator: String = "\n") {
-        write(text + terminator, to: STDERR_FILENO)
+    /// - Parameter isFailure: the command ends with it.
+    package func error(_ text: String, terminator: String = "\n", isFailure: Bool = false) {
+        say(text + terminator, to: STDERR_FILENO, isFailure: isFailure)
     }
 
     /// Lines of two columns, the second one two spaces behind the longest name.
@@ -78,6 +79,16 @@ package struct Console: Sendable {
             try Files.readGiven(path, limit: limit)
         }
     }
+
+    /// The journal gets declared lines, as from the log.
+    private func say(_ text: String, to descriptor: Int32, isFailure: Bool = false) {
+        guard ServiceManager.hasJournal(at: descriptor) else { return write(text, to: descriptor) }
+        write(
+            JournalText.lines(text, program: Self.program, isFailure: isFailure), to: descriptor)
+    }
+
+    private static let program =
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
 
     private func write(_ text: String, to descriptor: Int32) {
         write(Array(text.utf8), to: descriptor)

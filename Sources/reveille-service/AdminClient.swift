@@ -127,7 +127,8 @@ struct AdminClient {
         if number >= 0 { return Descriptor(owning: number) }
         throw CommandFailure(
             "the service does not answer on its admin socket: is it running?",
-            hint: "start it with `reveille serve`, as the same user", status: .transient)
+            hint: "`journalctl -u reveille -p err` says why a unit does not start; by hand:"
+                + " `reveille serve`", status: .transient)
     }
 
     /// Our own service, `Connection: close`: the head, then the body up to the end.

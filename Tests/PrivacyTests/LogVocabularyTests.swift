@@ -45,6 +45,11 @@ struct LogVocabularyTests {
         try AuditPolicy(PrivacyPolicy.document)
     }
 
+    /// Of the log, but the sentences of commands.
+    private func declared(_ program: String = "reveille") throws -> [AuditPolicy.Event] {
+        try #require(policy().logs[program]).filter { !$0.isSentence }
+    }
+
     private func source(_ path: String) throws -> String {
         try String(contentsOf: Self.root.appending(path: "Sources/" + path), encoding: .utf8)
     }
@@ -65,11 +70,20 @@ struct LogVocabularyTests {
     func names() throws {
         let written = try source("WakeServer/Log.swift")
             .matches(of: /\(\s*\.(?:error|info|debug),\s*"([a-z-]+)[ "]/).map { String($0.1) }
-        let declared = try policy().events.map(\.name)
+        let declared = try self.declared().map(\.name)
         #expect(Set(written) == Set(declared))
         #expect(written.count == declared.count)
         let tried = Self.events.map { $0.line.split(separator: " ")[0] }
         #expect(Set(tried.map(String.init)) == Set(declared))
+    }
+
+    @Test("a witness's events are those of the policy, and the client has none")
+    func others() throws {
+        let written = try source("WakeWitness/WitnessLog.swift")
+            .matches(of: /"(?:error|info) ([a-z-]+)[ "]/).map { String($0.1) }
+        #expect(try written == declared("reveille-witness").map(\.name))
+        #expect(try declared("reveille-client").isEmpty)
+        #expect(try policy().logs.count == 3)
     }
 
     @Test("every reason a gateway can stop for is in the policy")
@@ -93,7 +107,7 @@ struct LogVocabularyTests {
             }
         }
         #expect(reasons.count > 20)
-        let forms = try policy().events.flatMap(\.fields).filter { $0.name == "reason" }
+        let forms = try declared().flatMap(\.fields).filter { $0.name == "reason" }
         guard case .words(let declared) = try #require(forms.first).form else {
             Issue.record("reasons are words")
             return
@@ -104,7 +118,7 @@ struct LogVocabularyTests {
 
     @Test("the words of the other fields are those of the program")
     func words() throws {
-        let fields = try policy().events.flatMap(\.fields)
+        let fields = try declared().flatMap(\.fields)
         func words(_ name: String) -> [String]? {
             guard case .words(let words) = fields.first(where: { $0.name == name })?.form else {
                 return nil

@@ -11,12 +11,24 @@ struct LogTests {
         reveille error gateway-stopped service=apns reason=key-refused goaway=none
         reveille info stopping
         reveille info stopped
+        reveille error message .../registration.key: Permission denied
+        reveille-witness info started port=0 logs=1
+        reveille-client info message warning: the clock is wrong
         """
 
     static let lines: [(String, AuditFinding)] = [
         ("Started reveille.service - anonymous wake-ups.", .foreignLine),
         ("GET /v1/registration 204", .foreignLine),
+        ("reveille: registration.key: Permission denied", .foreignLine),
         ("reveille notice started port=8080", .foreignLine),
+        ("reveille-relay info started port=0", .foreignLine),
+        ("reveille-witness info started port=0", .unknownField),
+        ("reveille-client info started port=0", .unknownEvent),
+        ("reveille error message", .valueForm),
+        ("reveille error message ", .valueForm),
+        ("reveille error message a\u{1B}[2Jb", .valueForm),
+        ("reveille error message the address 203.0.113.9 is in use", .address),
+        ("reveille error message key dGhpcyBpcyBhIHRva2VuIQ4", .tokenLike),
         ("reveille info registered", .unknownEvent),
         ("reveille info started port=8080 peer=x", .unknownField),
         ("reveille info started", .unknownField),

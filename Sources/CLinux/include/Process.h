@@ -14,7 +14,8 @@ bool linux_build_is_changed(void);
 
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's
-/// documentation), and no other process of the same user may attach or read its memory (prctl(2)).
+/// documentation), no other process of the same user may attach or read its memory (prctl(2)), and
+/// libdispatch, which names pointers, writes nothing.
 void linux_keep_memory_private(void);
 
 /// The width of a terminal; 0 when it is not known.

@@ -1,6 +1,7 @@
 private import CLinux
 private import Dispatch
 private import Glibc
+private import WakeModel
 
 /// Notifications to the service manager (sd_notify(3)); without one they do nothing.
 package enum ServiceManager {
@@ -30,14 +31,18 @@ package enum ServiceManager {
     }
 
     /// Whether standard error leads to the journal (systemd.exec(5), "$JOURNAL_STREAM").
-    package static var hasJournal: Bool {
+    package static var hasJournal: Bool { hasJournal(at: STDERR_FILENO) }
+
+    static func hasJournal(at descriptor: Int32) -> Bool {
         var status = stat()
-        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return false }
+        guard unsafe fstat(descriptor, &status) == 0 else { return false }
         return Environment.value("JOURNAL_STREAM") == "\(status.st_dev):\(status.st_ino)"
     }
 
     /// Variables for this program alone: child processes must not inherit them.
-    package static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
+    package static let variables = [
+        "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LIBDISPATCH_LOG",
+    ]
 
     private static func notify(_ state: String) {
         guard let socket = Environment.value("NOTIFY_SOCKET") else { return }
@@ -46,6 +51,35 @@ package enum ServiceManager {
         if name.first == UInt8(ascii: "@") { name[0] = 0 }
         let bytes = Array(state.utf8)
         unsafe linux_send_datagram(name, name.count, bytes, bytes.count)
+    }
+}
+
+/// What a command says, as the journal gets it: lines of the form that `Policy/privacy.json`
+/// declares (the event `message`), each after its priority (sd-daemon(3)).
+enum JournalText {
+    /// - Parameters:
+    ///   - text: lines for people; `PROGRAM: ` before one of them is left out.
+    ///   - isFailure: the command ends with it.
+    static func lines(_ text: String, program: String, isFailure: Bool) -> String {
+        let start = isFailure ? "<3>\(program) error message" : "<6>\(program) info message"
+        return text.split(separator: "\n").map { line in
+            let words = line.trimmingPrefix("\(program): ").split(separator: " ")
+            return "\(start) \(words.map(shown).joined(separator: " "))\n"
+        }
+        .joined()
+    }
+
+    /// A word that looks like an address or a token is left out; of a path its last name may stay.
+    private static func shown(_ word: Substring) -> String {
+        if isHarmless(word) { return String(word) }
+        let name = word.split(separator: "/").last ?? ""
+        return name.count < word.count && isHarmless(name) ? ".../\(name)" : "[left-out]"
+    }
+
+    private static func isHarmless(_ word: Substring) -> Bool {
+        let bytes = Array(word.utf8)[...]
+        return !LeakSearch.holdsAddress(bytes) && !LeakSearch.holdsToken(bytes)
+            && bytes.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
 }
 

@@ -9,7 +9,15 @@ enum InitCommand {
     static let command = Command(
         "init", "make a directory with configuration, keys, an empty store and an empty feed",
         operands: [.init("DIR", "the directory; made when it is missing")],
-        examples: ["reveille init /var/lib/reveille", "reveille init ./reveille"],
+        options: [
+            .init(
+                "--listen", value: "ADDRESS",
+                "HOST:PORT or unix:PATH for clients, behind a front (default: 127.0.0.1:8080)")
+        ],
+        examples: [
+            "reveille init /var/lib/reveille --listen unix:/run/reveille/http.sock",
+            "reveille init ./reveille",
+        ],
         run: { (invocation) async throws(CommandFailure) in try run(invocation) })
 
     private static func run(_ invocation: Invocation) throws(CommandFailure) -> ExitStatus {
@@ -17,6 +25,10 @@ enum InitCommand {
         let path = directory + "/reveille.conf"
         guard !Files.exists(path) else {
             throw CommandFailure("\(path) exists; nothing is overwritten")
+        }
+        let listen = invocation.value("--listen") ?? usualListen
+        guard ConfigurationParser.address(listen, directory) != nil else {
+            throw .usage("--listen takes HOST:PORT or unix:PATH, not \(listen)")
         }
         let configuration = Configuration(directory: directory)
         try make(directory)
@@ -31,7 +43,8 @@ enum InitCommand {
             directory: configuration.feed, keyFile: configuration.feedKey,
             settings: configuration.feedSettings())
         let publicKey = try makeVAPIDKey(directory)
-        let text = Configuration.template(hasVAPIDKey: publicKey != nil)
+        let text = Configuration.template(hasVAPIDKey: publicKey != nil).replacing(
+            "\nlisten = \(usualListen)\n", with: "\nlisten = \(listen)\n", maxReplacements: 1)
         try mapError({ CommandFailure(path, $0) }) { () throws(FileError) in
             // Last: a file that is there says that all the rest is.
             try Files.replace(path, with: Array(text.utf8).span, mode: 0o640)
@@ -48,6 +61,7 @@ enum InitCommand {
     }
 
     private static let vapidKey = "/keys/vapid.key"
+    private static let usualListen = "127.0.0.1:8080"
 
     /// Refuses to touch what is there, unless an `init` that was cut short has left it: then it is
     /// removed, as nothing of it was ever in use.

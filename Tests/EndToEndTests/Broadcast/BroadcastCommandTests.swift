@@ -91,7 +91,7 @@ struct BroadcastCommandTests {
             #expect(
                 output == """
                     reveille: the service does not answer on its admin socket: is it running?
-                    hint: start it with `reveille serve`, as the same user
+                    hint: `journalctl -u reveille -p err` says why a unit does not start; by hand: `reveille serve`
 
                     """)
         }

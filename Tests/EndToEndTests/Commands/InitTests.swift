@@ -47,6 +47,18 @@ struct InitTests {
         #expect(check.status == 0, "\(check.output)")
     }
 
+    @Test("the address it is given is in the file from the start, and must be one")
+    func listen() async throws {
+        let wrong = try await RunningProgram.run("reveille", ["init", root, "--listen", "nowhere"])
+        #expect(wrong.status == 2 && !Files.exists(root))
+        let given = ["init", root, "--listen", "unix:/run/reveille/http.sock"]
+        #expect(try await RunningProgram.run("reveille", given).status == 0)
+        let file = try Files.read(root + "/reveille.conf", limit: 1 << 16)
+        let lines = String(decoding: file, as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains("listen = unix:/run/reveille/http.sock"))
+        #expect(!lines.contains("listen = 127.0.0.1:8080"))
+    }
+
     @Test("what was in use, or is not its own, is not touched")
     func foreign() async throws {
         #expect(try await initialize().status == 0)
