@@ -224,7 +224,7 @@ struct OnionTests {
         for port in ports { #expect(nginx.contains("proxy_pass http://\(port);")) }
         // The package and README set the same.
         for file in ["README.md", "Deploy/debian/postinst"] {
-            #expect(try Repository.text(file).contains("listen = \(ports[0])|"), "\(file)")
+            #expect(try Repository.text(file).contains("--listen \(ports[0])"), "\(file)")
         }
     }
 }
