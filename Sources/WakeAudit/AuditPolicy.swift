@@ -3,8 +3,8 @@ import WakeSodium
 import WakeSystem
 
 /// The declared form of a store and its log, from `Policy/privacy.json`: a Fides manifest with the
-/// datasets `reveille_store`, `reveille_service_state`, `reveille_keys` and `reveille_log`, and the logs
-/// of the other programs.
+/// datasets `reveille_store`, `reveille_service_state`, `reveille_keys` and `reveille_log`, and the
+/// logs of the other programs.
 package struct AuditPolicy: Sendable, Equatable {
     package struct Table: Sendable, Equatable {
         package let name: String
