@@ -81,7 +81,9 @@ struct FetchSettings: Sendable {
         }
         if url.reach == .onion, configuration.proxy == nil { throw .onionWithoutProxy }
         // A proxy may connect anywhere.
-        if request.pin != nil, configuration.proxy != nil { throw .addressRefused }
+        if request.pin != nil || request.socket != nil, configuration.proxy != nil {
+            throw .addressRefused
+        }
         guard request.fields.allSatisfy(\.isValid) else { throw .invalidField }
     }
 }

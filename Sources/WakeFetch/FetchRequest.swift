@@ -22,6 +22,8 @@ package struct FetchRequest: Sendable, Redacted {
     package var purpose: FetchPurpose
     /// The only addresses to connect to; nil looks the URL's name up. Not with a proxy.
     package var pin: PinnedAddresses?
+    /// The path of a Unix socket to connect to instead of the URL's host. Not with a proxy.
+    package var socket: String?
     /// Offers HTTP/2 over TLS, if libcurl has it: simultaneous requests then share a connection.
     package var allowsHTTP2: Bool
     /// A field that the answer must have, with this value: else it is a `protocolViolation`.
@@ -31,7 +33,8 @@ package struct FetchRequest: Sendable, Redacted {
         _ url: FetchURL, method: Method = .get, fields: [FetchField] = [], body: [UInt8]? = nil,
         range: UInt64? = nil, rangeEnd: UInt64? = nil, limit: Int,
         timeout: FetchTimeout = .standard, purpose: FetchPurpose,
-        pin: PinnedAddresses? = nil, allowsHTTP2: Bool = false, expected: FetchField? = nil
+        pin: PinnedAddresses? = nil, socket: String? = nil, allowsHTTP2: Bool = false,
+        expected: FetchField? = nil
     ) {
         precondition(limit >= 0, "a limit is a number of bytes")
         precondition(rangeEnd == nil || range.map { $0 <= rangeEnd ?? 0 } == true)
@@ -46,6 +49,7 @@ package struct FetchRequest: Sendable, Redacted {
         self.timeout = timeout
         self.purpose = purpose
         self.pin = pin
+        self.socket = socket
         self.allowsHTTP2 = allowsHTTP2
         self.expected = expected
     }

@@ -37,6 +37,7 @@ final class HealthMonitor: Sendable {
     private let broadcaster: Broadcaster
     private let rotator: Rotator
     private let feed: FeedMonitor
+    private let peers: ShardPeers
     private let transparency: TransparencyRoute
     private let log: Log
     /// Judges one after the other, so that the log has them in order.
@@ -48,12 +49,13 @@ final class HealthMonitor: Sendable {
 
     init(
         _ broadcaster: Broadcaster, _ planner: BroadcastPlanner, _ rotator: Rotator,
-        feed: FeedMonitor, transparency: TransparencyRoute, log: Log
+        feed: FeedMonitor, peers: ShardPeers, transparency: TransparencyRoute, log: Log
     ) {
         self.broadcaster = broadcaster
         self.planner = planner
         self.rotator = rotator
         self.feed = feed
+        self.peers = peers
         self.transparency = transparency
         self.log = log
     }
@@ -73,13 +75,14 @@ final class HealthMonitor: Sendable {
             isKeyFileMissing: !configuration.keysInMemory && !Files.exists(configuration.keys),
             needed: store.compactionBytes,
             free: try? Files.freeBytes(at: configuration.data), head: feed.head,
+            isHeadAwaited: feed.isFirstAwaited,
             witnesses: WitnessFacts(
                 policy: configuration.witnesses, feed: configuration.feed),
             now: Int64(SystemClock.wallSeconds), report: report,
             isGatewayMissing: planner.gateways.isEmpty && planner.rows > 0,
             pause: isAwaited ? pause : nil, isRotationFailing: state.isFailing,
             owesCompaction: state.schedule.record.owesCompaction,
-            violations: transparency.violations)
+            violations: transparency.violations, isPeerAway: peers.isAway)
     }
 
     /// Gives the facts and troubles of now, on the monitor's thread; what has begun or ended since

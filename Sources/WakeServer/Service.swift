@@ -164,20 +164,24 @@ package struct Service: Sendable {
             log: log
         ) { transparency.update(PublicCounters(rotator, $0)) }
         transparency.update(PublicCounters(rotator, broadcaster))
-        let operation = HealthMonitor(
-            broadcaster, planner, rotator, feed: monitor, transparency: transparency,
-            log: log)
         let newRegistrations = NewRegistrations(configuration, store)
+        let client = ServiceClient()
+        let peers = ShardPeers(configuration.peers, client)
         let registration = RegistrationRoute(
             store: store, health: StoreHealthLog(store.counters, log: log), settings: settings,
-            newRegistrations: newRegistrations)
-        let oblivious = ObliviousRoute(ring, registration: registration)
+            newRegistrations: newRegistrations, peers: peers)
+        let oblivious = ObliviousRoute(
+            ring, upstream: configuration.obliviousUpstream, registration: registration,
+            client: client)
+        let operation = HealthMonitor(
+            broadcaster, planner, rotator, feed: monitor, peers: peers,
+            transparency: transparency, log: log)
         let bound = Once<HTTPServer>()
         let reloader = Reloader(
             settings, from: source,
             parts: Reloader.Parts(
                 access: access, feed: monitor, newRegistrations: newRegistrations,
-                schedule: schedule, relay: relay, oblivious: oblivious,
+                schedule: schedule, relay: relay, oblivious: oblivious, peers: peers,
                 transparency: transparency,
                 setDescriptors: { bound.value?.setDescriptors($0) }),
             log: log)
@@ -199,18 +203,25 @@ package struct Service: Sendable {
         let addresses = configuration.listeners
         var listeners = [
             ListenerConfiguration(
-                addresses[0], proxyProtocol: configuration.proxyProtocol,
+                addresses[0].address, proxyProtocol: configuration.proxyProtocol,
                 bodyBytes: Limits.requestBodyBytes, largeBodies: relay?.largeBodies
             ) { open.handle($0, $1) },
             ListenerConfiguration(
-                addresses[1], reserved: DescriptorBudget.adminConnections
+                addresses[1].address, reserved: DescriptorBudget.adminConnections
             ) { admin.handle($0, $1) },
         ]
+        if configuration.cluster != nil {
+            listeners.append(
+                ListenerConfiguration(addresses[2].address, reserved: ShardPeers.connections) {
+                    registration.handleHandedOn($0, $1)
+                })
+        }
         if let metrics = configuration.metrics {
             let isLocalFile = if case .unix = metrics { true } else { false }
             listeners.append(
                 ListenerConfiguration(
-                    addresses[2], reserved: DescriptorBudget.metricsConnections
+                    addresses[addresses.count - 1].address,
+                    reserved: DescriptorBudget.metricsConnections
                 ) { admin.handleMetrics($0, $1, isLocalFile: isLocalFile) })
         }
         let server = try HTTPServer(
@@ -288,14 +299,13 @@ extension Service {
             obstacles.append(
                 Obstacle(part: error.isOfKeys ? "store keys" : "store", error: .store(error)))
         }
-        for (index, address) in configuration.listeners.enumerated() {
+        for (index, (section, address)) in configuration.listeners.enumerated() {
             do throws(HTTPServerError) {
                 try HTTPServer.examine(address, listener: index)
             } catch {
                 // The service itself has it.
                 if isRunning, case .addressInUse = error { continue }
-                obstacles.append(
-                    Obstacle(part: ["http", "admin", "metrics"][index], error: .http(error)))
+                obstacles.append(Obstacle(part: section, error: .http(error)))
             }
         }
         return (obstacles, isRunning)

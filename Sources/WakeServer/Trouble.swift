@@ -21,6 +21,7 @@ package enum Trouble: String, CaseIterable, Sendable {
     case rotationFailed = "rotation-failed"
     case compactionOwed = "compaction-owed"
     case auditViolations = "audit-violations"
+    case shardAway = "shard-away"
 
     /// What it means and what to do, for the terminal.
     package var message: String {
@@ -48,6 +49,9 @@ package enum Trouble: String, CaseIterable, Sendable {
         case .rotationFailed: "the last rotation failed; it is tried again, see the log"
         case .compactionOwed: "there was no room to rewrite the database after a rotation"
         case .auditViolations: "the last `reveille audit --tell` found violations"
+        case .shardAway:
+            "a shard of [cluster] peers did not acknowledge the last deletion, which was answered "
+                + "503: start it, or take it out when its disk is destroyed"
         }
     }
 }
@@ -61,6 +65,8 @@ struct TroubleFacts: Sendable {
     var free: Int?
     /// nil: no head of the feed can be read.
     var head: FeedHeadTimes?
+    /// Whether a feed elsewhere is being asked for the first time.
+    var isHeadAwaited = false
     /// nil without a policy.
     var witnesses: WitnessFacts?
     /// Seconds since 1970.
@@ -73,6 +79,7 @@ struct TroubleFacts: Sendable {
     var isRotationFailing = false
     var owesCompaction = false
     var violations = 0
+    var isPeerAway = false
 
     var troubles: [Trouble] {
         var troubles: [Trouble] = []
@@ -81,7 +88,7 @@ struct TroubleFacts: Sendable {
         note(.storeFailing, if: store == .failing || store == .failed)
         note(.keyFileMissing, if: isKeyFileMissing)
         note(.diskLow, if: free.map { $0 < needed } ?? false)
-        note(.feedUnreadable, if: head == nil)
+        note(.feedUnreadable, if: head == nil && !isHeadAwaited)
         if let head {
             let half = head.issued + (head.expires - head.issued) / 2
             note(.feedNotRefreshed, if: now > half && now <= head.expires)
@@ -96,6 +103,7 @@ struct TroubleFacts: Sendable {
         note(.rotationFailed, if: isRotationFailing)
         note(.compactionOwed, if: owesCompaction)
         note(.auditViolations, if: violations > 0)
+        note(.shardAway, if: isPeerAway)
         return troubles
     }
 }

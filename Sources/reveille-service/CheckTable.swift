@@ -109,6 +109,28 @@ struct CheckTable {
         row(
             "admin", text(configuration.admin) + token,
             warning: listenerWarning(configuration.admin))
+        addMetrics(configuration)
+        addCluster(configuration)
+    }
+
+    /// The other shards, where there are any.
+    private mutating func addCluster(_ configuration: Configuration) {
+        let count = configuration.peers.count
+        guard configuration.cluster != nil || count > 0 else { return row("cluster", "off") }
+        var warning: String?
+        if configuration.cluster == nil {
+            warning = "other shards cannot hand deletions on to this one: set [cluster] listen"
+        } else if count == 0 {
+            warning = "deletions are not handed on to other shards: name them in [cluster] peers"
+        }
+        row(
+            "cluster",
+            "\(configuration.cluster.map { text($0) } ?? "no listener"), deletions to \(count) "
+                + "peer\(count == 1 ? "" : "s")",
+            warning: warning)
+    }
+
+    private mutating func addMetrics(_ configuration: Configuration) {
         guard let metrics = configuration.metrics else { return row("metrics", "off") }
         let readers = if case .unix = metrics { "its group" } else { "every user of this machine" }
         row(

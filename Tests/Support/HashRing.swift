@@ -1,10 +1,11 @@
 private import WakeModel
 private import WakeSodium
 
-/// The ring on which haproxy 2.6 places requests with `balance hash …,sha2(256)` and
+/// The ring on which haproxy places requests with `balance hash …,sha2(256)` and
 /// `hash-type consistent sdbm avalanche` (its `lb_chash.c` and `hash.c`): a server has 16 points
 /// for each unit of its weight, placed by its `id` alone, and a request goes to the server of the
-/// point that is nearest to its hash, on either side. `HashRingTests` compares it with haproxy.
+/// point that is nearest to its hash, on either side. 3.0 to 3.0.12 have other points for an id.
+/// `HashRingTests` compares it with haproxy.
 package struct HashRing: Sendable {
     package struct Server: Sendable {
         package let id: UInt32
@@ -27,12 +28,15 @@ package struct HashRing: Sendable {
     private static let pointsPerWeight = 16
     private static let idRange: UInt32 = 4096
 
-    /// - Parameter servers: at least one.
-    package init(_ servers: [Server]) {
+    /// - Parameters:
+    ///   - servers: at least one.
+    ///   - isTwiceHashed: as haproxy 3.0 to 3.0.12 has it.
+    package init(_ servers: [Server], isTwiceHashed: Bool = false) {
         precondition(!servers.isEmpty)
         let all = servers.flatMap { server in
-            (0..<UInt32(server.weight * Self.pointsPerWeight)).map {
-                (Self.avalanche(server.id &* Self.idRange &+ $0), server.id)
+            let first = Self.start(of: server.id, isTwiceHashed: isTwiceHashed)
+            return (0..<UInt32(server.weight * Self.pointsPerWeight)).map {
+                (Self.avalanche(first &+ $0), server.id)
             }
         }.sorted { $0.0 < $1.0 }
         points = all.map(\.0)
@@ -44,6 +48,11 @@ package struct HashRing: Sendable {
             starts.append(Int32(next))
         }
         self.starts = starts
+    }
+
+    /// The number from which the points of a server are made: equal ones, equal points.
+    package static func start(of id: UInt32, isTwiceHashed: Bool) -> UInt32 {
+        isTwiceHashed ? avalanche(id) : id &* idRange
     }
 
     package var pointCount: Int { points.count }
@@ -58,11 +67,10 @@ package struct HashRing: Sendable {
         return Int(owners[isFormer ? former : next])
     }
 
-    /// The hash of an instance token, 43 characters, as its `Authorization` field has it.
+    /// The hash of an instance token, 43 characters.
     package static func hash(ofToken token: [UInt8]) -> UInt32 {
-        let value = Array("Bearer ".utf8) + token
         var hash: UInt32 = 0
-        for byte in SHA256.hash(value.span) {
+        for byte in SHA256.hash(token.span) {
             hash = UInt32(byte) &+ (hash << 6) &+ (hash << 16) &- hash
         }
         return avalanche(hash)

@@ -62,6 +62,7 @@ struct TroubleTests {
             (.rotationFailed, { $0.isRotationFailing = true }),
             (.compactionOwed, { $0.owesCompaction = true }),
             (.auditViolations, { $0.violations = 1 }),
+            (.shardAway, { $0.isPeerAway = true }),
         ]
         #expect(Set(changes.map(\.0)) == Set(Trouble.allCases))
         for (trouble, change) in changes {

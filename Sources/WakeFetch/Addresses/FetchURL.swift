@@ -23,20 +23,29 @@ package struct FetchURL: Sendable, Hashable, Redacted {
     private let hostEnd: Int
 
     /// - Throws: `invalidURL` for all other text.
-    package init(_ text: [UInt8]) throws(FetchError) { try self.init(text, isMetadata: false) }
+    package init(_ text: [UInt8]) throws(FetchError) { try self.init(text, .https) }
 
     /// An address that a cloud gives its machines: `http` to its metadata server is allowed, too.
     package init?(metadata text: String) {
-        guard let url = try? FetchURL(Array(text.utf8), isMetadata: true) else { return nil }
+        guard let url = try? FetchURL(Array(text.utf8), .metadata) else { return nil }
         self = url
     }
+
+    /// An address that the operator names within a network of their own: `http`, too.
+    package init?(ownNetwork text: String) {
+        guard let url = try? FetchURL(Array(text.utf8), .http) else { return nil }
+        self = url
+    }
+
+    /// What may be asked of a host elsewhere.
+    private enum Elsewhere { case https, http, metadata }
 
     /// Google's by its name comes first.
     package static let metadataHosts = [
         "metadata.google.internal", "169.254.169.254", "[fd20:ce::254]", "[fd00:ec2::254]",
     ]
 
-    private init(_ text: [UInt8], isMetadata: Bool) throws(FetchError) {
+    private init(_ text: [UInt8], _ elsewhere: Elsewhere) throws(FetchError) {
         // RFC 3986 §2: visible ASCII only; everything else must come percent-encoded.
         guard text.count <= Self.maximumLength, text.allSatisfy({ (0x21...0x7E).contains($0) }),
             let (scheme, rest) = Self.scheme(of: text)
@@ -48,8 +57,7 @@ package struct FetchURL: Sendable, Hashable, Redacted {
         var target = Array(rest[(end ?? rest.endIndex)...])
         if target.first != UInt8(ascii: "/") { target.insert(UInt8(ascii: "/"), at: 0) }
         guard let reach = Self.reach(of: lowered[...]), Self.isTarget(target),
-            scheme == .https || reach != .network
-                || isMetadata && Self.metadataHosts.contains(where: { lowered == Array($0.utf8) })
+            scheme == .https || reach != .network || Self.isPlain(lowered, elsewhere)
         else { throw .invalidURL }
         self.scheme = scheme
         self.reach = reach
@@ -58,6 +66,14 @@ package struct FetchURL: Sendable, Hashable, Redacted {
         hostEnd = bytes.count
         if self.port != scheme.defaultPort { bytes += Array(":\(self.port)".utf8) }
         self.bytes = bytes + target
+    }
+
+    private static func isPlain(_ host: [UInt8], _ elsewhere: Elsewhere) -> Bool {
+        switch elsewhere {
+        case .https: false
+        case .http: true
+        case .metadata: metadataHosts.contains { host == Array($0.utf8) }
+        }
     }
 
     package init(_ text: String) throws(FetchError) { try self.init(Array(text.utf8)) }

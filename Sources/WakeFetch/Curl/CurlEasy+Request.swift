@@ -55,6 +55,7 @@ extension CurlEasy {
                 CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS, tolerating: CURLE_UNSUPPORTED_PROTOCOL
             )
         }
+        if let socket = request.socket { set(CURLOPT_UNIX_SOCKET_PATH, text: Array(socket.utf8)) }
         if let pin = request.pin, let address = attempt.address {
             connect(only: address, port: pin.port)
         }

@@ -68,7 +68,7 @@ final class FetchLoop {
         if job.cancellation.isSet { return job.onEnd(.failure(.cancelled)) }
         let request = job.request
         queue.add(
-            job, id: job.id, to: request.url.origin,
+            job, id: job.id, to: request.url.origin + (request.socket ?? "").utf8,
             probes: request.allowsHTTP2 && request.url.scheme == .https)
     }
 

@@ -74,13 +74,22 @@ package struct Request: Sendable {
     }
 
     /// `application/json`, also with `charset=utf-8`, which says nothing new (RFC 8259 §8.1, §11).
-    private static func isJSON(_ type: ArraySlice<UInt8>) -> Bool {
+    package static func isJSON(_ type: ArraySlice<UInt8>) -> Bool {
         let name: StaticString = "application/json"
         let start = type.prefix(name.count)
         guard start.span.equalsIgnoringCase(name) else { return false }
         let rest = type.dropFirst(name.count).filter { $0 != 0x20 && $0 != 0x09 }
         return rest.isEmpty || rest.span.equalsIgnoringCase(";charset=utf-8")
             || rest.span.equalsIgnoringCase(";charset=\"utf-8\"")
+    }
+
+    /// Whether the one `Content-Type` field names this type, with whatever parameters.
+    package func hasType(_ name: StaticString) -> Bool {
+        guard let type = onlyValue(of: "content-type") else { return false }
+        var end = type.firstIndex(of: UInt8(ascii: ";")) ?? type.endIndex
+        while end > type.startIndex, [0x20, 0x09].contains(type[end - 1]) { end -= 1 }
+        let essence = type[..<end]
+        return essence.span.equalsIgnoringCase(name)
     }
 
     package func isPath(_ path: StaticString) -> Bool {

@@ -108,6 +108,14 @@ package struct Configuration: Sendable, Equatable {
     package var obliviousKey: String?
     /// The key before, as long as feeds and caches name it.
     package var obliviousFormerKey: String?
+    /// The front that inner requests are passed on to; nil: they are answered here.
+    package var obliviousUpstream: ServiceAddress?
+
+    // [cluster]
+    /// The listener for deletions that other shards hand on; nil: none.
+    package var cluster: Address?
+    /// The shards that deletions are handed on to.
+    package var peers: [ServiceAddress] = []
 
     // [broadcast]
     /// Seconds between two heartbeats, and in which a broadcast must fit.
@@ -216,6 +224,11 @@ extension Configuration {
             # [oblivious]                     clients register through a relay that hides addresses
             # key = keys/oblivious.key         made by `reveille keygen --kind ohttp`
             # former-key = keys/former.key     the one before, until no client uses it
+            # upstream = http://10.0.0.1:8090   of several shards: their front, for what is inside
+
+            # [cluster]                       one of several shards: see Deploy/cluster/README.md
+            # listen = unix:/run/reveille/1/peers.sock       what other shards hand on
+            # peers = unix:/run/reveille/2/peers.sock        they have to forget what is deleted here
 
             # [page]                          what GET / tells people, beside what is stored
             # operator = Example Health Office
@@ -287,10 +300,25 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// The addresses of [http], [admin] and [metrics], if there is one, as they are bound.
-    var listeners: [ListenerConfiguration.Address] {
-        [listen.listening(mode: 0o666), admin.listening(mode: 0o600)]
-            + (metrics.map { [$0.listening(mode: 0o660)] } ?? [])
+    /// The listeners as they are bound, by their sections: [http], [admin], and those of [cluster]
+    /// and [metrics] that there are.
+    var listeners: [(section: String, address: ListenerConfiguration.Address)] {
+        addresses.map { section, address in
+            let mode: mode_t =
+                switch section {
+                case "http": 0o666
+                case "metrics": 0o660
+                default: 0o600
+                }
+            return (section, address.listening(mode: mode))
+        }
+    }
+
+    /// The addresses of all listeners by their sections, in the order in which they are bound.
+    var addresses: [(section: String, address: Address)] {
+        let optional = [("cluster", cluster), ("metrics", metrics)]
+        return [("http", listen), ("admin", admin)]
+            + optional.compactMap { section, address in address.map { (section, $0) } }
     }
 
     /// Takes back the access that an orchestrator gave the group of a volume.

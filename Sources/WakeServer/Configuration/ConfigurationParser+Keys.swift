@@ -163,6 +163,22 @@ extension ConfigurationParser {
             "oblivious.former-key", "a path", \.obliviousFormerKey, { $0 },
             "The key before, which is valid as long as this names it.", isReloaded: true
         ) { absolute($0, $1) },
+        key(
+            "oblivious.upstream", ServiceAddress.expected, \.obliviousUpstream, { $0?.text },
+            "The front of several shards, which gets what was inside encapsulated requests and finds "
+                + "the shard of each; without the key they are answered here.", isReloaded: true
+        ) { value, directory in ServiceAddress(value, directory).map { .some($0) } },
+        key(
+            "cluster.listen", "HOST:PORT or unix:PATH", \.cluster, { $0?.text },
+            "The listener for deletions that other shards hand on, in a network of your own."
+        ) { value, directory in address(value, directory).map { .some($0) } },
+        key(
+            "cluster.peers", "\(ServiceAddress.expected), with commas between several", \.peers,
+            { $0.isEmpty ? nil : $0.map(\.text).joined(separator: ", ") },
+            "The `[cluster] listen` of all shards, also of those that are drained; this one's own "
+                + "may be among them. A deletion is answered 204 when all have done it, else 503.",
+            isReloaded: true
+        ) { ServiceAddress.list($0, $1) },
         words(
             "page.operator", "a name", \.pageOperator,
             "Who runs the service, as the page for people names it."),

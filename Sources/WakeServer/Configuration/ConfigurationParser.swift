@@ -61,9 +61,7 @@ package struct ConfigurationParser {
 
     /// With the line of the wrong key; for a missing one, the line that opens the section.
     private func checkAddresses() throws(ConfigurationError) {
-        let addresses =
-            [("http", configuration.listen), ("admin", configuration.admin)]
-            + (configuration.metrics.map { [("metrics", $0)] } ?? [])
+        let addresses = configuration.addresses
         for (index, (section, address)) in addresses.enumerated() {
             func error(_ text: String) -> ConfigurationError {
                 ConfigurationError(
@@ -74,7 +72,7 @@ package struct ConfigurationParser {
                 throw error("has a path that is too long: a socket's has 107 bytes at most")
             }
             if let other = addresses[..<index].first(where: { $0.1.collides(with: address) }) {
-                throw error("is the address of [\(other.0)] listen: each needs one of its own")
+                throw error("is the address of [\(other.section)] listen: each needs one of its own")
             }
         }
     }

@@ -39,7 +39,11 @@ package struct DescriptorBudget: Sendable, Equatable {
         }
         let ours =
             Self.adminConnections + (configuration.metrics == nil ? 0 : Self.metricsConnections)
-        let reserve = Self.files + 2 * ours + pushes.reduce(0, +)
+            + (configuration.cluster == nil ? 0 : ShardPeers.connections)
+        let isClient = !configuration.peers.isEmpty || configuration.obliviousUpstream != nil
+        let reserve =
+            Self.files + 2 * ours + pushes.reduce(0, +)
+            + (isClient ? ServiceClient.descriptors : 0)
         let batches = configuration.feedServed ? FeedFileServer.batchesAtOnce : 0
         let others = reserve + batches + HTTPLimits.lingeringRejections
         let most = max(limit - others, 0)

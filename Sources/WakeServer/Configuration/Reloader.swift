@@ -127,6 +127,7 @@ actor Reloader {
         let schedule: ScheduleStore
         let relay: RelayRoute?
         let oblivious: ObliviousRoute
+        let peers: ShardPeers
         let transparency: TransparencyRoute
         /// Leaves public connections the descriptors below a number.
         let setDescriptors: @Sendable (Int) -> Void
@@ -188,7 +189,8 @@ actor Reloader {
         log.change(to: configuration.logLevel)
         parts.transparency.change(to: PrivacyPage(configuration))
         parts.newRegistrations.change(to: configuration)
-        if parts.oblivious.change(to: ring),
+        parts.peers.change(to: configuration.peers)
+        if parts.oblivious.change(to: ring, upstream: configuration.obliviousUpstream),
             !next.changed.contains(where: { $0.hasPrefix("oblivious.") })
         {
             // The same path, and another key in its file.

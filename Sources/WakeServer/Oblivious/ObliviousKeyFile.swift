@@ -106,7 +106,8 @@ extension Configuration {
             guard let ring = try obliviousKeys() else { return ("off", nil) }
             let hashes = ring.keys.map(\.configuration.hashText)
             let former = hashes.count > 1 ? "; former key \(hashes[1])" : ""
-            return ("on, key \(hashes[0])\(former)", nil)
+            let upstream = obliviousUpstream.map { "; what is inside goes to \($0.text)" } ?? ""
+            return ("on, key \(hashes[0])\(former)\(upstream)", nil)
         } catch { return (obliviousKey ?? "off", error.message) }
     }
 }

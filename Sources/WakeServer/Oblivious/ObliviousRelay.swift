@@ -111,9 +111,9 @@ private final class ObliviousForwarder: Sendable {
         guard request.method == .post else {
             return responder.respond(.methodNotAllowed(allow: "POST"))
         }
-        guard let type = request.onlyValue(of: "content-type"),
-            type.span.equalsIgnoringCase(ObliviousRequest.mediaType)
-        else { return responder.respond(.problem(.obliviousTypeUnsupported)) }
+        guard request.hasType(ObliviousRequest.mediaType) else {
+            return responder.respond(.problem(.obliviousTypeUnsupported))
+        }
         guard request.body.count >= ObliviousRequest.overhead else {
             return responder.respond(.problem(.obliviousMalformed))
         }

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import WakeHTTP
 import WakeModel
@@ -6,7 +7,8 @@ import WakeSystem
 
 /// The gateway of Oblivious HTTP (RFC 9458): `POST /v1/oblivious` takes a registration request that
 /// a relay forwards without saying whose it is, and `/.well-known/ohttp-gateway` names the keys.
-/// Inside, only the routes of registrations are reached, and every answer has one size.
+/// Inside, only the routes of registrations are reached, and every answer has one size. What is
+/// strangers' work for curves and ciphers is done on a thread of its own, and bounded.
 final class ObliviousRoute: Sendable {
     static let path: StaticString = "/v1/oblivious"
     /// The well-known path of a gateway's keys (RFC 9540 §6).
@@ -16,26 +18,38 @@ final class ObliviousRoute: Sendable {
         /// nil: the gateway is off.
         var ring: ObliviousKeyRing?
         var keys = Response.problem(.notFound)
+        var upstream: ServiceAddress?
+        /// Requests that wait to be opened, or are.
+        var waiting = 0
     }
+
+    /// Some 12 ms of work.
+    private static let mostWaiting = 256
 
     private let state: Mutex<State>
     private let registration: RegistrationRoute
+    private let client: ServiceClient
+    private let queue = DispatchQueue(label: "oblivious")
 
     let opened = Atomic<Int>(0)
     let refused = Atomic<Int>(0)
 
-    init(_ ring: ObliviousKeyRing?, registration: RegistrationRoute) {
+    init(
+        _ ring: ObliviousKeyRing?, upstream: ServiceAddress?, registration: RegistrationRoute,
+        client: ServiceClient
+    ) {
         state = Mutex(State())
         self.registration = registration
-        change(to: ring)
+        self.client = client
+        change(to: ring, upstream: upstream)
     }
 
     /// Takes other keys, or none.
     /// - Returns: whether they differ from those before.
     @discardableResult
-    func change(to ring: ObliviousKeyRing?) -> Bool {
+    func change(to ring: ObliviousKeyRing?, upstream: ServiceAddress?) -> Bool {
         state.withLock { state in
-            defer { state.ring = ring }
+            defer { (state.ring, state.upstream) = (ring, upstream) }
             let isOther = ring?.configurations != state.ring?.configurations
             state.keys =
                 ring.map { ring in
@@ -65,9 +79,24 @@ final class ObliviousRoute: Sendable {
         guard request.method == .post else {
             return responder.respond(.methodNotAllowed(allow: "POST"))
         }
-        guard let type = request.onlyValue(of: "content-type"),
-            type.span.equalsIgnoringCase(ObliviousRequest.mediaType)
-        else { return responder.respond(.problem(.obliviousTypeUnsupported)) }
+        guard request.hasType(ObliviousRequest.mediaType) else {
+            return responder.respond(.problem(.obliviousTypeUnsupported))
+        }
+        let hasRoom = state.withLock { state in
+            guard state.waiting < Self.mostWaiting else { return false }
+            state.waiting += 1
+            return true
+        }
+        guard hasRoom else { return responder.respond(.problem(.overloaded)) }
+        queue.async { [self] in
+            open(request, with: ring, responder)
+            state.withLock { $0.waiting -= 1 }
+        }
+    }
+
+    private func open(
+        _ request: Request, with ring: ObliviousKeyRing, _ responder: Responder
+    ) {
         switch ring.open(request.body.span) {
         case .failure(let failure):
             refused.add(1, ordering: .relaxed)
@@ -90,8 +119,13 @@ final class ObliviousRoute: Sendable {
         do throws(BinaryMessageError) {
             let inner = try BinaryMessage(message)
             switch try Self.call(inner, message) {
-            case .success(let call): registration.perform(call, preparing: prepare)
-            case .failure(let problem): prepare(.problem(problem))()
+            case .success(let call):
+                let address = state.withLock { $0.upstream }
+                let upstream = address.map { ObliviousUpstream(address: $0, client: client) }
+                if upstream?.perform(call, preparing: prepare) != true {
+                    registration.perform(call, preparing: prepare)
+                }
+            case .failure(let refusal): prepare(refusal)()
             }
         } catch { prepare(.problem(.obliviousMalformed))() }
     }
@@ -105,17 +139,22 @@ final class ObliviousRoute: Sendable {
         }
         let span = bytes.span
         // RFC 9458 §5.1: an expectation cannot be met.
-        guard !message.has("expect", in: span) else { return .failure(.obliviousMalformed) }
+        guard !message.has("expect", in: span) else {
+            return .failure(.problem(.obliviousMalformed))
+        }
         guard span.extracting(path).equals(RegistrationRoute.path) else {
-            return .failure(bytes[path].contains(0x3F) ? .queryNotAllowed : .notFound)
+            return .failure(.problem(bytes[path].contains(0x3F) ? .queryNotAllowed : .notFound))
         }
         let body =
             message.content.count == 1
             ? bytes[message.content[0]] : message.content(in: span)[...]
+        if !body.isEmpty, message.has("content-encoding", in: span) {
+            return .failure(.contentEncoding)
+        }
         if !body.isEmpty, message.has("content-type", in: span) {
             guard let type = message.onlyValue(of: "content-type", in: span),
-                span.extracting(type).equalsIgnoringCase("application/json")
-            else { return .failure(.contentTypeUnsupported) }
+                Request.isJSON(bytes[type])
+            else { return .failure(.problem(.contentTypeUnsupported)) }
         }
         let authorization = message.onlyValue(of: "authorization", in: span)
         return .success(
@@ -127,7 +166,7 @@ final class ObliviousRoute: Sendable {
 
     private enum CallResult {
         case success(RegistrationRoute.Call)
-        case failure(Problem)
+        case failure(Response)
     }
 
     /// A response as `message/ohttp-res`, of one size whatever it says.

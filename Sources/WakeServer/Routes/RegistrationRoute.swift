@@ -10,6 +10,7 @@ struct RegistrationRoute: Sendable {
     let health: StoreHealthLog
     let settings: Settings
     let newRegistrations: NewRegistrations
+    let peers: ShardPeers
 
     static let path: StaticString = "/v1/registration"
 
@@ -22,6 +23,8 @@ struct RegistrationRoute: Sendable {
         let isAuthorized: Bool
         let body: ArraySlice<UInt8>
         let origin: RegistrationOrigin
+        /// Whether another shard has handed it on, which is not done again.
+        var isHandedOn = false
     }
 
     /// Takes the response when it is known, and gives what sends it, which is called when its time
@@ -29,10 +32,34 @@ struct RegistrationRoute: Sendable {
     typealias Preparation = @Sendable (Response) -> @Sendable () -> Void
 
     func handle(_ request: Request, _ responder: Responder) {
+        let mark = request.onlyValue(of: ObliviousUpstream.mark)
+        let isRelayed =
+            mark?.span.equals(ObliviousUpstream.markValue) == true
+            && settings.now.configuration.obliviousUpstream != nil
+        perform(
+            request, responder, from: isRelayed ? .oblivious : .network(responder.source),
+            isHandedOn: false)
+    }
+
+    /// The listener of `[cluster]`: deletions that other shards hand on, and nothing else.
+    func handleHandedOn(_ request: Request, _ responder: Responder) {
+        guard request.isPath(ShardPeers.path), request.query == nil else {
+            return responder.respond(.problem(.notFound))
+        }
+        guard request.method == .delete else {
+            return responder.respond(.methodNotAllowed(allow: "DELETE"))
+        }
+        perform(request, responder, from: .network(nil), isHandedOn: true)
+    }
+
+    private func perform(
+        _ request: Request, _ responder: Responder, from origin: RegistrationOrigin,
+        isHandedOn: Bool
+    ) {
         let call = Call(
             method: request.method, bearerToken: request.bearerToken,
             isAuthorized: request.onlyValue(of: "authorization") != nil, body: request.body,
-            origin: .network(responder.source))
+            origin: origin, isHandedOn: isHandedOn)
         perform(call) { response in { responder.respond(response) } }
     }
 
@@ -48,7 +75,12 @@ struct RegistrationRoute: Sendable {
         switch call.method {
         case .put: register(token, call, prepare)
         case .get: submit(.read(token), token, prepare)
-        default: submit(.delete(token), token, prepare)
+        default:
+            guard !call.isHandedOn else { return submit(.delete(token), token, prepare) }
+            // The own row last: the answer leaves on the store's grid, also if a shard is away.
+            peers.forget(token) { isDone in
+                submit(.delete(token), token, prepare, insteadOfDone: isDone ? nil : .unavailable)
+            }
         }
     }
 
@@ -71,14 +103,15 @@ struct RegistrationRoute: Sendable {
     /// Answers when the store has: after the flush. What it says is rendered before its time has
     /// come: a row takes longer to render than none.
     private func submit(
-        _ operation: StoreOperation, _ token: InstanceToken, _ prepare: @escaping Preparation
+        _ operation: StoreOperation, _ token: InstanceToken, _ prepare: @escaping Preparation,
+        insteadOfDone: StoreAnswer? = nil
     ) {
         store.perform(
             operation,
             preparing: { [health, newRegistrations] answer in
                 health.check()
                 let response: Response =
-                    switch answer {
+                    switch answer == .done ? insteadOfDone ?? .done : answer {
                     case .done: .done
                     case .stored(let stored): Self.response(stored)
                     case .notAdmitted: newRegistrations.challenge(for: token)

@@ -12,6 +12,11 @@ extension Response {
     /// `PUT` and `DELETE`: byte-identical whatever was there before.
     static let done = Response(204, fields: privateFields)
 
+    /// As the server says it of a request that came as it is.
+    static let contentEncoding = Response.problem(
+        415, title: "Content codings are not implemented", code: "content_encoding",
+        fields: [("Accept-Encoding", "identity")])
+
     private static let problems: [Problem: Response] = Dictionary(
         uniqueKeysWithValues: Problem.allCases.map { ($0, render($0)) })
 

@@ -208,8 +208,11 @@ extension ServiceNumbers {
     init(adding services: [ServiceNumbers]) {
         var names: [String] = []
         var values: [String: [Int]] = [:]
+        let heads = services.filter(\.hasHead)
         for service in services {
             for (name, value) in service.members {
+                // A shard that has not read the feed yet knows nothing of its head.
+                if !service.hasHead, !heads.isEmpty, Self.ofHead.contains(name) { continue }
                 if values[name] == nil { names.append(name) }
                 values[name, default: []].append(value)
             }
@@ -220,6 +223,11 @@ extension ServiceNumbers {
                 return (name, Self.combined(name, values))
             })
     }
+
+    private var hasHead: Bool { self["feed_head_age_seconds"] != -1 }
+    private static let ofHead: Set<String> = [
+        "feed_head_age_seconds", "feed_head_left_seconds", "feed_sequence",
+    ]
 
     /// Of these the least: times that are left, and what all have.
     private static let least: Set<String> = [

@@ -71,7 +71,8 @@ enum ObliviousPeer {
                 fields += text(b"authorization") + text(b"Bearer " + plan["token"].encode())
             body = plan.get("body", "").encode()
             if body:
-                fields += text(b"content-type") + text(b"application/json")
+                fields += text(b"content-type") + text(
+                    plan.get("bodyType", "application/json").encode())
             for name, value in plan.get("fields", {}).items():
                 fields += text(name.encode()) + text(value.encode())
             message = (text(plan["method"].encode()) + text(b"https") + text(b"wake.example.org")
@@ -162,6 +163,8 @@ enum ObliviousPeer {
         var path: String?
         var token: String?
         var body: String?
+        /// The type of the body, if not JSON without parameters.
+        var bodyType: String?
         var fields: [String: String]?
         var cipher: Int?
         /// Which of the keys, the current one first.

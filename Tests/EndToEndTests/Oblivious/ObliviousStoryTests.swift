@@ -102,6 +102,34 @@ struct ObliviousStoryTests {
         #expect(held[0].inner?.body.contains(device.pushText) == false)
     }
 
+    @Test("have the content types and codings inside that they may have outside")
+    func types() async throws {
+        let place = try await ObliviousPlace()
+        var plans: [ObliviousPeer.Plan] = []
+        func add(_ change: (inout ObliviousPeer.Plan) -> Void) {
+            var plan = place.plan("PUT", TestDevice())
+            plan.url = plans.count % 2 == 0 ? plan.url : place.gateway
+            change(&plan)
+            plans.append(plan)
+        }
+        for type in ["message/ohttp-req; a=b", "Message/OHTTP-req ;a"] {
+            for _ in 0..<2 { add { $0.type = type } }
+        }
+        for type in ["application/json;charset=utf-8", "Application/JSON; charset=\"UTF-8\""] {
+            add { $0.bodyType = type }
+        }
+        let allowed = plans.count
+        add { $0.bodyType = "application/json; charset=latin1" }
+        add { $0.bodyType = "text/plain" }
+        add { $0.fields = ["content-encoding": "gzip"] }
+        let answers = try await ObliviousPeer.exchange(plans)
+        #expect(answers[..<allowed].allSatisfy { $0.inner?.status == 204 })
+        let refused = answers[allowed...].map { $0.inner }
+        #expect(refused.map { $0?.status } == [415, 415, 415])
+        #expect(refused.last??.body.contains("content_encoding") == true)
+        #expect(try place.service.rows() == allowed)
+    }
+
     @Test("may come twice, as a relay can send them, and are then as if they came once")
     func replayed() async throws {
         let place = try await ObliviousPlace()

@@ -36,7 +36,7 @@ struct ClusterFilesTests {
                 print("valid", len(documents))
             """
         let answer = try await python(script)
-        #expect(answer == "valid 6\n")
+        #expect(answer == "valid 8\n")
     }
 
     @Test(
@@ -90,7 +90,7 @@ struct ClusterFilesTests {
             path: "/bin/sh", ["-euc", "cd '\(folder)' && \(command)"])
         #expect(changed.status == 0)
         #expect(!changed.output.contains("unix@"))
-        #expect(changed.output.matches(of: /server shard\d reveille-\d\.reveille:8080/).count == 6)
+        #expect(changed.output.matches(of: /server shard\d reveille-\d\.reveille:8080/).count == 9)
         // Without certificates here.
         let text = changed.output.replacing(/bind :8443 .*/) { _ in "bind 127.0.0.1:8443" }
         let path = directory.path + "/haproxy.cfg"

@@ -33,7 +33,7 @@ struct ClusterTests {
 
         // In its place another: it gets a third, and nobody else moves.
         let second = try await LoopbackAPNs()
-        try await cluster.replace(1, by: 4, second)
+        try await cluster.add(4, inPlaceOf: 1, second)
         try await cluster.sees(4, isUp: true)
         #expect(cluster.renew(devices) == 0)
         #expect(cluster.missing(devices) == 0)
@@ -45,7 +45,7 @@ struct ClusterTests {
         #expect(cluster.renew(devices) == 0)
         #expect(cluster.missing(devices) == 0)
         #expect(await cluster.shards[2]?.stop() == 0)
-        try cluster.forget(2)
+        try await cluster.forget(2)
         #expect(cluster.missing(devices) == 0)
         #expect(steady.stop() == 0, "refused while shards came and went")
 

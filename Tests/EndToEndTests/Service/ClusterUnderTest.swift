@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import WakeModel
 
-/// Services that know nothing of one another, behind a real haproxy with the file of
+/// Services that hand deletions on to one another, behind a real haproxy with the file of
 /// `Deploy/cluster`.
 final class ClusterUnderTest {
     static let haproxy = InstalledPrograms.path("haproxy") ?? "/usr/sbin/haproxy"
@@ -15,6 +15,8 @@ final class ClusterUnderTest {
     private let directory: TemporaryDirectory
     private let reserved: WireServer
     private let front: RunningProgram
+    /// The section that makes each shard a gateway of the same key.
+    private let oblivious: String
 
     var port: UInt16 { reserved.port }
 
@@ -24,16 +26,24 @@ final class ClusterUnderTest {
     init(_ count: Int, _ push: LoopbackAPNs) async throws {
         directory = try TemporaryDirectory()
         reserved = try WireServer.reservedPort()
-        for number in 1...count { shards[number] = try await Self.shard(push) }
+        let key = directory.path + "/oblivious.key"
+        let made = try await RunningProgram.run("reveille", ["keygen", "--kind", "ohttp", key])
+        guard made.status == 0 else { throw TestFailure(made.output) }
+        oblivious =
+            "\n[oblivious]\nkey = \(key)\nupstream = unix:\(directory.path)/inner.sock\n"
+        for number in 1...count { shards[number] = try await Self.shard(push, oblivious) }
         let path = directory.path + "/haproxy.cfg"
         try Self.configuration(shards, directory.path, reserved.port).write(
             toFile: path, atomically: true, encoding: .utf8)
         front = try RunningProgram(path: Self.haproxy, ["-W", "-db", "-f", path])
         _ = try await front.line(containing: "Loading success")
+        try await tellPeers()
     }
 
     /// One service as Deploy/cluster/README.md has it; clients of a test all come from one network.
-    private static func shard(_ push: LoopbackAPNs) async throws -> ServiceUnderTest {
+    private static func shard(
+        _ push: LoopbackAPNs, _ oblivious: String
+    ) async throws -> ServiceUnderTest {
         try await ServiceUnderTest(
             listen: "unix:http.sock",
             extra: "proxy-protocol = on\nconnections-per-address = 10000",
@@ -46,7 +56,21 @@ final class ClusterUnderTest {
                 [broadcast]
                 heartbeat = off
 
-                """, serving: .nothing)
+                """ + oblivious + "\n[cluster]\nlisten = unix:peers.sock\n", serving: .nothing)
+    }
+
+    /// Every shard that is up is told the listeners of all, its own among them.
+    private func tellPeers() async throws {
+        let peers = shards.values.map { "unix:\($0.directory.path)/service/peers.sock" }
+        let line = "peers = \(peers.joined(separator: ", "))\n"
+        for shard in shards.values {
+            try shard.removeSection("cluster")
+            let text = try String(contentsOfFile: shard.configuration, encoding: .utf8)
+            try (text + "\n[cluster]\nlisten = unix:peers.sock\n" + line).write(
+                toFile: shard.configuration, atomically: true, encoding: .utf8)
+            let (status, output) = try await shard.command("reload")
+            guard status == 0 else { throw TestFailure(output) }
+        }
     }
 
     /// The shipped file with a line for each shard, and without caps: all clients are one address.
@@ -55,10 +79,10 @@ final class ClusterUnderTest {
     ) throws -> String {
         guard var text = shipped else { throw TestFailure("no Deploy/cluster/haproxy.cfg") }
         let servers = text.split(separator: "\n").filter { $0.hasPrefix("    server ") }
-        guard servers.count == 6 else { throw TestFailure("\(servers)") }
+        guard servers.count == 9 else { throw TestFailure("\(servers)") }
         let lines = shards.sorted { $0.key < $1.key }.map { number, shard in
             let socket = shard.directory.path + "/service/http.sock"
-            return "    server shard\(number) unix@\(socket) id \(number)\n"
+            return "    server shard\(number) unix@\(socket) id \"${PLACE\(number)}\"\n"
         }.joined()
         let block = servers.prefix(3).map { $0 + "\n" }.joined()
         for (shipped, here) in [
@@ -68,6 +92,7 @@ final class ClusterUnderTest {
                 "bind 127.0.0.1:\(port)"
             ),
             ("/run/haproxy/admin.sock", directory + "/haproxy.sock"), (block, lines),
+            ("/run/haproxy/inner.sock", directory + "/inner.sock"),
             ("maxconn 200000", "maxconn 2000"), ("size 1m", "size 1k"),
             ("sc0_conn_cur gt 256", "sc0_conn_cur gt 100000"),
             ("sc0_http_req_rate gt 1000", "sc0_http_req_rate gt 1000000"),
@@ -80,10 +105,11 @@ final class ClusterUnderTest {
 
     // MARK: What an operator does
 
-    /// A new shard with a line in haproxy.cfg in the place of one that is gone, and a reload.
-    func replace(_ gone: Int, by number: Int, _ push: LoopbackAPNs) async throws {
-        shards[gone] = nil
-        shards[number] = try await Self.shard(push)
+    /// A new shard with a line in haproxy.cfg, perhaps in the place of one that is gone.
+    func add(_ number: Int, inPlaceOf gone: Int? = nil, _ push: LoopbackAPNs) async throws {
+        if let gone { shards[gone] = nil }
+        shards[number] = try await Self.shard(push, oblivious)
+        try await tellPeers()
         try reload()
     }
 
@@ -95,17 +121,20 @@ final class ClusterUnderTest {
     }
 
     /// Takes a shard's line out of haproxy.cfg.
-    func forget(_ number: Int) throws {
+    func forget(_ number: Int) async throws {
         shards[number] = nil
+        try await tellPeers()
         try reload()
     }
 
     /// Nothing new comes to the shard, and what there is goes on.
     func drain(_ number: Int) throws {
-        let admin = try LoopbackClient(path: directory.path + "/haproxy.sock")
-        try admin.send("set server shards/shard\(number) state drain\n")
-        let answer = String(decoding: try admin.receiveAll(), as: UTF8.self)
-        guard answer.allSatisfy(\.isWhitespace) else { throw TestFailure(answer) }
+        for backend in ["shards", "deletions"] {
+            let admin = try LoopbackClient(path: directory.path + "/haproxy.sock")
+            try admin.send("set server \(backend)/shard\(number) state drain\n")
+            let answer = String(decoding: try admin.receiveAll(), as: UTF8.self)
+            guard answer.allSatisfy(\.isWhitespace) else { throw TestFailure(answer) }
+        }
     }
 
     private func reload() throws {

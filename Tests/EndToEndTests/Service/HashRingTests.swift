@@ -57,6 +57,36 @@ struct HashRingTests {
         return program
     }
 
+    /// Whether this haproxy is one of 3.0 to 3.0.12, by its own word for it.
+    private static func isTwiceHashed() async throws -> Bool {
+        let condition = "version_atleast(3.0) && version_before(3.0.13)"
+        let asked = try await RunningProgram.run(
+            path: ClusterUnderTest.haproxy, ["-cc", condition])
+        return asked.status == 0
+    }
+
+    @Test("both numbers of a place lead to the same points, and are ids that haproxy takes")
+    func versions() throws {
+        let text = try Repository.text("Deploy/cluster/haproxy.cfg")
+        let halves = try #require(text.firstRange(of: ".else\n"))
+        func numbers(_ part: Substring) -> [String: UInt32] {
+            let found = part.matches(of: /setenv (PLACE\d) (\d+)/).map {
+                (String($0.1), UInt32($0.2) ?? 0)
+            }
+            return Dictionary(uniqueKeysWithValues: found)
+        }
+        let twice = numbers(text[..<halves.lowerBound])
+        let once = numbers(text[halves.upperBound...])
+        #expect(twice.count == 8 && Set(twice.keys) == Set(once.keys))
+        for (place, id) in twice {
+            #expect(id > 0 && id <= UInt32(Int32.max))
+            let other = try #require(once[place])
+            #expect(
+                HashRing.start(of: id, isTwiceHashed: true)
+                    == HashRing.start(of: other, isTwiceHashed: false))
+        }
+    }
+
     @Test(
         "each of 3,000 tokens is with the server to which haproxy sends it",
         arguments: [[1, 2, 3], [1, 2, 3, 4], [2, 3, 4], [7, 100, 4095]])
@@ -64,15 +94,20 @@ struct HashRingTests {
         let directory = try TemporaryDirectory()
         let reserved = try WireServer.reservedPort()
         let front = try await front(ids, directory, reserved.port)
-        let ring = HashRing(ids.map { HashRing.Server(id: $0, weight: 100) })
+        let isTwiceHashed = try await Self.isTwiceHashed()
+        let ring = HashRing(
+            ids.map { HashRing.Server(id: $0, weight: 100) }, isTwiceHashed: isTwiceHashed)
         #expect(ring.pointCount == ids.count * 1600)
         let client = try LoopbackClient(port: reserved.port)
         var random = SplitMix64(seed: 16)
         var shares: [Int: Int] = [:]
-        for _ in 0..<3000 {
+        for index in 0..<3000 {
             let token = HashRing.token(random.bytes(32))
-            let answer = try client.exchange(
-                "GET", "/", token: String(decoding: token, as: UTF8.self))
+            let scheme = ["Bearer ", "bearer ", "BEARER ", "Bearer   "][index % 4]
+            try client.send(
+                "GET / HTTP/1.1\r\nHost: wake\r\nAuthorization: \(scheme)"
+                    + String(decoding: token, as: UTF8.self) + "\r\n\r\n")
+            let answer = try client.receiveResponse()
             let expected = ring.server(of: HashRing.hash(ofToken: token))
             #expect(answer.text == "\(expected)")
             shares[expected, default: 0] += 1

@@ -14,6 +14,8 @@ final class FeedMonitor: Sendable {
         var isOn: Bool
         /// Of the feed elsewhere; nil before it was read.
         var head: RemoteFeedHead.Head?
+        /// Whether the feed elsewhere was asked, whatever came of it.
+        var isAsked = false
     }
 
     private let watch: Mutex<Watch>
@@ -46,6 +48,9 @@ final class FeedMonitor: Sendable {
         watch.withLock { $0.remote == nil ? files.times : $0.head?.times }
     }
 
+    /// Whether a feed elsewhere has not answered yet, nor failed to.
+    var isFirstAwaited: Bool { watch.withLock { $0.remote != nil && !$0.isAsked } }
+
     /// Watches another feed from now on, or none. The same one is watched further.
     func change(to remote: RemoteFeedHead?, isOn: Bool) {
         watch.withLock { watch in
@@ -53,6 +58,7 @@ final class FeedMonitor: Sendable {
             if let remote, let former = watch.remote, remote.isSame(as: former) { return }
             watch.remote = remote
             watch.head = nil
+            watch.isAsked = false
         }
         changed.signal()
     }
@@ -78,6 +84,7 @@ final class FeedMonitor: Sendable {
             let isWatched = watch.withLock { watch in
                 guard watch.remote === remote else { return false }
                 watch.head = head ?? watch.head
+                watch.isAsked = true
                 return true
             }
             guard isWatched else { return }
