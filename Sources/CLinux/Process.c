@@ -1,6 +1,7 @@
 #include "Process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,6 +32,18 @@ bool linux_build_is_changed(void) {
 #else
     return false;
 #endif
+}
+
+void linux_begin_program(void) {
+    // A stream that is closed would become the first file that is opened, and be written to.
+    for (int stream = 0; stream <= 2; stream++) {
+        if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+        // The wrong way round: what is read or written there fails, as on a closed one.
+        const int other = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+        if (other > 2) close(other);
+    }
+    // Beyond the limit of a file's size a write fails, instead of ending the process (setrlimit(2)).
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 void linux_keep_memory_private(void) {

@@ -15,6 +15,23 @@ package struct Console: Sendable {
     @discardableResult
     package func out(bytes: [UInt8]) -> Bool { write(bytes, to: STDOUT_FILENO) }
 
+    /// The same for a reader that may let everything wait: gives up once `isOver` says so.
+    package func out(bytes: [UInt8], unless isOver: () -> Bool) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            var wait = pollfd(fd: STDOUT_FILENO, events: Int16(POLLOUT), revents: 0)
+            guard unsafe poll(&wait, 1, 200) > 0 else {
+                if isOver() { return false }
+                continue
+            }
+            // A pipe that takes anything takes as much without waiting (pipe(7), "PIPE_BUF").
+            let piece = Array(rest.prefix(4096))
+            guard write(piece, to: STDOUT_FILENO) else { return false }
+            rest = rest.dropFirst(piece.count)
+        }
+        return true
+    }
+
     /// Writes messages to standard error.
     /// - Parameter isFailure: the command ends with it.
     package func error(_ text: String, terminator: String = "\n", isFailure: Bool = false) {
@@ -125,7 +142,8 @@ package enum Confirmation {
             throw CommandFailure("\(loss); nothing was done", hint: "add \(option.name) to do it")
         }
         Console().error("\(loss)\nType yes to do it: ", terminator: "")
-        guard readLine() == "yes" else { throw CommandFailure("nothing was done") }
+        var lines = LineReader()
+        guard lines.next() == Array("yes".utf8) else { throw CommandFailure("nothing was done") }
     }
 }
 

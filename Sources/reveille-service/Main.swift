@@ -19,7 +19,7 @@ enum ServiceProgram {
         manual: ServiceManual.manual)
 
     static func main() async {
-        CrashSecrecy.begin()
+        ProgramStart.begin()
         exit(await table.run(Array(CommandLine.arguments.dropFirst())))
     }
 }

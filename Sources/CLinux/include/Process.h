@@ -12,6 +12,9 @@ uint8_t linux_build_commit_digit(int index);
 /// Whether the sources had changes beside that commit.
 bool linux_build_is_changed(void);
 
+/// Standard streams that are closed take up their numbers and stay unusable, and SIGXFSZ is ignored.
+void linux_begin_program(void);
+
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's
 /// backtrace, which prints registers and the bytes they point to ("Backtracing" in Swift's
 /// documentation), no other process of the same user may attach or read its memory (prctl(2)), and

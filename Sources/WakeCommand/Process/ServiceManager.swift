@@ -83,10 +83,14 @@ enum JournalText {
     }
 }
 
-/// Keys, tokens and secrets lie in the memory of both programs: no crash writes it down.
-package enum CrashSecrecy {
-    /// The first thing that a program does.
-    package static func begin() { linux_keep_memory_private() }
+/// The state of a process that both programs rely on, whatever their parents left them.
+package enum ProgramStart {
+    /// The first thing that a program does. Keys, tokens and secrets lie in its memory: no crash
+    /// writes it down.
+    package static func begin() {
+        linux_keep_memory_private()
+        linux_begin_program()
+    }
 }
 
 /// SIGHUP as a request to read the configuration again, instead of the end of the process.

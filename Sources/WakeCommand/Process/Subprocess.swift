@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+package import WakeSystem
 
 /// A program run without a shell, with bytes on its standard input and a time limit.
 package struct Subprocess: Sendable {
@@ -11,6 +12,28 @@ package struct Subprocess: Sendable {
         case standardError
         /// Standard output and standard error are discarded.
         case nowhere
+    }
+
+    /// The end of a run.
+    package enum End: Sendable, Equatable {
+        /// The number of the error (errno(3)).
+        case notStarted(Int32)
+        case exited(Int32)
+        case killed(signal: Int32)
+        /// Killed with all it started, when its time was over or the task was cancelled.
+        case cutShort
+
+        package var isSuccess: Bool { self == .exited(0) }
+
+        /// What a person reads after "failed:".
+        package var phrase: String {
+            switch self {
+            case .notStarted(let number): "it cannot be executed: \(SystemError(number).reason)"
+            case .exited(let status): "it ended with status \(status)"
+            case .killed(let signal): "it was killed by signal \(signal)"
+            case .cutShort: "it did not end in time"
+            }
+        }
     }
 
     private let words: [String]
@@ -31,47 +54,61 @@ package struct Subprocess: Sendable {
         self.input = input
     }
 
-    /// Whether there is such a program, by its path or along PATH, that this user may execute.
-    package static func isExecutable(_ word: String) -> Bool {
+    /// Why this user cannot execute a program, by its path or along PATH; nil when nothing is seen.
+    package static func obstacle(to word: String) -> SystemError? {
         // As posix_spawnp(3) does.
         let folders = (Environment.value("PATH") ?? "/bin:/usr/bin").split(
             separator: ":", omittingEmptySubsequences: false)
         let paths =
             word.contains("/") ? [word] : folders.map { $0.isEmpty ? word : "\($0)/\(word)" }
-        return paths.contains { path in
+        var number = ENOENT
+        for path in paths {
             var status = stat()
-            return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-                && access(path, X_OK) == 0
+            guard unsafe stat(path, &status) == 0 else {
+                if errno != ENOENT { number = errno }
+                continue
+            }
+            if status.st_mode & S_IFMT != S_IFREG {
+                number = EACCES
+            } else if unsafe access(path, X_OK) == 0 {
+                return nil
+            } else {
+                number = errno
+            }
         }
+        return SystemError(number)
     }
 
-    /// - Returns: whether it exited with status 0 in time. After that, or when the task is
-    ///   cancelled, it is killed with all it started.
-    package func run(for time: Duration) async -> Bool {
-        guard let child = spawn() else { return false }
-        return await withTaskGroup(of: Bool.self) { group in
-            group.addTask { await child.exited() }
+    /// Runs it to its end, at most for `time`.
+    package func run(for time: Duration) async -> End {
+        let child: Child
+        switch spawn() {
+        case .success(let started): child = started
+        case .failure(let error): return .notStarted(error.number)
+        }
+        return await withTaskGroup(of: End?.self) { group in
+            group.addTask { await child.ended() }
             group.addTask {
                 try? await Task.sleep(for: time)
                 child.kill()
-                return false
+                return nil
             }
-            // The waiting task decides: after a kill it returns as well.
-            var isFirst = true
-            for await success in group {
-                if success { group.cancelAll(); return true }
-                if isFirst { group.cancelAll() }
-                isFirst = false
-            }
-            return false
+            // One that ends well in the moment of its kill has ended well.
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            if let first { return first }
+            let last = await group.next() ?? nil
+            return last?.isSuccess == true ? .exited(0) : .cutShort
         }
     }
 
-    private func spawn() -> Child? {
+    private func spawn() -> Result<Child, SystemError> {
         // A socket and not a pipe: both ends close on exec from the start (socketpair(2)).
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
+        guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+            return .failure(SystemError(errno))
+        }
         defer { for end in ends { close(end) } }
         // Before the child exists: the other end is still open.
         let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
@@ -96,7 +133,7 @@ package struct Subprocess: Sendable {
         // What this program ignores, the child must not; a group of its own can be killed whole.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        for signal in [SIGPIPE, SIGTERM, SIGINT] { unsafe sigaddset(&signals, signal) }
+        for signal in [SIGPIPE, SIGTERM, SIGINT, SIGXFSZ] { unsafe sigaddset(&signals, signal) }
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
         unsafe posix_spawnattr_setpgroup(&attributes, 0)
         // Nor what this thread blocks, which on Dispatch's is nearly everything: no time limit
@@ -111,7 +148,7 @@ package struct Subprocess: Sendable {
 
     private func start(
         _ actions: inout posix_spawn_file_actions_t, _ attributes: inout posix_spawnattr_t
-    ) -> Child? {
+    ) -> Result<Child, SystemError> {
         var environment: [String] = variables
         // Of two with one name, shells and getenv(3) use different ones.
         let names =
@@ -133,7 +170,7 @@ package struct Subprocess: Sendable {
         var process: pid_t = 0
         let status = unsafe posix_spawnp(
             &process, words[0], &actions, &attributes, &arguments, &values)
-        return status == 0 ? Child(process) : nil
+        return status == 0 ? .success(Child(process)) : .failure(SystemError(status))
     }
 }
 
@@ -146,7 +183,7 @@ private final class Child: Sendable {
     init(_ process: pid_t) { self.process = process }
 
     /// Waits on a thread of its own, never on the cooperative pool.
-    func exited() async -> Bool {
+    func ended() async -> Subprocess.End {
         await withCheckedContinuation { continuation in
             DispatchQueue(label: "subprocess").async {
                 continuation.resume(returning: self.reap())
@@ -154,17 +191,19 @@ private final class Child: Sendable {
         }
     }
 
-    private func reap() -> Bool {
+    private func reap() -> Subprocess.End {
         var information = unsafe siginfo_t()
         // waitid(2), WNOWAIT: it stays a zombie, so its number stays its own.
         while unsafe waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0 {
-            guard errno == EINTR else { return false }
+            guard errno == EINTR else { return .cutShort }
         }
         return isThere.withLock { isThere in
             isThere = false
             var status: Int32 = 0
-            guard unsafe waitpid(process, &status, 0) == process else { return false }
-            return status == 0
+            guard unsafe waitpid(process, &status, 0) == process else { return .cutShort }
+            // wait(2): the low seven bits are the signal, the next byte the exit status.
+            let signal = status & 0x7F
+            return signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
         }
     }
 

@@ -156,19 +156,33 @@ enum DesktopChecks {
                 .warning(
                     "unit", "\(unit) is enabled and not active",
                     hint: "systemctl --user start \(unit)")
-            ]
+            ] + onMatch()
         }
         return [
             .warning(
                 "unit", "neither service nor timer is enabled for this user",
                 hint: "systemctl --user enable --now reveille-client.service, unless something "
                     + "else starts the client")
+        ] + onMatch()
+    }
+
+    /// The program that both units run for a match, as they are shipped; empty when it is there.
+    private static func onMatch() -> [Finding] {
+        guard let home = Environment.value("HOME"),
+            let obstacle = Subprocess.obstacle(to: home + "/.config/reveille/on-match")
+        else { return [] }
+        return [
+            .warning(
+                "on-match",
+                "the units' program ~/.config/reveille/on-match cannot be executed: "
+                    + obstacle.reason,
+                hint: "make it, and chmod +x it: nothing else reports their matches")
         ]
     }
 
     private static func systemctl(_ verb: String, _ unit: String) async -> Bool {
         let words = ["systemctl", "--user", "--quiet", verb, unit]
         return await Subprocess(words, adding: [], input: [], output: .nowhere)
-            .run(for: .seconds(10))
+            .run(for: .seconds(10)).isSuccess
     }
 }

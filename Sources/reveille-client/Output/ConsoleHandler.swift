@@ -52,9 +52,10 @@ final class ConsoleHandler: MatchHandler {
     /// Checks that the programs are there: a match is no time to find out.
     func checkPrograms() throws(CommandFailure) {
         for (option, words) in [("--on-match", onMatch), ("--on-warning", onWarning)] {
-            guard let program = words.first, !Subprocess.isExecutable(program) else { continue }
+            guard let program = words.first, let obstacle = Subprocess.obstacle(to: program)
+            else { continue }
             throw CommandFailure(
-                "the program of \(option) cannot be executed: \(program)",
+                "the program of \(option) cannot be executed: \(program): \(obstacle.reason)",
                 hint: "it must be a file that you may execute; `reveille-client test` tries it",
                 status: .configuration)
         }
@@ -90,32 +91,34 @@ final class ConsoleHandler: MatchHandler {
     /// True when there is nothing to run, or it has succeeded before.
     private func run(_ match: Match) async -> Bool {
         if onMatch.isEmpty { return true }
-        let failure = "the program of --on-match failed; it is run again later"
-        return await once(Acceptance(match: match.id.text, isShown: false), failure) {
+        return await once(Acceptance(match: match.id.text, isShown: false)) {
             let variables = [
                 "REVEILLE_MATCH_ID=\(match.id.text)", "REVEILLE_SECRET_ID=\(match.secretID)",
             ]
             let child = Subprocess(
                 onMatch, adding: variables, input: match.noteBytes,
                 output: quiet ? .standardError : .inherited)
-            return await child.run(for: .seconds(30))
+            let end = await child.run(for: .seconds(30))
+            return end.isSuccess
+                ? nil : "the program of --on-match failed: \(end.phrase); it is run again later"
         }
     }
 
     /// True when there is nothing to show, or it was shown before.
     private func show(_ match: Match) async -> Bool {
         guard let desktop else { return true }
-        let failure = "no notification could be shown; it is tried again later"
-        return await once(Acceptance(match: match.id.text, isShown: true), failure) {
+        return await once(Acceptance(match: match.id.text, isShown: true)) {
             await desktop.show(match)
+                ? nil : "no notification could be shown; it is tried again later"
         }
     }
 
+    /// - Parameter deliver: returns its failure in words; nil when it has succeeded.
     private func once(
-        _ acceptance: Acceptance, _ failure: String, _ deliver: () async -> Bool
+        _ acceptance: Acceptance, _ deliver: () async -> String?
     ) async -> Bool {
         if accepted.withLock({ $0.contains(acceptance) }) { return true }
-        guard await deliver() else {
+        if let failure = await deliver() {
             Console().error("reveille-client: \(failure)")
             return false
         }
@@ -129,7 +132,11 @@ final class ConsoleHandler: MatchHandler {
                 onWarning, adding: ["REVEILLE_WARNING=\(warning.code)"],
                 input: Array("\(warning.phrase)\n".utf8),
                 output: quiet ? .standardError : .inherited)
-            _ = await child.run(for: .seconds(30))
+            let end = await child.run(for: .seconds(30))
+            if !end.isSuccess {
+                Console().error(
+                    "reveille-client: the program of --on-warning failed: \(end.phrase)")
+            }
         }
         if let desktop { _ = await desktop.show(warning) }
         publisher?.publish(warning)

@@ -16,11 +16,15 @@ final class EventLines: EventSink {
     /// Held while a line is written; true when standard output has failed.
     private let hasFailed = Mutex(false)
     private let end = AsyncEvent()
+    private let isAbandoned = Atomic(false)
 
     var hasEnded: Bool { hasFailed.withLock { $0 } }
 
     /// Returns when standard output takes nothing more: its reader has gone.
     func waitForEnd() async { await end.wait() }
+
+    /// The program ends: no line waits any more for a reader that takes none.
+    func abandon() { isAbandoned.store(true, ordering: .relaxed) }
 
     func publish(_ match: Match) -> Bool {
         var text = JSONText()
@@ -59,9 +63,12 @@ final class EventLines: EventSink {
 
     private func write(_ line: [UInt8]) -> Bool {
         hasFailed.withLock { hasFailed in
-            if !hasFailed, Console().out(bytes: line + [0x0A]) { return true }
-            hasFailed = true
-            end.signal()
+            let isOver = { [self] in isAbandoned.load(ordering: .relaxed) }
+            if !hasFailed, Console().out(bytes: line + [0x0A], unless: isOver) { return true }
+            if !isOver() {
+                hasFailed = true
+                end.signal()
+            }
             return false
         }
     }
@@ -71,7 +78,8 @@ final class EventLines: EventSink {
         let (stream, lines) = AsyncStream.makeStream(of: Acknowledgement.self)
         do throws(SystemError) {
             try SystemThread.start {
-                while let line = readLine() { lines.yield(Self.acknowledgement(line)) }
+                var reader = LineReader()
+                while let line = reader.next() { lines.yield(Self.acknowledgement(line)) }
                 lines.finish()
             }
         } catch { lines.finish() }
@@ -79,8 +87,8 @@ final class EventLines: EventSink {
     }
 
     /// `{"acknowledge":"ID"}`
-    static func acknowledgement(_ line: String) -> Acknowledgement {
-        guard let text = JSONScanner.text(of: "acknowledge", in: Array(line.utf8)),
+    static func acknowledgement(_ line: [UInt8]) -> Acknowledgement {
+        guard let text = JSONScanner.text(of: "acknowledge", in: line),
             let bytes = Hex.decode(text.span), let id = MatchID(bytes: bytes)
         else { return .notUnderstood }
         return .match(id)

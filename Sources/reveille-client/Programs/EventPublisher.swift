@@ -76,6 +76,14 @@ final class EventPublisher: Sendable {
     /// Takes acknowledgements and publishes changes of the status, until the task is cancelled or
     /// the reader of the lines has gone.
     func run(for client: WakeClient) async {
+        await withTaskCancellationHandler {
+            await publishAll(of: client)
+        } onCancel: {
+            lines?.abandon()
+        }
+    }
+
+    private func publishAll(of client: WakeClient) async {
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 await self.publishStatus(of: client)

@@ -53,7 +53,7 @@ struct FeedRefresher {
                 "/proc/self/exe", "feed", "refresh", "--cover", ConfigurationFile.option.name,
                 configuration,
             ], adding: [], input: [], output: .nowhere
-        ).run(for: .seconds(300))
+        ).run(for: .seconds(300)).isSuccess
     }
 
     /// - Returns: false when the task was cancelled.

@@ -130,7 +130,10 @@ struct DeliveryTimingTests {
         for option in ["--on-match", "--on-warning"] {
             let refused = try await story.client.command("run", option, "/no/such/program")
             #expect(refused.status == 78, "\(refused.output)")
-            #expect(refused.output.contains("the program of \(option) cannot be executed"))
+            #expect(
+                refused.output.contains(
+                    "the program of \(option) cannot be executed: /no/such/program: "
+                        + "No such file or directory"))
         }
         let answer = try await story.client.command(
             "sync", "--json", "--on-match", "/no/such/program")

@@ -75,6 +75,48 @@ struct EventLinesTests {
         #expect(try client.files(containing: [Array("(test)".utf8)]) == [])
     }
 
+    @Test("SIGTERM ends it while its input is open, and input that ends or never was ends nothing")
+    func ends() async throws {
+        let service = try await ServiceUnderTest()
+        let client = try await ClientUnderTest(of: service)
+        _ = try await python(
+            """
+            import os, pty, signal, socket
+            def ended(): assert run.wait() == 0, run.returncode
+            next(read("status"))
+            run.send_signal(signal.SIGTERM)
+            ended()
+            full = os.pipe()
+            os.set_blocking(full[1], False)
+            try:
+                while True: os.write(full[1], b" " * 4096)
+            except BlockingIOError: os.set_blocking(full[1], True)
+            ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            ready.bind(sys.argv[2] + "/ready")
+            run = subprocess.Popen(
+                [sys.argv[1], "run", "--json", "--state", sys.argv[2]], stdin=subprocess.PIPE,
+                stdout=full[1], stderr=subprocess.DEVNULL,
+                env={**os.environ, "NOTIFY_SOCKET": sys.argv[2] + "/ready"})
+            while b"READY=1" not in ready.recv(4096): pass
+            run.send_signal(signal.SIGTERM)
+            ended()
+            own, terminal = pty.openpty()
+            read_end, write_end = os.pipe()
+            os.set_blocking(read_end, False)
+            closed = lambda: os.close(0)
+            for options in [
+                {"stdin": terminal}, {"stdin": read_end}, {"stdin": subprocess.DEVNULL},
+                {"stdin": open(sys.argv[2] + "/client.conf")}, {"preexec_fn": closed},
+            ]:
+                run = subprocess.Popen(
+                    [sys.argv[1], "run", "--json", "--state", sys.argv[2]], text=True,
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
+                while next(read("status"))["stream"] != "connected": pass
+                run.send_signal(signal.SIGTERM)
+                ended()
+            """, client)
+    }
+
     private static let script = """
         import json, os, subprocess, sys
         run = subprocess.Popen(

@@ -36,10 +36,23 @@ struct OnMatchTests {
         _ = try await service.publish([secret], notes: ["note"])
         let failed = try await client.command("sync", "--on-match", "/bin/false")
         #expect(failed.status == 74)
-        #expect(failed.output.contains("the program of --on-match failed"))
+        #expect(
+            failed.output.contains("the program of --on-match failed: it ended with status 1"))
         #expect(try await client.status("matchesToDeliver") == "1")
-        let missing = try await client.command("sync", "--on-match", "/no/such/program")
-        #expect(missing.status == 74)
+        let directory = try TemporaryDirectory()
+        let odd = directory.path + "/odd"
+        #expect(FileManager.default.createFile(atPath: odd, contents: Data("no program".utf8)))
+        for (mode, program, reason) in [
+            (0o700, odd, "Exec format error"), (0o600, odd, "Permission denied"),
+            (0o600, "/no/such/program", "No such file or directory"),
+        ] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: odd)
+            let answer = try await client.command("sync", "--on-match", program)
+            #expect(answer.status == 74)
+            #expect(
+                answer.output.contains("failed: it cannot be executed: \(reason)"),
+                "\(answer.output)")
+        }
         #expect(try await client.status("matchesToDeliver") == "1")
     }
 

@@ -32,7 +32,16 @@ let running = Task {
     }
 }
 let input = Thread {
-    while let line = readLine() { Task { @MainActor in window.press(line) } }
+    // Not by readLine(): a thread that waits there keeps exit(3) from ending the program.
+    var rest = Data()
+    while case let data = FileHandle.standardInput.availableData, !data.isEmpty {
+        rest += data
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            let line = String(decoding: rest[..<end], as: UTF8.self)
+            rest = rest[(end + 1)...]
+            Task { @MainActor in window.press(line) }
+        }
+    }
     Task { @MainActor in loop.quit() }
 }
 input.start()
