@@ -28,7 +28,7 @@ def prepare(program, feed, key, service, name, is_new, profile=(), environment=N
         call("init", "--feed", feed, "--key", key, "--service", service)
     secret = sys.stdin.buffer.read()
     if secret:
-        call("secrets", "add", name, input=secret)
+        call("secrets", "add", name, input=secret.hex().encode())
 
 
 def show(status):

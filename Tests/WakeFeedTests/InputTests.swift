@@ -56,9 +56,11 @@ struct InputTests {
         let good = text(Sample.secret(1))
         #expect(secretError("") == .empty)
         #expect(secretError("\n\r\n\n") == .empty)
-        #expect(secretError("not!\n") == .notText(line: 1))
-        #expect(secretError("\(good)\n\n\(good.dropLast())x\n") == .mixed(line: 3))
-        #expect(secretError("\(good)\n\(good.dropLast())") == .mixed(line: 2))
+        #expect(secretError("not!\n") == .notText(line: 1, .character(4, .other)))
+        #expect(
+            secretError("\(good)\n\n\(good.dropLast())x\n")
+                == .notText(line: 3, .character(64, .letter)))
+        #expect(secretError("\(good)\n\(good.dropLast())") == .notText(line: 2, .length))
         #expect(
             secretError("\(good)\nabcd\n") == .length(line: 2, bytes: 2, allowed: 16...1024))
         #expect(
@@ -68,10 +70,50 @@ struct InputTests {
             digestError("\(good)\n") == .length(line: 1, bytes: 32, allowed: 16...16))
         #expect(digestError("00112233445566778899aabbccddeeff\n") == nil)
         #expect(digestError("ABEiM0RVZneImaq7zN3u_w\n") == nil, "base64url of the same")
-        #expect(FeedInputError.mixed(line: 3).message.hasPrefix("line 3: "))
+        #expect(
+            FeedInputError.notText(line: 3, .character(7, .padding)).message
+                == "line 3: character 7 is the padding of base64, which base64url leaves out")
         #expect(
             FeedInputError.length(line: 2, bytes: 2, allowed: 16...16).message
                 == "line 2: 2 bytes where 16 are needed")
+    }
+
+    @Test(
+        "what a person mistypes or an editor adds is refused with its place, alone on its line too")
+    func mistyped() {
+        let hex = text(Sample.secret(1))
+        let url = base64(Sample.secret(1))
+        let cases: [(String, FeedInputError.Flaw)] = [
+            ("\u{FEFF}\(hex)", .character(1, .byteOrderMark)), (" \(hex)", .character(1, .blank)),
+            ("\u{FEFF}\(url)", .character(1, .byteOrderMark)), ("\(hex) ", .character(65, .blank)),
+            ("\(url)\t", .character(44, .blank)), ("\"\(url)\"", .character(1, .quote)),
+            ("'\(hex)'", .character(1, .quote)), ("\(url)=", .character(44, .padding)),
+            ("\(url.dropLast())/", .character(43, .standardBase64)),
+            ("\(hex.dropLast())g", .character(64, .letter)), ("\(hex.dropLast())", .length),
+            ("\(hex.dropLast(2))-_", .character(63, .letter)), ("\(hex),", .character(65, .other)),
+            ("\(url)AA", .length), ("\(url.dropLast())B", .rest),
+            ("\(hex)\0", .character(65, .other)),
+            ("0x\(hex)", .character(2, .letter)),
+        ]
+        for (line, flaw) in cases {
+            #expect(secretError(line) == .notText(line: 1, flaw), "\(line)")
+            #expect(secretError("\n\(line)\r\n") == .notText(line: 2, flaw), "\(line)")
+        }
+    }
+
+    @Test("the client's list is a publish's: in the order of the lines, each once, text on request")
+    func list() throws {
+        let bytes = [3, 1, 2, 1].map(Sample.secret)
+        let lines = Array(bytes.map(text).joined(separator: "\r\n\n").utf8)
+        #expect(try FeedInput.secretLines(of: lines) == Array(bytes.prefix(3)))
+        let words = Array(" a secret in words \n\nshort, but not too".utf8)
+        #expect(
+            try FeedInput.secretLines(of: words, encoding: .plain)
+                == [Array(" a secret in words ".utf8), Array("short, but not too".utf8)])
+        let short = failure { () throws(FeedInputError) in
+            _ = try FeedInput.secretLines(of: Array("fifteen bytes..".utf8), encoding: .plain)
+        }
+        #expect(short == .length(line: 1, bytes: 15, allowed: 16...1024))
     }
 
     @Test("a raw file must be whole records of an allowed size")

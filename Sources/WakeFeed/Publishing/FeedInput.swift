@@ -23,6 +23,8 @@ package enum FeedInput: Sendable {
     package enum Encoding: Sendable, Equatable {
         /// One item a line, hexadecimal or base64url; if one line is hexadecimal, all must be.
         case text
+        /// One item a line: the bytes of the line as they are.
+        case plain
         /// Items of this many bytes, one after the other.
         case raw(record: Int)
     }
@@ -94,6 +96,22 @@ package enum FeedInput: Sendable {
         self = .secrets(items)
     }
 
+    /// The secrets of a file as a publish reads them, in the order of their lines, each once.
+    package static func secretLines(
+        of file: [UInt8], encoding: Encoding = .text
+    ) throws(FeedInputError) -> [[UInt8]] {
+        var secrets: [[UInt8]] = []
+        var known: Set<[UInt8]> = []
+        let parser = FeedInputParser(
+            file: file, encoding: encoding, allowed: FeedLimits.secretBytes)
+        try parser.forEach { bytes, _ in
+            let secret = Array(copying: bytes)
+            if known.insert(secret).inserted { secrets.append(secret) }
+        }
+        guard !secrets.isEmpty else { throw .empty }
+        return secrets
+    }
+
     private static func notes(_ file: [UInt8], items: Int) throws(FeedInputError) -> [[UInt8]] {
         var lines = FeedInputParser.lines(of: file).map { Array($0) }
         if lines.last?.isEmpty == true { lines.removeLast() }
@@ -115,6 +133,10 @@ private struct FeedInputParser {
         switch encoding {
         case .raw(let record): try forEachRecord(of: record, body)
         case .text: try forEachLine(body)
+        case .plain:
+            for (line, text) in zip(1..., Self.lines(of: file)) where !text.isEmpty {
+                try deliver(text.span, line, body)
+            }
         }
     }
 
@@ -133,19 +155,26 @@ private struct FeedInputParser {
     private func forEachLine(_ body: (Span<UInt8>, Int) -> Void) throws(FeedInputError) {
         let lines = Self.lines(of: file)
         // A typing error in a hexadecimal line often leaves valid base64url, of something else.
-        // No line is hexadecimal by chance: 22 of 64 characters, 22 times.
-        let isHex = lines.contains { $0.count >= 16 && Self.isHex($0) }
+        // No line is hexadecimal by chance, 22 of 64 characters, 22 times; nor all but two of 32.
+        let isHex =
+            lines.contains { $0.count >= 16 && Self.isHex($0) }
+            || lines.allSatisfy { $0.isEmpty || $0.count >= 32 && Self.isHex($0, butFor: 2) }
         for (line, text) in zip(1..., lines) where !text.isEmpty {
-            if isHex, !Self.isHex(text) { throw .mixed(line: line) }
             let text = Array(text)
             guard let bytes = isHex ? Hex.decode(text.span) : Base64URL.decode(text.span) else {
-                throw .notText(line: line)
+                throw .notText(line: line, FeedInputError.Flaw(of: text, isHex: isHex))
             }
-            guard allowed.contains(bytes.count) else {
-                throw .length(line: line, bytes: bytes.count, allowed: allowed)
-            }
-            body(bytes.span, line)
+            try deliver(bytes.span, line, body)
         }
+    }
+
+    private func deliver(
+        _ bytes: Span<UInt8>, _ line: Int, _ body: (Span<UInt8>, Int) -> Void
+    ) throws(FeedInputError) {
+        guard allowed.contains(bytes.count) else {
+            throw .length(line: line, bytes: bytes.count, allowed: allowed)
+        }
+        body(bytes, line)
     }
 
     /// Lines without LF or CR LF.
@@ -154,15 +183,20 @@ private struct FeedInputParser {
             .map { $0.last == UInt8(ascii: "\r") ? $0.dropLast() : $0 }
     }
 
-    private static func isHex(_ line: ArraySlice<UInt8>) -> Bool {
-        line.count % 2 == 0 && line.allSatisfy(\.isHexDigit)
+    /// Whether all characters but a few are hexadecimal digits.
+    private static func isHex(_ line: ArraySlice<UInt8>, butFor most: Int = 0) -> Bool {
+        var others = 0
+        for byte in line where !byte.isHexDigit {
+            others += 1
+            if others > most { return false }
+        }
+        return true
     }
 }
 
-/// A fault in the input of a publish. Has the line, from 1, never its contents.
+/// A fault in the input of a publish. Has the place, from 1, never the contents.
 package enum FeedInputError: Error, Equatable, Sendable {
-    case notText(line: Int)
-    case mixed(line: Int)
+    case notText(line: Int, Flaw)
     /// The length of a decoded line, and the allowed ones.
     case length(line: Int, bytes: Int, allowed: ClosedRange<Int>)
     case rawLength(bytes: Int, record: Int)
@@ -172,11 +206,65 @@ package enum FeedInputError: Error, Equatable, Sendable {
     /// Digests are of unknown secrets: nothing can be sealed for them.
     case notesForDigests
 
+    /// The place in a line that is neither hexadecimal nor base64url.
+    package enum Flaw: Equatable, Sendable {
+        /// The first character that does not belong there, from 1, and what it is.
+        case character(Int, Sign)
+        /// An odd number of hexadecimal digits, or a length that base64url cannot have.
+        case length
+        /// Base64url whose last character carries more bits than belong to whole bytes.
+        case rest
+
+        package enum Sign: Equatable, Sendable {
+            case byteOrderMark, blank, quote, padding, standardBase64, letter, other
+
+            fileprivate var phrase: String {
+                switch self {
+                case .byteOrderMark: "a byte order mark: save the file without it"
+                case .blank: "a blank or a tab"
+                case .quote: "a quotation mark"
+                case .padding: "the padding of base64, which base64url leaves out"
+                case .standardBase64: "of base64; base64url has - for + and _ for /"
+                case .letter: "no hexadecimal digit, as the others are"
+                case .other: "of neither hexadecimal nor base64url"
+                }
+            }
+        }
+
+        init(of line: [UInt8], isHex: Bool) {
+            let index = line.firstIndex { byte in
+                isHex ? !byte.isHexDigit : !(byte.isAlphanumeric || "-_".utf8.contains(byte))
+            }
+            guard let index else {
+                self = isHex || line.count % 4 == 1 ? .length : .rest
+                return
+            }
+            let sign: Sign =
+                switch line[index] {
+                case 0xEF where index == 0 && line.starts(with: [0xEF, 0xBB, 0xBF]): .byteOrderMark
+                case 0x09, 0x20: .blank
+                case UInt8(ascii: "\""), UInt8(ascii: "'"): .quote
+                case UInt8(ascii: "="): .padding
+                case UInt8(ascii: "+"), UInt8(ascii: "/"): .standardBase64
+                case let byte where byte.isAlphanumeric || "-_".utf8.contains(byte): .letter
+                default: .other
+                }
+            self = .character(index + 1, sign)
+        }
+
+        fileprivate var phrase: String {
+            switch self {
+            case .character(let place, let sign): "character \(place) is \(sign.phrase)"
+            case .length: "a character is missing, or there is one too many"
+            case .rest: "the last character is wrong, or others are missing"
+            }
+        }
+    }
+
     /// The fault and what to do, in English.
     package var message: String {
         switch self {
-        case .notText(let line): "line \(line): neither hexadecimal nor base64url"
-        case .mixed(let line): "line \(line): not hexadecimal, as other lines are"
+        case .notText(let line, let flaw): "line \(line): \(flaw.phrase)"
         case .length(let line, let bytes, let allowed) where allowed.count == 1:
             "line \(line): \(bytes) bytes where \(allowed.lowerBound) are needed"
         case .length(let line, let bytes, let allowed):

@@ -1,29 +1,43 @@
 import Reveille
 import WakeCommand
+import WakeFeed
 import WakeModel
 import WakeSystem
 
 let secretsAddCommand = Command(
     "secrets add", "add what the feed is to be checked for, from standard input",
     operands: [.init("ID", "its name, reported with a match; numbered without", .optional)],
-    options: Profile.options,
+    options: [.init("--text", "a secret is the text of its line, spaces and all")]
+        + Profile.options,
     examples: [
         "reveille-client secrets add visit < secret.txt",
         "openssl rand -hex 32 | reveille-client secrets add",
     ],
     notes: """
-        One secret a line: hexadecimal or base64url of 16 to 1024 bytes, as the publisher reads
-        it; any other line is taken as the text it is, spaces and all. Of several lines ID gets a
-        number each. All are added or none, also by a command that is killed. It can be repeated:
-        secrets that are there already are no error.
+        One secret a line: hexadecimal or base64url of 16 to 1024 bytes, read exactly as
+        `reveille feed publish --secrets` reads it. A line that is neither is refused,
+        with its place: blanks, quotation marks, base64 with = or a byte order mark
+        would make another secret of it. Empty lines and CR at a line's end do not
+        count, and a secret that is repeated counts once. With --text a secret is the
+        text of its line; the publisher publishes it with --text as well.
+
+        Of several secrets ID gets a number each. All are added or none, also by a
+        command that is killed. It can be repeated: secrets that are there already are
+        no error.
         """
 ) { invocation throws(CommandFailure) in
     let (profile, _) = try Profile.open(invocation)
     var input = try Console().input(limit: 1 << 20)
     defer { input.wipe() }
-    let lines = input.split(separator: UInt8(ascii: "\n")).map(decodeSecret)
-    guard !lines.isEmpty else {
-        throw .usage("standard input holds no secret", hint: "secrets add ID < FILE")
+    let lines: [[UInt8]]
+    do throws(FeedInputError) {
+        lines = try FeedInput.secretLines(
+            of: input, encoding: invocation.flag("--text") ? .plain : .text)
+    } catch {
+        var hint: String?
+        if error == .empty { hint = "reveille-client secrets add ID < FILE" }
+        if case .notText = error { hint = "--text takes lines as the text they are" }
+        throw CommandFailure(error.message, hint: hint, status: .badData)
     }
     let secrets = profile.secrets()
     try mapError(CommandFailure.init) { () throws(SecretDirectory.Fault) in
@@ -72,13 +86,4 @@ let secretsRemoveCommand = Command(
         try profile.secrets().remove(named: invocation.operands[0])
     }
     return .success
-}
-
-/// A secret as the publisher reads it: 16 bytes or more in hexadecimal or base64url, else as it is.
-private func decodeSecret(_ line: ArraySlice<UInt8>) -> [UInt8] {
-    var text = Array(line)
-    if text.last == UInt8(ascii: "\r") { text.removeLast() }
-    if let bytes = Hex.decode(text.span), bytes.count >= 16 { return bytes }
-    if let bytes = Base64URL.decode(text.span), bytes.count >= 16 { return bytes }
-    return text
 }

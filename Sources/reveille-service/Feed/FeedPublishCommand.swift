@@ -16,6 +16,7 @@ enum FeedPublishCommand {
                 "a secret matches a batch by chance once in 2^BITS, 40 to 54 (default 48)"),
             .init(
                 "--note-file", value: "FILE", "with --secrets: one line for each item, or for all"),
+            .init("--text", "with --secrets: a secret is the text of its line"),
             .init("--raw", value: "BYTES", "items are raw bytes of this length each"),
             .init("--unsalted", "with --secrets: digests stay the same in every batch"),
             .init("--again", "although the same input was published before"),
@@ -136,7 +137,12 @@ enum FeedPublishCommand {
         }
         let file = try Console().contents(of: invocation.operands[0], limit: inputLimit)
         let record = try invocation.integer("--raw", in: 16...1024)
-        let encoding = record.map { FeedInput.Encoding.raw(record: $0) } ?? .text
+        let isText = invocation.flag("--text")
+        guard !isText || secrets && record == nil else {
+            throw .usage("--text is for --secrets, and excludes --raw")
+        }
+        let encoding =
+            record.map { FeedInput.Encoding.raw(record: $0) } ?? (isText ? .plain : .text)
         var notes: [UInt8]?
         if let path = invocation.value("--note-file") {
             notes = try Console().contents(of: path, limit: inputLimit)

@@ -79,7 +79,7 @@ struct OutputTests {
         let input = TestDevice().pushText + "\nshort\n"
         let added = try await client.command(
             "secrets", "add", "mine", input: Array(input.utf8))
-        #expect(added.status == 1 && added.output.contains("16 to 1024"))
+        #expect(added.status == 65 && added.output.contains("line 2: "))
         #expect(try await client.command("secrets", "list").output == "")
     }
 }
