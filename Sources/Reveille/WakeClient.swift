@@ -339,7 +339,8 @@ public actor WakeClient {
     public var status: ClientStatus {
         let now = environment.wallSeconds()
         let process = ClientStatus.Process(
-            stream: isRunning ? stream?.state ?? .unused : .unused, failure: runner.failure,
+            stream: isRunning ? stream?.state ?? .unused : .unused,
+            streamCutAfter: isRunning ? stream?.cutAfter : nil, failure: runner.failure,
             runningSince: runningSince,
             nextCheck: !isRunning
                 ? nil

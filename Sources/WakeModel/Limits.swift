@@ -40,7 +40,8 @@ package enum Limits {
 
     // MARK: Wakes
 
-    /// Seconds between keep-alive comments on an event stream: under the 300 s of common NATs.
+    /// Seconds between keep-alive comments on an event stream at most, whatever the operator sets:
+    /// under the 300 s of common NATs.
     package static let keepAliveSeconds = 240
     /// Milliseconds a stream client waits before it reconnects.
     package static let streamRetryMilliseconds = 30_000

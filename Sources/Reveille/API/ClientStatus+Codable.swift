@@ -76,6 +76,8 @@ extension ClientStatus: Codable {
         sharesOrigin = try member("sharesOrigin")
         stream = try known(
             StreamState(name: member("stream"), status: optional("streamStatus")), "stream")
+        let cut: Int64? = try optional("streamCutSeconds")
+        streamCutAfter = cut.map { .seconds($0) }
         batchesWaiting = try member("batchesWaiting")
         waitingUntil = try time("waitingUntil")
         failure = try error("checkFailure")

@@ -34,6 +34,9 @@ public struct ClientStatus: Sendable, Equatable {
     public let sharesOrigin: Bool
     /// The state of the event stream, in this process.
     public let stream: StreamState
+    /// A proxy on the way cuts the event streams after this time: wakes that come before the next
+    /// stream is open are late. Nil when none is seen to.
+    public let streamCutAfter: Duration?
     /// Batches that wait for another day's quota.
     public let batchesWaiting: Int
     /// The time at which they are fetched; nil when none waits.
@@ -48,13 +51,14 @@ public struct ClientStatus: Sendable, Equatable {
     /// The parts that only the process knows in which the client runs.
     struct Process {
         let stream: StreamState
+        let streamCutAfter: Duration?
         let failure: ClientError?
         let runningSince: Int64?
         let nextCheck: Int64?
 
         /// Of no process.
         static let none = Process(
-            stream: .unused, failure: nil, runningSince: nil, nextCheck: nil)
+            stream: .unused, streamCutAfter: nil, failure: nil, runningSince: nil, nextCheck: nil)
     }
 
     init(
@@ -75,6 +79,7 @@ public struct ClientStatus: Sendable, Equatable {
         isForked = record.isForked
         self.sharesOrigin = sharesOrigin
         stream = process.stream
+        streamCutAfter = process.streamCutAfter.map { .seconds($0.wholeSeconds) }
         failure = process.failure
         runningSince = process.runningSince.map(Date.init(seconds:))
         nextCheck = process.nextCheck.map(Date.init(seconds:))

@@ -46,6 +46,7 @@ extension ClientStatus {
             ("firstUnchecked", number(unchecked.map { Int64(clamping: $0.lowerBound) })),
             ("lastUnchecked", number(unchecked.map { Int64(clamping: $0.upperBound) })),
             ("fingerprint", word(fingerprint?.text)),
+            ("streamCutSeconds", number(streamCutAfter?.wholeSeconds)),
         ]
     }
 

@@ -6,12 +6,12 @@ import WakeSystem
 /// The client of the service's anonymous event stream: one request without anything of the client
 /// in it, for as long as it lasts, and again with growing pauses when it ends.
 final class EventStream {
-    /// Bytes of one connection; then the client reconnects. A year of keep-alives is 1 MiB.
+    /// Bytes of one connection; then the client reconnects. A year of keep-alives is 6 MiB.
     static let byteLimit = 64 << 20
     /// The service sends the first event at once (Policy/PROTOCOL.md). Later than this, something
     /// on the way keeps it back, and wakes would come as late.
     static let firstEventTime = Duration.seconds(60)
-    /// The service sends a comment every 240 s, with jitter.
+    /// The service sends a comment every 240 s at least (Policy/PROTOCOL.md).
     private static let idle = Duration.seconds(600)
     /// A stream that lasted this long worked: the next pause starts small again.
     private static let steady = Duration.seconds(60)
@@ -22,6 +22,7 @@ final class EventStream {
     private let transport: any ClientTransport
     private let environment: ClientEnvironment
     private(set) var state = StreamState.waiting
+    private var cuts = StreamCuts()
     /// Signalled when the machine has slept: the connection is ended, and another one begun.
     let resumed = AsyncEvent()
 
@@ -39,10 +40,12 @@ final class EventStream {
         var failures = 0
         while !Task.isCancelled {
             let start = environment.uptime()
+            cuts.began(at: start)
             let inbox = StreamInbox()
             state = .connecting
             await connect(inbox, receive)
             let lasted = environment.uptime() - start
+            cuts.ended(after: lasted, isCut: inbox.hasEvent && !inbox.isAbandoned)
             state = Self.end(of: inbox, after: lasted)
             guard !Task.isCancelled else { break }
             // Nothing failed, and what may have been missed is asked for at once.
@@ -62,6 +65,9 @@ final class EventStream {
             await resumed.wait(for: pause, in: environment)
         }
     }
+
+    /// The time after which a proxy on the way cuts the streams, as the last ones showed.
+    var cutAfter: Duration? { cuts.after(now: environment.uptime()) }
 
     private static func end(of inbox: StreamInbox, after time: Duration) -> StreamState {
         guard let response = inbox.response, !inbox.hasEvent else { return .waiting }
@@ -100,6 +106,39 @@ final class EventStream {
             }
             group.cancelAll()
         }
+    }
+}
+
+/// The lives of the last connections. A proxy that cuts streams gives them all the same length;
+/// networks and services that come and go do not.
+struct StreamCuts {
+    /// Connections that must have been equally long.
+    private static let needed = 3
+    /// What lives longer reached the time after which this client itself gives a silent one up.
+    private static let longest = Duration.seconds(600)
+
+    private var lives: [Duration] = []
+    private var begin = Duration.zero
+
+    mutating func began(at time: Duration) { begin = time }
+
+    /// - Parameter isCut: it had worked, and it was not this client that ended it.
+    mutating func ended(after life: Duration, isCut: Bool) {
+        guard isCut, life < Self.longest else {
+            lives = []
+            return
+        }
+        let isAlike = lives.allSatisfy {
+            abs(($0 - life) / .seconds(1)) <= max(2, life / .seconds(20))
+        }
+        lives = (isAlike ? lives.suffix(Self.needed - 1) : []) + [life]
+    }
+
+    /// Nil as well when the present connection lives longer than those did.
+    func after(now: Duration) -> Duration? {
+        guard lives.count == Self.needed, let last = lives.max(), now - begin < last * 2
+        else { return nil }
+        return last
     }
 }
 

@@ -46,6 +46,7 @@ package struct Configuration: Sendable, Equatable {
     package var connections: Int?
     package var streams = 10_000
     package var streamsPerAddress = 32
+    package var streamKeepAliveSeconds = 45
     package var connectionsPerAddress = 256
     package var drainSeconds = 10
     /// Pages whose scripts may use the public routes; nil: none.
@@ -288,7 +289,8 @@ extension Configuration {
         limits.headSeconds = Limits.headSeconds
         limits.bodySeconds = Limits.bodySeconds
         limits.idleSeconds = Limits.idleSeconds
-        limits.streamKeepAliveSeconds = Limits.keepAliveSeconds
+        limits.streamKeepAliveSeconds = streamKeepAliveSeconds
+        limits.streamKeepAliveJitterSeconds = streamKeepAliveSeconds / 4
         limits.connections = budget.connections
         limits.descriptors = budget.publicNumbers
         limits.connectionsPerSource = connectionsPerAddress

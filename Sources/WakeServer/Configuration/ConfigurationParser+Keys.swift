@@ -1,4 +1,5 @@
 private import WakeFeed
+import WakeModel
 import WakePush
 import WakeRelay
 
@@ -51,6 +52,12 @@ extension ConfigurationParser {
         integer(
             "http.streams-per-address", \.streamsPerAddress, 1...1_000_000,
             "Event streams of one network (/24, /56), where it shows."),
+        integer(
+            "http.stream-keep-alive-seconds", \.streamKeepAliveSeconds,
+            10...Limits.keepAliveSeconds,
+            "The longest silence of an event stream: a comment ends it. It must be shorter than "
+                + "what fronts and NATs wait; where all clients run on batteries and no front cuts "
+                + "them, 240 wakes their radios least."),
         integer(
             "http.drain-seconds", \.drainSeconds, 0...300,
             "Seconds that requests under way have when the service ends."),

@@ -13,6 +13,7 @@ let statusCommand = Command(
     notes: """
         Times in JSON are seconds since 1970. `stream` is unused, connecting, connected, waiting,
         refused or silent: accepted by the service, but what it sends is kept back on the way.
+        `streamCutSeconds` is the time after which a proxy on the way cuts the streams.
         `checkFailure` is of the last check, `failure` of the last attempt to register.
         """
 ) { invocation throws(CommandFailure) in
@@ -52,7 +53,9 @@ private struct StatusReport {
 
     var text: String {
         var lines = [
-            "client          \(holder.map { "running, process \($0)" } ?? "not running")",
+            "client          "
+                + (holder.map { "running, process \($0)" }
+                    ?? (running == nil ? "not running" : "running")),
             "registration    \(Report.sentence(stored.registration))",
             "checked up to   "
                 + (stored.sequence == 0 ? "nothing yet" : "batch \(stored.sequence)"),
@@ -97,6 +100,9 @@ private struct StatusReport {
     private var runningLines: [String] {
         guard let running, let live = try? JSONValue(parsing: running) else { return [] }
         var lines = ["stream          \(Self.sentence(ofStream: live))"]
+        if let seconds = live["streamCutSeconds"].integer {
+            lines.append("streams         CUT: \(Report.cutStreams(after: seconds))")
+        }
         let code = { (name: String) in live[name].text.isEmpty ? nil : live[name].text }
         if let failure = code("checkFailure") { lines.append("check           failed: \(failure)") }
         if let failure = code("failure") { lines.append("registration    failed: \(failure)") }

@@ -53,6 +53,10 @@ enum Report {
         return "\(count) until \(time.minuteText): the day's bytes are used up"
     }
 
+    static func cutStreams(after seconds: Int) -> String {
+        "a proxy on the way ends each stream after \(seconds) s; wakes come late, polling works"
+    }
+
     static func code(_ error: ClientError?) -> String { error.map { "\"\($0.code)\"" } ?? "null" }
 
     static func distributor(_ trouble: Warning.DistributorTrouble) -> String {
@@ -81,9 +85,20 @@ extension CommandFailure {
             switch error {
             case .network, .tls, .truncated, .rollback, .locked, .metered, .cancelled:
                 (.transient, nil)
+            case .httpStatus(404, _):
+                (
+                    answered,
+                    "is the feed below /feed/? in client.conf, feed is the directory with the "
+                        + "feed's head, and service has no path"
+                )
             case .httpStatus, .source: (answered, nil)
             case .tooLarge, .badSignature: (.badData, portal)
-            case .wrongFeed, .corruptBatch, .protocolViolation: (.badData, nil)
+            case .protocolViolation:
+                (
+                    .badData,
+                    "does a proxy on the way compress or change answers? the feed must come as it is"
+                )
+            case .wrongFeed, .corruptBatch: (.badData, nil)
             case .unwitnessed(.otherHistory):
                 (.badData, "the proof is in the state directory: show it to others")
             case .unwitnessed:

@@ -1,4 +1,5 @@
 import Testing
+import WakeHTTP
 import WakePush
 
 @testable import WakeServer
@@ -49,6 +50,29 @@ struct ConfigurationTests {
         let configuration = try parse(
             "# all\n[store]  # so\ndata = a#b # c#d\nkeys = k\t# tab\n  # indented")
         #expect(configuration.data == "/base/a#b" && configuration.keys == "/base/k")
+    }
+
+    @Test("event streams are silent for less than what fronts wait, and as long as is set")
+    func keepAlive() throws {
+        func limits(_ text: String) throws -> (longest: Int, jitter: Int) {
+            let configuration = try parse(text)
+            let budget = try DescriptorBudget(configuration, limit: 65_536)
+            let limits = configuration.httpLimits(budget)
+            return (limits.streamKeepAliveSeconds, limits.streamKeepAliveJitterSeconds)
+        }
+        // Debian's haproxy.cfg: 50 s; nginx, Cloudflare's and Amazon's balancers: 60 s and more.
+        let usual = try limits("")
+        #expect(usual.longest < 50 && usual.jitter > 0 && usual.jitter < usual.longest / 2)
+        for seconds in [10, 240] {
+            let set = try limits("[http]\nstream-keep-alive-seconds = \(seconds)")
+            #expect(set.longest == seconds && set.jitter > 0 && set.jitter < seconds / 2)
+        }
+        // Clients count on the protocol's 240 s, and give up at 600 s.
+        for seconds in [0, 9, 241] {
+            #expect(throws: ConfigurationError.self) {
+                try parse("[http]\nstream-keep-alive-seconds = \(seconds)")
+            }
+        }
     }
 
     @Test("an admin listener on TCP has a token, and its path is relative to the file")
