@@ -205,11 +205,13 @@ package struct FetchResponse: Sendable, Hashable {
     package let contentType: FetchContentType?
     /// The server's clock, seconds since 1970.
     package let date: Int64?
+    /// The body is compressed, though nothing of the kind was offered (RFC 9110 §12.5.3).
+    package let isEncoded: Bool
 
     package init(
         status: Int, contentLength: UInt64? = nil, contentRangeStart: UInt64? = nil,
         contentRangeTotal: UInt64? = nil, retryAfter: Int? = nil,
-        contentType: FetchContentType? = nil, date: Int64? = nil
+        contentType: FetchContentType? = nil, date: Int64? = nil, isEncoded: Bool = false
     ) {
         self.status = status
         self.contentLength = contentLength
@@ -218,6 +220,7 @@ package struct FetchResponse: Sendable, Hashable {
         self.retryAfter = retryAfter
         self.contentType = contentType
         self.date = date
+        self.isEncoded = isEncoded
     }
 
     package var isSuccess: Bool { (200...299).contains(status) }

@@ -15,7 +15,8 @@ private import WakeSystem
         case asItLies
     }
 
-    /// - Parameter path: a file path; `:memory:` is allowed in tests only.
+    /// - Parameter path: a file path; `:memory:` is allowed in tests only. Links above the file are
+    ///   followed, a link in its place is not.
     package init(path: String, access: Access) throws(SQLiteError) {
         _ = Self.memory
         var handle: OpaquePointer?
@@ -27,7 +28,9 @@ private import WakeSystem
             case .create: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
             }
         let flags = mode | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW
-        let name = access == .asItLies ? Self.immutable(path) : path
+        // SQLite refuses a link in any part of a path (sqlite.org/c3ref/open.html).
+        let plain = Files.resolvingParents(of: path)
+        let name = access == .asItLies ? Self.immutable(plain) : plain
         let code = unsafe sqlite3_open_v2(name, &handle, flags, nil)
         guard code == SQLITE_OK, let handle = unsafe handle else {
             // sqlite.org/c3ref/open.html: the handle must be closed even after a failure.

@@ -25,7 +25,9 @@ extension ClientError: LocalizedError {
         case .corruptBatch: "a batch is damaged, also when fetched afresh"
         case .state(.newerVersion): "the state was written by a newer version of this program"
         case .state(.exposed): "the state directory or a file in it is open to others"
-        case .state(.unusable): "the state cannot be read or written"
+        case .state(.unusable(0)): "the state cannot be read or written"
+        case .state(.unusable(let number)):
+            "the state cannot be read or written: \(SystemError(number).reason)"
         case .locked: "another process works with this profile"
         case .diskFull: "there is no room for the state"
         case .configuration(let fault): fault.phrase

@@ -19,7 +19,7 @@ final class FeedCache {
     /// Looked at each time: the directory may be emptied or removed while the client runs. What
     /// others can write must not be searched later without being verified again.
     private var isUsable: Bool {
-        guard let status = try? FileStatus(of: directory) else { return false }
+        guard let status = try? FileStatus(ofDirectory: directory) else { return false }
         return status.isPrivate && status.isDirectory
     }
 

@@ -181,23 +181,13 @@ package struct ProfileDiagnostics {
         return Cached(batches: names.count, bytes: sizes.reduce(0, +), lost: lost)
     }
 
+    /// The status that the running client answers with, as JSON; nil when none answers.
+    package func runningStatus() -> [UInt8]? {
+        ControlSocket.ask(.status, configuration.stateDirectory, seconds: 5)
+    }
+
     /// The process that holds the profile; nil when none is seen.
     package static func holder(of configuration: ClientConfiguration) -> Int32? {
-        let lock = configuration.stateDirectory + "/lock"
-        guard let target = try? Files.resolve(lock),
-            let bytes = try? Files.readGiven("/proc/locks", limit: 1 << 20)
-        else { return nil }
-        // proc_locks(5): "1: FLOCK ADVISORY WRITE 2718 08:01:2352 0 EOF". Asking the kernel for
-        // the lock itself could take it from a client that starts at this moment.
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-            let fields = line.split(separator: " ")
-            guard fields.count > 4, fields[1] == "FLOCK" else { continue }
-            let files = "/proc/\(fields[4])/fd"
-            let names = (try? Files.names(in: files)) ?? []
-            if names.contains(where: { (try? Files.resolve("\(files)/\($0)")) == target }) {
-                return Int32(fields[4])
-            }
-        }
-        return nil
+        Files.lockHolder(of: configuration.stateDirectory + "/lock")
     }
 }

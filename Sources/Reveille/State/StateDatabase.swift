@@ -37,7 +37,8 @@ final class StateDatabase {
         self.faultPoint = faultPoint
         // Made here and not by SQLite: for its owner alone, whatever the umask. SQLite gives its
         // log files the same mode (sqlite.org/src, `findCreateFileMode`).
-        if let status = try? FileStatus(of: path) {
+        let status = try? FileStatus(of: path)
+        if let status {
             // Below the least page (sqlite.org/fileformat.html §1.3.2) SQLite sees a new file.
             guard status.size >= 512 else { throw .damaged }
         } else {
@@ -45,7 +46,7 @@ final class StateDatabase {
                 _ = try OpenFile(path, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
                 try Files.synchronizeDirectory(of: path)
             } catch {
-                throw .failed(error.isFull ? .diskFull : .state(.unusable(0)))
+                throw .failed(error.isFull ? .diskFull : .state(.unusable(error.number)))
             }
         }
         do throws(SQLiteError) {
@@ -60,6 +61,7 @@ final class StateDatabase {
             // error (sqlite.org/rescode.html#ioerr_shmsize).
             let free = try? Files.freeBytes(at: path)
             let isFull = !error.isCorrupt && (free ?? .max) < 65_536
+            if status == nil { Self.removeEmpty(path) }
             throw isFull ? .failed(.diskFull) : OpenError(error)
         }
         let version = try mapError(OpenError.init) { () throws(SQLiteError) in
@@ -74,6 +76,13 @@ final class StateDatabase {
         }
         // No version before this one was released.
         guard check == "ok", version == Self.version else { throw .damaged }
+    }
+
+    /// Removes files that nothing was written to: the next start would take them for damaged ones.
+    private static func removeEmpty(_ path: String) {
+        let sizes = ["", "-wal"].map { (try? FileStatus(of: path + $0))?.size ?? 0 }
+        guard sizes == [0, 0] else { return }
+        for suffix in ["", "-wal", "-shm"] { try? Files.remove(path + suffix) }
     }
 
     /// Opens the database of a profile that another process may hold.

@@ -22,7 +22,6 @@ struct StateDirectory: Sendable {
     /// Makes the directory, or checks the one that is there.
     static func prepare(_ path: String) throws(ClientError) {
         try mapError(ClientError.init) { () throws(FileError) in
-            // lstat(2) first: mkdir(2) of an existing link would accept what it points to.
             if !Files.exists(path) { try Files.makeDirectory(path) }
             try check(path, isDirectory: true)
         }
@@ -40,7 +39,7 @@ struct StateDirectory: Sendable {
     }
 
     private static func check(_ path: String, isDirectory: Bool) throws(FileError) {
-        let status = try FileStatus(of: path)
+        let status = try isDirectory ? FileStatus(ofDirectory: path) : FileStatus(of: path)
         guard status.isPrivate, isDirectory ? status.isDirectory : status.isRegular else {
             throw FileError(.status, EPERM)
         }

@@ -12,6 +12,7 @@ struct ResponseHead {
     private var status = 0
     private var contentLength: UInt64?
     private var isChunked = false
+    private var isEncoded = false
     private var contentRange: (first: UInt64, total: UInt64?)?
     private var contentType: FetchContentType?
     private var retryAfter: [UInt8]?
@@ -64,7 +65,7 @@ struct ResponseHead {
             contentRangeStart: status == 206 ? contentRange?.first : nil,
             contentRangeTotal: status == 206 ? contentRange?.total : nil,
             retryAfter: retryAfter.flatMap(seconds(ofRetryAfter:)), contentType: contentType,
-            date: date.flatMap(HTTPDate.seconds(of:)))
+            date: date.flatMap(HTTPDate.seconds(of:)), isEncoded: isEncoded)
     }
 
     /// RFC 9112 §4: `HTTP/1.1 200 reason`; the reason is ignored.
@@ -95,6 +96,8 @@ struct ResponseHead {
             }
             contentLength = length
         case "transfer-encoding": isChunked = true
+        case "content-encoding":
+            isEncoded = !value.map(\.lowercased).elementsEqual("identity".utf8)
         case "content-range": contentRange = Self.range(value)
         case "content-type": contentType = FetchContentType(value)
         case "retry-after": retryAfter = Array(value)

@@ -76,6 +76,12 @@ final class Transfer {
                 return abort(.failure(.protocolViolation))
             }
         }
+        // Of a page for people its kind says enough. Push services' bodies are not needed.
+        if response.isSuccess, response.isEncoded, response.contentType != .html,
+            request.purpose != .gateway
+        {
+            return abort(.failure(.protocolViolation))
+        }
         if response.isSuccess, let length = response.contentLength, length > request.limit {
             return abort(.failure(.tooLarge))
         }

@@ -124,7 +124,7 @@ package final class LocalSocket: Sendable {
 
     private static func open(_ directory: String) throws(SystemError) -> OpenFile {
         try mapError({ SystemError($0.number) }) { () throws(FileError) in
-            try OpenFile(directory, flags: O_RDONLY | O_DIRECTORY)
+            try OpenFile(directory, flags: O_RDONLY | O_DIRECTORY, followsLink: true)
         }
     }
 }

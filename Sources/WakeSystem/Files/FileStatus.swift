@@ -51,6 +51,19 @@ package struct FileStatus: Sendable {
         self.init(status)
     }
 
+    /// The status of a directory, also behind a link in its place, which a user makes to have it on
+    /// another disk. A link that belongs to another user stays what it is: a link.
+    package init(ofDirectory path: String) throws(FileError) {
+        let status = try FileStatus(of: path)
+        guard status.isLink, [0, geteuid()].contains(status.owner) else {
+            self = status
+            return
+        }
+        var target = stat()
+        guard unsafe stat(path, &target) == 0 else { throw FileError(.status) }
+        self.init(target)
+    }
+
     /// Whether both files are on one file system (stat(2), `st_dev`).
     package func isOnDisk(of other: FileStatus) -> Bool { identity.device == other.identity.device }
 

@@ -42,6 +42,12 @@ let initCommand = Command(
         try? Files.remove(profile.configurationFile)
         throw CommandFailure(error)
     }
+    let path = configuration.feed.split(separator: "/", maxSplits: 2).dropFirst(2).first ?? ""
+    if path.isEmpty {
+        Console().error(
+            "hint: this feed's URL has no path; Reveille's own fronts serve the feed below /feed/."
+                + " `doctor` shows whether it is there")
+    }
     return .success
 }
 

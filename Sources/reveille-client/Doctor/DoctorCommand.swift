@@ -7,10 +7,12 @@ let doctorCommand = Command(
     options: [.init("--json", "as JSON")] + Profile.options,
     examples: ["reveille-client doctor", "reveille-client doctor --json --profile work"],
     notes: """
-        It changes nothing and may be used beside a running client. It makes two requests, those \
-        that every client makes: the feed's head and the event stream; with a relay of \
-        registrations another one through that, about an instance token that nobody has. Exit \
-        status 75 says that waiting may help, 78 that somebody must act; warnings alone end with 0.
+        It changes nothing and may be used beside a running client. It makes the
+        requests that every client makes: the feed's head with its proof, its keys
+        where they are not known yet, and the event stream; with a relay of
+        registrations another one through that, about an instance token that nobody
+        has. Exit status 75 says that waiting may help, 78 that you must act; warnings
+        alone end with 0.
         """
 ) { invocation throws(CommandFailure) in
     let findings = await examine(try Profile(invocation))

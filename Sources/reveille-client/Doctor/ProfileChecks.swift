@@ -1,5 +1,6 @@
 import Reveille
 import WakeCommand
+import WakeModel
 import WakeSystem
 
 /// Checks of the files of a profile, and of the room for them.
@@ -26,13 +27,20 @@ struct ProfileChecks {
 
     /// nil when nobody else can reach the directory.
     private static func check(_ path: String, _ subject: String) -> Finding? {
-        guard let status = try? FileStatus(of: path) else {
-            return .failed(subject, "it cannot be looked at", hint: "see who owns what is above it")
+        let status: FileStatus
+        do throws(FileError) {
+            status = try FileStatus(ofDirectory: path)
+        } catch {
+            return .failed(
+                subject, "it cannot be looked at: \(error.reason)",
+                hint: Files.exists(path)
+                    ? "it is a symbolic link: see where it leads" : "see who owns what is above it")
         }
         if status.isPrivate, status.isDirectory { return nil }
         if status.isLink || !status.isDirectory {
             return .failed(
-                subject, "it is a symbolic link or no directory",
+                subject,
+                status.isLink ? "it is another user's symbolic link" : "it is no directory",
                 hint: "put a directory in its place")
         }
         return status.mode & 0o077 != 0
@@ -95,14 +103,26 @@ struct StateChecks {
     let configuration: ClientConfiguration
 
     func findings() -> [Finding] {
+        let running = diagnostics.runningStatus()
         let holder = ProfileDiagnostics.holder(of: configuration)
-        let client = Finding.ok("client", holder.map { "running, process \($0)" } ?? "not running")
+        let client = Finding.ok(
+            "client",
+            holder.map { "running, process \($0)" }
+                ?? (running == nil ? "not running" : "running"))
         // Opening the state further would create one.
         guard let version = diagnostics.stateVersion else {
             let hint = "reveille-client sync, or run, makes it"
             return [.warning("state", "there is none yet", hint: hint), client]
         }
         var findings: [Finding] = [.ok("state", "whole, version \(version)"), client]
+        let live = running.flatMap { try? JSONValue(parsing: $0) }
+        if let seconds = live?["streamCutSeconds"].integer {
+            findings.append(
+                .warning(
+                    "streams", Report.cutStreams(after: seconds),
+                    hint: "ask the service's operator: stream-keep-alive-seconds in reveille.conf "
+                        + "must be shorter than the time after which the front cuts"))
+        }
         do throws(ClientError) {
             let status = try ProfileAccess(configuration).status()
             findings += [Self.registration(status.registration)] + Self.findings(status)

@@ -52,13 +52,24 @@ struct ProfileFile {
         let bytes: [UInt8]
         let isPrivate: Bool
         do throws(FileError) {
+            let path = try Files.resolve(path)
             isPrivate = try FileStatus(of: path).isPrivate
             bytes = try Files.read(path, limit: Self.limit)
         } catch {
             guard error.isMissing else { throw Self.failure("cannot be read: \(error.reason)") }
+            if Files.exists(profile.stateDirectory),
+                (try? Files.resolve(profile.stateDirectory)) == nil
+            {
+                throw CommandFailure(
+                    "the state directory is a symbolic link that leads nowhere",
+                    hint: "is the disk there that it leads to?", status: .configuration)
+            }
+            let names = (try? Profile.names()) ?? []
+            let others = names.isEmpty ? "" : "; those there are: \(names.joined(separator: ", "))"
             throw CommandFailure(
                 "there is no such profile yet",
-                hint: "reveille-client init --feed URL --key KEY makes one", status: .configuration)
+                hint: "reveille-client init --feed URL --key KEY makes one\(others)",
+                status: .configuration)
         }
         guard isPrivate else {
             throw Self.failure("is open to others", hint: "chmod 600 client.conf")
@@ -156,7 +167,8 @@ struct ProfileFile {
         let new = lines.joined(separator: "\n") + "\n"
         guard new != old else { return }
         try mapError({ CommandFailure("client.conf cannot be written", $0, .ioError) }) {
-            () throws(FileError) in try Files.replace(path, with: Array(new.utf8).span)
+            () throws(FileError) in
+            try Files.replace(Files.resolve(path), with: Array(new.utf8).span)
         }
     }
 

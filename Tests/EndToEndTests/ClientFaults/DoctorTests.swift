@@ -58,7 +58,7 @@ struct DoctorTests {
         for subject in expected { #expect(answer.levels[subject] == "ok", "\(subject)") }
         // One origin serves both here; a unit may be there or not.
         #expect(answer.levels["origins"] == "warning")
-        expected += ["origins", "unit", "bus", "notifications"]
+        expected += ["origins", "unit", "on-match", "bus", "notifications"]
         #expect(Set(answer.levels.keys).isSubset(of: expected))
         #expect(answer.texts["cache"]?.hasPrefix("1 batch, ") == true)
         #expect(answer.texts["client"] == "not running")
@@ -182,6 +182,47 @@ struct DoctorTests {
         #expect(none.status == 78)
         #expect(try Answer(none).levels == ["configuration": "failed", "libcurl": "ok"])
         #expect(!manager.fileExists(atPath: client.directory.path + "/none"))
+    }
+
+    @Test("where units are not started yet, the program that they run for a match is looked for")
+    func onMatch() async throws {
+        let site = try await FeedSite()
+        try await site.publish()
+        let client = try await ClientUnderTest(feed: site.url, key: site.key)
+        let home = client.directory.path
+        let folder = home + "/.config/reveille"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true)
+        func script(_ path: String, _ text: String, _ mode: Int) throws {
+            try "#!/bin/sh\n\(text)\n".write(toFile: path, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes(
+                [.posixPermissions: mode], ofItemAtPath: path)
+        }
+        func asked() async throws -> Answer {
+            let program = try client.start(
+                "doctor", "--json", environment: ["HOME": home, "PATH": home + ":/usr/bin:/bin"])
+            return try Answer((await program.exit(), program.output))
+        }
+        try script(home + "/systemctl", "exit 1", 0o700)
+        #expect(try await asked().texts["on-match"]?.contains("No such file") == true)
+        try script(folder + "/on-match", "exit 0", 0o600)
+        let closed = try await asked()
+        #expect(closed.texts["on-match"]?.contains("Permission denied") == true)
+        #expect(closed.levels["on-match"] == "warning" && closed.status == 0)
+        #expect(closed.hints["on-match"]?.contains("chmod +x") == true)
+        // As the README makes it.
+        let lines = try Repository.text("README.md").split(separator: "\n")
+            .filter { $0.contains(" ~/.config/reveille") }
+        let typed = try await RunningProgram.run(
+            path: "/usr/bin/env",
+            ["HOME=\(home)", "bash", "-e", "-c", lines.joined(separator: "\n")])
+        #expect(lines.count == 3 && typed.status == 0, "\(typed.output)")
+        #expect(try await asked().levels["on-match"] == nil)
+        // A unit that is active has found what it needs.
+        try FileManager.default.removeItem(atPath: folder + "/on-match")
+        try script(home + "/systemctl", "exit 0", 0o700)
+        let active = try await asked()
+        #expect(active.levels["unit"] == "ok" && active.levels["on-match"] == nil)
     }
 
     @Test("without libcurl it names the package")

@@ -136,6 +136,43 @@ struct ErrorTableTests {
         try await expectFound(site, client)
     }
 
+    @Test(
+        "compressed without being asked for: said as it is, and a page for people as a portal's",
+        arguments: [("octet-stream", 65, "compress"), ("html", 65, "captive portal")])
+    func compressed(_ type: (name: String, status: Int32, words: String)) async throws {
+        let (site, client) = try await place()
+        let kind = type.name == "html" ? "text/html" : "application/" + type.name
+        site.answer { _ in
+            Self.page("200 OK", "Content-Type: \(kind)\r\nContent-Encoding: gzip\r\n", "\u{1F}gzip")
+        }
+        let answer = try await client.command("sync")
+        #expect(answer.status == type.status && answer.output.contains(type.words))
+        try await expectFound(site, client)
+    }
+
+    @Test("a feed's URL without its path: a hint when it is written, and where it is not found")
+    func withoutPath() async throws {
+        let service = try await ServiceUnderTest()
+        let directory = try TemporaryDirectory()
+        let words = ["--state", directory.path + "/state"]
+        let made = try await RunningProgram.run(
+            "reveille-client",
+            ["init", "--feed", service.url + "/", "--key", service.feedKey] + words)
+        #expect(made.status == 0 && made.output.contains("below /feed/"), "\(made.output)")
+        for command in ["sync", "doctor"] {
+            let answer = try await RunningProgram.run("reveille-client", [command] + words)
+            #expect(answer.output.contains("the server answered 404"), "\(answer.output)")
+            #expect(answer.output.contains("hint: is the feed below /feed/?"), "\(answer.output)")
+        }
+        let right = try await RunningProgram.run(
+            "reveille-client",
+            [
+                "init", "--feed", service.url + "/feed/", "--key", service.feedKey, "--state",
+                directory.path + "/right",
+            ])
+        #expect(right.status == 0 && right.output == "")
+    }
+
     @Test("nobody there, a line that breaks, and an answer that is no HTTP: try later")
     func line() async throws {
         let (site, client) = try await place()

@@ -44,34 +44,51 @@ struct StateTroubleTests {
         #expect(try await client.command("sync").status == 10)
     }
 
-    @Test("a symbolic link in the place of the directory or the database is not followed")
+    @Test(
+        "a symbolic link in the place of the database is not followed, one that leads nowhere said")
     func links() async throws {
         let (site, client) = try await place()
         defer { withExtendedLifetime(site) {} }
         let manager = FileManager.default
-        for path in ["", "/client.db"] {
-            try manager.moveItem(
-                atPath: client.state + path, toPath: client.directory.path + "/moved")
-            try manager.createSymbolicLink(
-                atPath: client.state + path,
-                withDestinationPath: client.directory.path + "/moved")
-            try await expectRefused(client, 78, "state", "no symbolic links")
-            try manager.removeItem(atPath: client.state + path)
-            try manager.moveItem(
-                atPath: client.directory.path + "/moved", toPath: client.state + path)
+        let (database, moved) = (client.state + "/client.db", client.directory.path + "/moved")
+        try manager.moveItem(atPath: database, toPath: moved)
+        try manager.createSymbolicLink(atPath: database, withDestinationPath: moved)
+        try await expectRefused(client, 78, "state", "no symbolic links")
+        try manager.removeItem(atPath: database)
+        try manager.moveItem(atPath: moved, toPath: database)
+        // Somebody's disk is not there, or leads to itself.
+        for (target, reason) in [("nowhere", "leads nowhere"), ("state/..", "Too many levels")] {
+            try manager.moveItem(atPath: client.state, toPath: moved)
+            try manager.createSymbolicLink(atPath: client.state, withDestinationPath: target)
+            let secrets = try await client.command("secrets", "list")
+            #expect(secrets.status == 78, "\(target): \(secrets.output)")
+            let doctor = try await client.command("doctor")
+            #expect(doctor.status == 78, "\(doctor.output)")
+            #expect(doctor.output.contains(reason), "\(doctor.output)")
+            try manager.removeItem(atPath: client.state)
+            try manager.moveItem(atPath: moved, toPath: client.state)
         }
         #expect(try await client.command("sync").status == 10)
     }
 
-    @Test(
-        "a directory of somebody else's is refused",
-        .enabled(if: geteuid() == 0, "needs the right to give files away"))
-    func foreign() async throws {
+    @Test("a limit of the size of files is a failed write, and streams that are closed stay so")
+    func limits() async throws {
         let (site, client) = try await place()
         defer { withExtendedLifetime(site) {} }
-        #expect(unsafe chown(client.state, 65_534, 65_534) == 0)
-        try await expectRefused(client, 78, "state", "is open to others")
-        #expect(unsafe chown(client.state, 0, 0) == 0)
+        let program = RunningProgram.folder.appending(path: "reveille-client").path
+        func shell(_ line: String) async throws -> (status: Int32, output: String) {
+            try await RunningProgram.run(
+                path: "/bin/sh", ["-c", line, "sh", program, client.state])
+        }
+        let limited = try await shell("ulimit -f 8; exec \"$1\" sync --state \"$2\"")
+        #expect(limited.status == 74, "\(limited.output)")
+        let lock = try Data(contentsOf: URL(filePath: client.state + "/lock"))
+        let unread = try await shell("exec \"$1\" sync --json --state \"$2\" <&- >&-")
+        #expect(unread.status == 74, "\(unread.output)")
+        #expect(unread.output.contains("standard output cannot be written"))
+        #expect(try Data(contentsOf: URL(filePath: client.state + "/lock")) == lock)
+        let secret = try await shell("exec \"$1\" secrets add more --state \"$2\" <&-")
+        #expect(secret.status == 1 && secret.output.contains("standard input"), "\(secret.output)")
         #expect(try await client.command("sync").status == 10)
     }
 

@@ -188,7 +188,8 @@ public struct SecretDirectory: LocalSecrets {
     private func file(_ name: String) -> String { path + "/" + name }
 
     private func check() throws(Fault) {
-        guard let status = try? FileStatus(of: path), status.isDirectory, status.isPrivate else {
+        guard let status = try? FileStatus(ofDirectory: path), status.isDirectory, status.isPrivate
+        else {
             throw .unusable
         }
     }
