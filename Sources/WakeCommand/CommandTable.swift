@@ -39,6 +39,7 @@ package struct CommandTable: Sendable {
         if words.first == CompletionQuery.verb {
             return show(await completions(of: Array(words.dropFirst())))
         }
+        let words = optionsLast(words)
         let isHelp = { (word: String) in word == "--help" || word == "-h" || word == "help" }
         let named = words.prefix { !$0.hasPrefix("-") }
         let match = commands.filter { named.starts(with: $0.words) }
@@ -72,6 +73,33 @@ package struct CommandTable: Sendable {
         throw unknown(first, in: commands)
     }
 
+    /// The same words with options that stand before or in a command's name behind it, as in
+    /// `secrets --profile work list`.
+    private func optionsLast(_ words: [String]) -> [String] {
+        var (name, options, rest) = ([String](), [String](), words[...])
+        var candidates = commands
+        while let word = rest.first {
+            if word.hasPrefix("-") {
+                let known = candidates.lazy.flatMap(\.options)
+                let key = word.prefix { $0 != "=" }
+                guard let option = known.first(where: { $0.name == key }) else { return words }
+                options.append(rest.removeFirst())
+                guard option.value != nil, key == word, let value = rest.popFirst() else {
+                    continue
+                }
+                options.append(value)
+            } else {
+                let longer = candidates.filter {
+                    $0.words.starts(with: name + [word]) && $0.words.count > name.count
+                }
+                if longer.isEmpty { break }
+                candidates = longer
+                name.append(rest.removeFirst())
+            }
+        }
+        return name + options + rest
+    }
+
     private func dispatchHelp(_ words: [String]) async throws(CommandFailure) -> ExitStatus {
         if words.isEmpty { return show(overview(of: commands)) }
         let group = commands.filter { $0.words.starts(with: words) }
@@ -81,13 +109,22 @@ package struct CommandTable: Sendable {
     }
 
     private func unknown(_ word: String, in commands: [Command]) -> CommandFailure {
-        let near = Spelling.nearest(
-            to: word, in: commands.map(\.name) + commands.map { $0.words[0] })
+        let names = commands.map(\.name) + commands.map { $0.words[0] }
+        let parts = word.split(separator: " ").map(String.init)
+        let meant = (parts.dropLast() + (parts.last.map { [Self.otherWords[$0] ?? $0] } ?? []))
+            .joined(separator: " ")
+        let near = names.first { $0 == meant } ?? Spelling.nearest(to: word, in: names)
         return CommandFailure(
             word.hasPrefix("-") ? "unknown option \(word)" : "unknown command \(word)",
             hint: near.map { "did you mean \($0)?" } ?? "\(program) --help lists the commands",
             status: .usage)
     }
+
+    /// Words of other programs for what our commands are called.
+    private static let otherWords = [
+        "rm": "remove", "del": "remove", "delete": "remove", "ls": "list", "create": "init",
+        "new": "init", "start": "run", "info": "status", "verify": "check",
+    ]
 
     private func show(_ text: String) -> ExitStatus {
         Console().out(text, terminator: "")
@@ -103,11 +140,13 @@ package struct CommandTable: Sendable {
         return text + list(examples)
     }
 
+    /// Of 80 columns, as terminals have.
     package func help(for command: Command) -> String {
         var line = "usage: \(program) \(command.name)"
         for operand in command.operands { line += " " + operand.usage(operand.name) }
         if !command.options.isEmpty { line += " [OPTIONS]" }
-        var text = "\(program) \(command.name): \(command.summary)\n\n\(line)\n"
+        var text =
+            Self.wrap("\(program) \(command.name): \(command.summary)") + "\n" + Self.wrap(line)
         if !command.operands.isEmpty {
             text += "\n" + columns(command.operands.map { ($0.name, $0.help) })
         }
@@ -117,17 +156,39 @@ package struct CommandTable: Sendable {
             }
             text += "\noptions:\n" + columns(rows)
         }
-        if !command.notes.isEmpty { text += "\n\(command.notes)\n" }
+        if !command.notes.isEmpty {
+            let lines = command.notes.split(separator: "\n", omittingEmptySubsequences: false)
+            text += "\n" + lines.map { Self.wrap(String($0)) }.joined()
+        }
         return text + list(command.examples)
     }
 
     private func columns(_ rows: [(String, String)]) -> String {
-        Console.columns(rows).map { "  \($0)\n" }.joined()
+        let width = (rows.map(\.0.count).max() ?? 0) + 4
+        return Console.columns(rows).map { Self.wrap("  " + $0, indent: width) }.joined()
     }
 
     private func list(_ examples: [String]) -> String {
         guard !examples.isEmpty else { return "" }
-        return "\nexamples:\n" + examples.map { "  \($0)\n" }.joined()
+        return "\nexamples:\n"
+            + examples.map { Self.wrap("  " + $0, indent: 4, mark: " \\") }.joined()
+    }
+
+    /// Lines of at most 80 columns: broken at blanks, with `mark` at the end of all but the last,
+    /// and `indent` blanks before all but the first.
+    private static func wrap(_ text: String, indent: Int = 2, mark: String = "") -> String {
+        var lines: [String] = []
+        var line = text
+        while line.count > 80 {
+            let most = line.index(line.startIndex, offsetBy: 80 - mark.count)
+            let body = line.firstIndex { $0 != " " } ?? line.startIndex
+            guard
+                let end = line[body...most].lastIndex(of: " ") ?? line[most...].firstIndex(of: " ")
+            else { break }
+            lines.append(line[..<end] + mark)
+            line = String(repeating: " ", count: indent) + line[end...].drop { $0 == " " }
+        }
+        return (lines + [line]).map { $0 + "\n" }.joined()
     }
 
     // MARK: Commands of every program

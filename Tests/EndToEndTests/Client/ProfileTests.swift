@@ -192,7 +192,7 @@ struct ProfileTests {
                 "firstUnchecked", "forked", "formerServices", "lastChecked", "lastUnchecked",
                 "lastVerified", "matchesToDeliver", "nextCheck", "pausedUntil", "process",
                 "registration", "retired", "running", "runningSince", "sequence", "sharesOrigin",
-                "stream", "streamStatus", "waitingUntil",
+                "stream", "streamCutSeconds", "streamStatus", "waitingUntil",
             ])
         #expect(members["registration"] as? String == "none")
         #expect(members["running"] as? Bool == false)
@@ -203,5 +203,27 @@ struct ProfileTests {
             #expect(text.contains(line), "\(text)")
         }
         #expect(try await home.command("statsu").output.contains("did you mean status?"))
+    }
+
+    @Test("options may stand before and in a command's name, and what was meant is said")
+    func words() async throws {
+        let service = try await ServiceUnderTest()
+        let home = try Home()
+        _ = try await make("work", in: home, of: service)
+        for words in [
+            ["secrets", "--profile", "work", "list"], ["--profile=work", "secrets", "list"],
+            ["secrets", "list", "--profile", "work"],
+        ] {
+            let answer = try await RunningProgram.run(
+                "reveille-client", words, environment: home.environment)
+            #expect(answer.status == 0 && answer.output == "mine\n", "\(words): \(answer.output)")
+        }
+        let typed = try await home.command("sync", "--profile", "wrok")
+        #expect(typed.status == 78 && typed.output.contains("those there are: work"))
+        for (word, meant) in [("rm", "remove"), ("delete", "remove"), ("ls", "list")] {
+            let answer = try await home.command("secrets", word, "mine")
+            #expect(answer.status == 2)
+            #expect(answer.output.contains("did you mean secrets \(meant)?"), "\(answer.output)")
+        }
     }
 }

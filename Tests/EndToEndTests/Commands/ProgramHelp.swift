@@ -25,8 +25,10 @@ struct ProgramHelp: Sendable {
     private static func names(in help: String, under title: String) -> [String] {
         let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
         guard let start = lines.firstIndex(where: { $0 == title }) else { return [] }
-        return lines[(start + 1)...].prefix { $0.hasPrefix("  ") }.map { line in
+        return lines[(start + 1)...].prefix { $0.hasPrefix("  ") }.compactMap { line in
             let name = line.dropFirst(2).components(separatedBy: "  ")[0]
+            // The text to the right goes on.
+            guard !name.isEmpty else { return nil }
             return name.hasPrefix("--") ? String(name.prefix { $0 != " " }) : name
         }
     }
