@@ -5,6 +5,8 @@ that measure their own memory or descriptors need no special care. To find the t
 a process a tenth of a second: suites of one target that start no programs share one. What suites do is
 mostly waiting, so there are four processes for each core that may be used, and no more than thirty-two.
 
+Suites of the client run as an ordinary user where this program is root's, as people run the client.
+
 usage: suites.py BUNDLE [--jobs N] [--fast] [--filter REGEX] [--skipped FILE]
   --fast     leaves out the suites that start programs
   --filter   only suites whose "Target.Suite" matches
@@ -38,6 +40,10 @@ LONG = [
     "WakeFeedTests.PythonPeerTests", "WakeFeedTests.SuccessionLivesTests", "WakeStoreTests.FaultTests",
     "WakePushTests.PushVolumeTests", "WakeFetchTests.AbortTests", "FuzzTests.FuzzTests",
 ]
+# The ordinary user: nobody's number on Debian, which owns no file of the system.
+ORDINARY = 65534
+# Suites of the client that need root: to serve port 53, to mount, to give files away.
+PRIVILEGED = {"SocksTests", "ClientErasureTests", "ForeignFilesTests"}
 # Tests that suites which share a process have together, at most.
 SHARED = 40
 # Seconds after which a process is stuck. Tests have time limits of their own.
@@ -55,6 +61,30 @@ def cores():
     except (OSError, ValueError):
         pass
     return max(1, round(count))
+
+
+def ordinary(bundle, folder):
+    """The words that start a program as the ordinary user; none where this program is not root's, or
+    counts covered lines into files of root's."""
+    if os.geteuid() != 0 or "LLVM_PROFILE_FILE" in os.environ:
+        return []
+    words = ["setpriv", "--reuid=%d" % ORDINARY, "--regid=%d" % ORDINARY, "--clear-groups"]
+    # A checkout below a home that is closed to others is read all the same, and nothing else is allowed.
+    reads = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search"]
+    if subprocess.run(words + ["test", "-x", bundle]).returncode != 0:
+        words += reads
+    os.chmod(folder, 0o711)
+    home = os.path.join(folder, "home")
+    os.mkdir(home, 0o700)
+    os.chown(home, ORDINARY, ORDINARY)
+    return words + ["env", "HOME=" + home]
+
+
+def of_client():
+    """The names of the suites of the client's programs, which are those of their files."""
+    folders = pathlib.Path(__file__).resolve().parent.glob("EndToEndTests/Client*")
+    names = {file.stem for folder in folders for file in folder.glob("*Tests.swift")}
+    return {"EndToEndTests." + name for name in names - PRIVILEGED}
 
 
 class Job:
@@ -78,9 +108,10 @@ class Job:
         more = len(self.suites) - 1
         return self.suites[0] + (" and %d more" % more if more else "")
 
-    def run(self, bundle, folder):
-        report = pathlib.Path(folder) / (self.suites[0] + ".xml")
-        command = [
+    def run(self, bundle, folder, words):
+        is_client = words and self.suites[0] in of_client()
+        report = pathlib.Path(folder, "home" if is_client else ".", self.suites[0] + ".xml")
+        command = (words if is_client else []) + [
             bundle, "--testing-library", "swift-testing", "--no-parallel",
             "--filter", "^(%s)[./]" % "|".join(map(re.escape, self.suites)),
             "--xunit-output", str(report)]
@@ -182,8 +213,9 @@ def main():
     work = jobs(tests, options.fast, options.filter)
     failed = []
     with tempfile.TemporaryDirectory() as folder:
+        words = ordinary(os.path.abspath(options.bundle), folder)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            running = [pool.submit(job.run, options.bundle, folder) for job in work]
+            running = [pool.submit(job.run, options.bundle, folder, words) for job in work]
             for done in concurrent.futures.as_completed(running):
                 job = done.result()
                 print("%s %-60s %4d tests %7.1f s, processor %6.1f s" % (
