@@ -317,7 +317,7 @@ extension Configuration {
     }
 
     /// The addresses of all listeners by their sections, in the order in which they are bound.
-    var addresses: [(section: String, address: Address)] {
+    package var addresses: [(section: String, address: Address)] {
         let optional = [("cluster", cluster), ("metrics", metrics)]
         return [("http", listen), ("admin", admin)]
             + optional.compactMap { section, address in address.map { (section, $0) } }

@@ -72,7 +72,8 @@ package struct ConfigurationParser {
                 throw error("has a path that is too long: a socket's has 107 bytes at most")
             }
             if let other = addresses[..<index].first(where: { $0.1.collides(with: address) }) {
-                throw error("is the address of [\(other.section)] listen: each needs one of its own")
+                throw error(
+                    "is the address of [\(other.section)] listen: each needs one of its own")
             }
         }
     }

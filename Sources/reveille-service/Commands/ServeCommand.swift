@@ -56,11 +56,10 @@ enum ServeCommand {
             CommandFailure(
                 lines: error.message(configuration.store),
                 status: error.mayPass ? .failure : .configuration)
-        case .http(let error): CommandFailure(error, name: name)
+        case .http(let error):
+            CommandFailure(error) {
+                "the address of [\(configuration.addresses[$0].section)] listen"
+            }
         }
-    }
-
-    private static func name(_ listener: Int) -> String {
-        "the address of [\(["http", "admin", "metrics"][listener])] listen"
     }
 }
