@@ -15,6 +15,8 @@ package enum LogFinding: Sendable, Equatable {
     case retired(index: UInt64)
     /// Signed earlier than the head before it, by its own words.
     case timeWentBack(index: UInt64)
+    /// More batches than any feed has: what follows was not read.
+    case tooManyBatches(index: UInt64)
     /// A batch that the newest head names, and that does not come or is another one.
     case missingBatch(sequence: UInt64)
     /// The head that is served is not in the log: it was meant for whoever asked.
@@ -43,6 +45,7 @@ package enum LogFinding: Sendable, Equatable {
         case .paused: "paused"
         case .retired: "retired"
         case .timeWentBack: "time-went-back"
+        case .tooManyBatches: "too-many-batches"
         case .missingBatch: "missing-batch"
         case .unloggedHead: "unlogged-head"
         case .otherHistory: "other-history"
@@ -59,7 +62,8 @@ package enum LogFinding: Sendable, Equatable {
     package var index: UInt64? {
         switch self {
         case .foreignEntry(let index), .fork(let index, _), .dropped(let index, _),
-            .paused(let index), .retired(let index), .timeWentBack(let index):
+            .paused(let index), .retired(let index), .timeWentBack(let index),
+            .tooManyBatches(let index):
             index
         default: nil
         }
@@ -84,6 +88,7 @@ package enum LogFinding: Sendable, Equatable {
         case .paused: "the head makes clients ignore wake-ups"
         case .retired: "the head makes clients unregister and stop"
         case .timeWentBack: "the head is older than the one before it, by its own time"
+        case .tooManyBatches: "more batches than any feed has: what follows was not read"
         case .missingBatch(let sequence): "batch \(sequence) does not come as the head names it"
         case .unloggedHead: "the head that is served is NOT in the log"
         case .otherHistory: "the log does NOT contain what it contained the last time"
@@ -106,6 +111,10 @@ package struct LogAudit: Sendable {
     package static let memory: UInt64 = 256
     /// More heads than any feed has: one a minute for thirty years.
     package static let sizeLimit: UInt64 = 1 << 24
+    /// Findings that are kept, of a publisher's thousands; the others are counted.
+    package static let findingsLimit = 100
+    /// Batches that are remembered: one in two minutes for a year, in 32 MiB.
+    private static let namedLimit = 1 << 18
     /// Seconds by which a batch may be older than the first head that names it.
     private static let tolerance: Int64 = 3600
 
@@ -124,6 +133,10 @@ package struct LogAudit: Sendable {
     /// The place of the newest key that signed a head: those before it sign none any more.
     private var signer = 0
     package private(set) var findings: [LogFinding] = []
+    /// Findings that were not kept.
+    package private(set) var omitted = 0
+    /// Whether nothing more can be judged.
+    package var isFull: Bool { named.count > Self.namedLimit }
 
     /// - Parameter frontier: the tree of the entries before the first that is read.
     package init(_ chain: KeyChain, after frontier: MerkleFrontier = MerkleFrontier()) {
@@ -145,23 +158,28 @@ package struct LogAudit: Sendable {
     package mutating func add(_ entry: [UInt8]) {
         defer { frontier.append(MerkleTree.leaf(entry.span)) }
         guard let head = head(entry) else {
-            findings.append(.foreignEntry(index: size))
+            keep(.foreignEntry(index: size))
             return
         }
         for (sequence, suffix) in zip(head.firstSequence..., head.suffixes)
         where named[sequence].map({ $0.suffix != suffix }) ?? false {
-            findings.append(.fork(index: size, sequence: sequence))
+            keep(.fork(index: size, sequence: sequence))
         }
         if let last {
-            if head.issued < last.issued { findings.append(.timeWentBack(index: size)) }
-            findings += last.batches.filter { isDropped($0, by: head) }.map {
-                .dropped(index: size, sequence: $0)
+            if head.issued < last.issued { keep(.timeWentBack(index: size)) }
+            for sequence in last.batches where isDropped(sequence, by: head) {
+                keep(.dropped(index: size, sequence: sequence))
             }
             note(head.settings.flags.subtracting(last.settings.flags))
         } else {
             note(head.settings.flags)
         }
         remember(head)
+        if isFull { keep(.tooManyBatches(index: size)) }
+    }
+
+    private mutating func keep(_ finding: LogFinding) {
+        if findings.count < Self.findingsLimit { findings.append(finding) } else { omitted += 1 }
     }
 
     /// Retention drops batches from the front, when they are old or too many; the end only grows.
@@ -175,8 +193,8 @@ package struct LogAudit: Sendable {
     }
 
     private mutating func note(_ flags: FeedFlags) {
-        if flags.contains(.paused) { findings.append(.paused(index: size)) }
-        if flags.contains(.retired) { findings.append(.retired(index: size)) }
+        if flags.contains(.paused) { keep(.paused(index: size)) }
+        if flags.contains(.retired) { keep(.retired(index: size)) }
     }
 
     private mutating func remember(_ head: FeedHead) {

@@ -93,7 +93,9 @@ enum FeedMonitorCommand {
             }
             return Console().out(
                 "\(visit.size) heads in the log, \(visit.read) of them new; "
-                    + "\(visit.findings.count) findings")
+                    + "\(visit.findings.count + visit.omitted) findings"
+                    + (visit.omitted > 0 ? ", the first \(visit.findings.count) of them shown" : "")
+            )
         }
         Console().json { text in
             text.member("heads", number: visit.size)
@@ -108,6 +110,7 @@ enum FeedMonitorCommand {
                 text.endObject()
             }
             text.endArray()
+            text.member("omitted", number: visit.omitted)
         }
     }
 }

@@ -10,6 +10,8 @@ import WakeSystem
 struct FeedMonitorVisit {
     struct Result {
         var findings: [LogFinding]
+        /// Findings beyond those.
+        var omitted = 0
         let size: UInt64
         let read: UInt64
         /// The tree for the next visit to build on; nil when the log contradicts itself or the last
@@ -117,8 +119,8 @@ struct FeedMonitorVisit {
         var isLogged = false
         func result(_ finding: LogFinding?, _ evidence: Evidence? = nil) -> Result {
             Result(
-                findings: (finding.map { [$0] } ?? []) + audit.findings, size: tree.size,
-                read: tree.size - (known?.size ?? 0), evidence: evidence)
+                findings: (finding.map { [$0] } ?? []) + audit.findings, omitted: audit.omitted,
+                size: tree.size, read: tree.size - (known?.size ?? 0), evidence: evidence)
         }
         func contradiction() -> Result? {
             guard let known, audit.size == known.size, audit.root != known.root else { return nil }
@@ -139,6 +141,7 @@ struct FeedMonitorVisit {
                 if entry == head { isLogged = true }
                 if index < reviewed { audit.resume(with: entry) } else { audit.add(entry) }
                 if let contradiction = contradiction() { return contradiction }
+                if audit.isFull { return result(nil) }
             }
         }
         Console().endProgress()

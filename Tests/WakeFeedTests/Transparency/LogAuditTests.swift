@@ -151,4 +151,37 @@ struct LogAuditTests {
             try MonitoredLog(stateFile: beyond.stateFile())
         }
     }
+
+    @Test("of thousands of odd entries the first hundred are kept, and the others counted")
+    func bounded() throws {
+        let feed = try TemporaryFeed()
+        try feed.publisher().resign(now: Self.now + 60)
+        var audit = LogAudit(try FeedDirectory(feed.directory).keys(feed.publicKey))
+        for _ in 0..<5000 { audit.add([1, 2, 3]) }
+        #expect(audit.findings.count == LogAudit.findingsLimit && audit.findings.count == 100)
+        #expect(audit.omitted == 4900 && audit.size == 5000)
+    }
+
+    @Test("more batches than any feed has end the reading, in bounded memory")
+    func manyBatches() throws {
+        let feed = try TemporaryFeed()
+        try feed.publisher().publishCover(now: Self.now + 60)
+        let directory = FeedDirectory(feed.directory)
+        let head = try directory.headBytes()
+        var audit = LogAudit(try directory.keys(feed.publicKey))
+        var number: UInt64 = 0
+        while !audit.isFull, number < 2000 {
+            number += 1
+            // A full table of batches, with numbers of its own; the newest one's suffix is 7s.
+            let hostile = Forge.head(head, with: feed.key) { bytes in
+                bytes.put(littleEndian: number * 448, at: 24)
+                bytes.put(littleEndian: number * 448 - 447, at: 32)
+                for offset in 56..<64 { bytes[offset] = 7 }
+                for offset in 256..<256 + 448 * 8 { bytes[offset] = 7 }
+            }
+            audit.add(hostile)
+        }
+        #expect(audit.isFull && number == (1 << 18) / 448 + 1)
+        #expect(audit.findings.contains(.tooManyBatches(index: number - 1)))
+    }
 }
