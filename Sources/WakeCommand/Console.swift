@@ -8,7 +8,18 @@ package struct Console: Sendable {
 
     /// Writes results to standard output.
     package func out(_ text: String, terminator: String = "\n") {
-        say(text + terminator, to: STDOUT_FILENO)
+        say(Self.printable(text) + terminator, to: STDOUT_FILENO)
+    }
+
+    /// Without what a terminal obeys but newlines and tabs, whoever wrote it: names of files,
+    /// answers of servers.
+    /// - Parameter isLine: also without those.
+    package static func printable(_ text: String, isLine: Bool = false) -> String {
+        func isStruck(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.isCommand && (isLine || scalar != "\n" && scalar != "\t")
+        }
+        guard text.unicodeScalars.contains(where: isStruck) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isStruck($0) ? "?" : $0 }))
     }
 
     /// - Returns: false when not all of it was taken: a full disk, a closed pipe.
@@ -35,7 +46,7 @@ package struct Console: Sendable {
     /// Writes messages to standard error.
     /// - Parameter isFailure: the command ends with it.
     package func error(_ text: String, terminator: String = "\n", isFailure: Bool = false) {
-        say(text + terminator, to: STDERR_FILENO, isFailure: isFailure)
+        say(Self.printable(text) + terminator, to: STDERR_FILENO, isFailure: isFailure)
     }
 
     /// Lines of two columns, the second one two spaces behind the longest name.
@@ -47,12 +58,16 @@ package struct Console: Sendable {
     /// True when standard error is a terminal: only then is progress drawn.
     package var showsProgress: Bool { isatty(STDERR_FILENO) == 1 }
 
+    /// Clears a terminal.
+    package func clear() { write("\u{1B}[H\u{1B}[2J", to: STDOUT_FILENO) }
+
     /// Draws one line of progress over the last one, cut to the width of the terminal.
     package func progress(_ text: String) {
         guard showsProgress else { return }
         // A line that fills the last column may wrap already.
         let width = Int(linux_terminal_columns(STDERR_FILENO)) - 1
-        write("\r\u{1B}[K" + (width > 0 ? text.prefix(width) : text[...]), to: STDERR_FILENO)
+        let line = Self.printable(text, isLine: true)
+        write("\r\u{1B}[K" + (width > 0 ? line.prefix(width) : line[...]), to: STDERR_FILENO)
     }
 
     /// Removes the line of progress.

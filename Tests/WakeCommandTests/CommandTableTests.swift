@@ -92,4 +92,12 @@ struct CommandTableTests {
         #expect(Spelling.nearest(to: "xyz", in: ["publish"]) == nil)
         #expect(Spelling.nearest(to: "a", in: []) == nil)
     }
+
+    @Test("text for people has nothing that a terminal obeys but newlines and tabs")
+    func printable() {
+        let foreign = "a\u{1B}[31mb\u{9B}2Jc\u{7F}\u{202E}d\r\n\te\u{200D}f"
+        #expect(Console.printable(foreign) == "a?[31mb?2Jc??d?\n\te\u{200D}f")
+        #expect(Console.printable("a\nb\tc", isLine: true) == "a?b?c")
+        #expect(Console.printable("ü €\n") == "ü €\n")
+    }
 }

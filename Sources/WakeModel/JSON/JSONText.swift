@@ -99,8 +99,44 @@ package struct JSONText {
 
     private mutating func string(_ value: Span<UInt8>) {
         bytes.append(UInt8(ascii: "\""))
-        for index in value.indices { append(value[index]) }
+        var index = 0
+        while index < value.count {
+            if value[index] >= 0x7F, let (scalar, count) = Self.command(in: value, at: index) {
+                let digits = String(scalar.value, radix: 16)
+                let zeros = String(repeating: "0", count: 4 - digits.count)
+                bytes.append(contentsOf: "\\u\(zeros)\(digits)".utf8)
+                index += count
+            } else {
+                append(value[index])
+                index += 1
+            }
+        }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// A scalar beyond ASCII's controls that terminals obey, and its length in UTF-8: documents are
+    /// read on terminals as well, whoever wrote what is in them.
+    private static func command(
+        in text: Span<UInt8>, at index: Int
+    ) -> (Unicode.Scalar, Int)? {
+        func bits(_ offset: Int) -> UInt32? {
+            guard index + offset < text.count, text[index + offset] & 0xC0 == 0x80 else {
+                return nil
+            }
+            return UInt32(text[index + offset] & 0x3F)
+        }
+        let (first, value, count): (UInt32, UInt32?, Int)
+        first = UInt32(text[index])
+        switch first {
+        case 0x7F: (value, count) = (first, 1)
+        case 0xC2, 0xD8: (value, count) = (bits(1).map { (first & 0x1F) << 6 | $0 }, 2)
+        case 0xE2:
+            value = bits(1).flatMap { high in bits(2).map { 0x2000 | high << 6 | $0 } }
+            count = 3
+        default: return nil
+        }
+        guard let scalar = value.flatMap(Unicode.Scalar.init), scalar.isCommand else { return nil }
+        return (scalar, count)
     }
 
     private mutating func name(_ name: StaticString) {

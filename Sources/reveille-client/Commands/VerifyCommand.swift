@@ -136,14 +136,6 @@ private func exitStatus(of verdicts: [FeedArchive.Verdict]) -> ExitStatus {
 
 // MARK: Output
 
-/// Names of files may hold anything, also what a terminal obeys.
-private func printable(_ path: String) -> [UInt8] {
-    path.unicodeScalars.flatMap { scalar in
-        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
-        return Array((isControl ? "?" : String(scalar)).utf8)
-    }
-}
-
 private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
     let text =
         switch verdict.result {
@@ -164,7 +156,7 @@ private func verdictLine(_ verdict: FeedArchive.Verdict) -> [UInt8] {
         case .failure(let fault):
             (fault.isUnreadable ? "unreadable, " : "BAD, ") + fault.texts.description
         }
-    return printable(verdict.path) + Array(": \(text)\n".utf8)
+    return Array("\(Console.printable(verdict.path, isLine: true)): \(text)\n".utf8)
 }
 
 private func verdictsJSON(_ verdicts: [FeedArchive.Verdict]) -> [UInt8] {

@@ -48,7 +48,7 @@ enum StatusCommand {
         while !Task.isCancelled {
             let text = try source().text
             // Erases the terminal before a whole screen (ECMA-48 §8.3.21, §8.3.39).
-            if isatty(STDOUT_FILENO) == 1 { console.out("\u{1B}[H\u{1B}[2J", terminator: "") }
+            if isatty(STDOUT_FILENO) == 1 { console.clear() }
             guard console.out(bytes: text) else { break }
             try? await Task.sleep(for: watchInterval)
         }
