@@ -27,6 +27,7 @@ enum FullDisk {
         }
         Line.write("register \(refused.word)")
         Line.write("registered \(registered.count)")
+        Line.write("renewed \(await renew(registered, store)) of \(registered.count)")
         await delete(registered, store)
         unsafe unlink(configuration.dataDirectory + "/hog")
         let again = await store.ask(.register(Known.token(-1), Known.pushToken(0, 1)))
@@ -78,6 +79,17 @@ enum FullDisk {
         Line.write("again \(again.word)")
         await store.close()
         Line.write("end")
+    }
+
+    /// Renews one after another, each with another push token.
+    static func renew(_ registered: [Int], _ store: Store) async -> Int {
+        var renewed = 0
+        for number in registered {
+            let answer = await store.ask(
+                .register(Known.token(number), Known.pushToken(number, 2)))
+            if answer == .done { renewed += 1 }
+        }
+        return renewed
     }
 
     static func rotate(_ store: Store) async {

@@ -68,7 +68,7 @@ struct RoomTests {
     }
 
     @Test(
-        "on a full disk new rows are refused and every delete works, to the last row",
+        "on a full disk new rows are refused, all others renewed and deleted, to the last row",
         arguments: [1, 64])
     func fullDisk(_ callers: Int) throws {
         let place = StorePlace()
@@ -87,6 +87,7 @@ struct RoomTests {
         #expect(Int(registered) ?? 0 > 1000)
         #expect(report["condition"] == "full")
         #expect(report["register"] == "full")
+        #expect(report["renewed"] == registered)
         #expect(report["deleted"] == registered)
         #expect(report["left"] == "0")
         #expect(report["again"] == "done")

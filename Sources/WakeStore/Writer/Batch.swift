@@ -9,8 +9,19 @@ struct Batch {
     let hasDeletes: Bool
     let writeCount: Int
     var writes: Bool { writeCount > 0 }
-    /// False when the disk is full: then only deletes and reads are performed.
-    var mayGrow = true
+    /// What a full disk leaves; deletes and reads are performed at all times.
+    var room = Room.new
+
+    /// Registrations that are performed, each with those before it.
+    enum Room: Int {
+        case none
+        /// Those of the current generation, whose rows are overwritten.
+        case renewed
+        /// Those that are moved from the previous one.
+        case moved
+        case new
+    }
+
     /// Whether changes are kept, for a copy of the rows.
     var keepsChanges = false
     private(set) var changes: [RowChange] = []
@@ -60,7 +71,7 @@ struct Batch {
 
     func single(_ index: Int) -> Batch {
         var single = Batch([operations[index]])
-        (single.mayGrow, single.keepsChanges) = (mayGrow, keepsChanges)
+        (single.room, single.keepsChanges) = (room, keepsChanges)
         return single
     }
 

@@ -335,10 +335,13 @@ final class OpenDatabase {
         return true
     }
 
-    /// Whether these rows fit the free pages of the file and need no room but the log's.
-    func canReuse(_ pages: Int) -> Bool {
-        guard let free = try? connection.freePages(), free >= pages else { return false }
-        return lendLog()
+    /// What there is room for in the log that is lent, and in the free pages of the file or in what
+    /// the reserve has beside the quarter that stays for deletes.
+    func room(for pages: Int) -> Batch.Room {
+        guard lendLog(), let free = try? connection.freePages() else { return .none }
+        if free >= pages { return .new }
+        let spare = reserve.held - configuration.reserveBytes / 4
+        return spare >= (pages - free) * Limits.pageBytes ? .moved : .renewed
     }
 
     // MARK: Room

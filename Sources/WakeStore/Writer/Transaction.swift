@@ -51,9 +51,12 @@ struct Transaction {
         _ token: InstanceToken, _ address: PushToken, isRoomy: Bool, _ ifNew: () -> Bool,
         _ batch: inout Batch
     ) throws(SQLiteError) -> StoreAnswer {
-        guard batch.mayGrow else { return .full }
+        guard batch.room != .none else { return .full }
         let id = current.keys.id(of: token)
         let previousID = previous.keys.id(of: token)
+        if batch.room != .new, try !current.contains(id) {
+            guard batch.room == .moved, try previous.contains(previousID) else { return .full }
+        }
         // Only new rows are refused: those who are in either table renew and move at all times.
         if !isRoomy, try database.roomyPages() < Limits.pagesPerInsert,
             try !current.contains(id), try !previous.contains(previousID)

@@ -76,7 +76,7 @@ final class Writer {
         let reserve = database.reserve
         // A long log at this point could not be copied for lack of room; it must not grow.
         let isRoomy = reserve.fill() && !database.isLogLong
-        batch.mayGrow = isRoomy || database.canReuse(batch.pages)
+        batch.room = isRoomy ? .new : batch.writes ? database.room(for: batch.pages) : .none
         if case .compaction = work { batch.keepsChanges = true }
         // Whatever was released is allocated again before another process takes it.
         defer { if !reserve.isComplete { _ = reserve.fill() } }
@@ -88,8 +88,9 @@ final class Writer {
             }
         case .undone(let error) where database.isOutOfRoom(error):
             database.counters.set(.full)
-            batch.mayGrow = false
-            if batch.hasDeletes, database.lendLog(), case .durable = attempt(&batch) { return }
+            let room = database.room(for: batch.pages)
+            batch.room = room == .new ? .moved : room
+            if database.isLogLent, case .durable = attempt(&batch) { return }
             retrySeparately(&batch)
         case .undone: retrySeparately(&batch)
         case .unknown:
