@@ -85,14 +85,13 @@ package final class WitnessSubmission: Sendable {
                 hadQuorum = true
                 deadline = min(deadline, now + patience.grace.wholeNanoseconds)
             }
-            // One that holds another history outweighs any number that do not.
-            if state.contains(where: { if case .otherHistory = $0.outcome { true } else { false } })
-            {
-                throw refusal(.otherHistory)
-            }
             let isOver = reachable.allSatisfy { state[$0].outcome != nil }
             if isOver || now >= deadline {
-                guard hadQuorum else { throw refusal(.noQuorum) }
+                // One that holds another history, or says so, is reported and stops nothing alone.
+                let isOther = state.contains {
+                    if case .otherHistory = $0.outcome { true } else { false }
+                }
+                guard hadQuorum else { throw refusal(isOther ? .otherHistory : .noQuorum) }
                 return state.compactMap(\.signature)
             }
             let due = reachable.filter { state[$0].retry.map { $0 <= now } ?? false }

@@ -185,7 +185,36 @@ struct WitnessSubmissionTests {
         ] { #expect(refusal.reasons[index].contains(words), "\(refusal.reasons[index])") }
     }
 
-    @Test("404, 403, 400 and 422 are told apart, and 422 stops everything")
+    @Test("one that says 422, by lying or by its own loss, is named and stops no quorum of others")
+    func otherHistory() async throws {
+        let feed = try Feed(5)
+        var (peers, lines): ([WitnessPeer], [String]) = ([], [])
+        for (index, behaviour) in ["status:422", "honest", "honest"].enumerated() {
+            let peer = try await Self.peer(index + 1, log: feed.log, behaviour: behaviour)
+            peers.append(peer)
+            lines.append(Self.line(index + 1, peer))
+        }
+        let heard = Heard()
+        let two = try Self.policy(lines, quorum: 2)
+        #expect(
+            try await feed.resign(two, minute: 1, patience: Self.patience, heard: heard) == nil)
+        #expect(try feed.cosignatures() == 2 && feed.size() == 2)
+        guard case .otherHistory = heard.all["w1"] else {
+            Issue.record("\(String(describing: heard.all["w1"]))")
+            return
+        }
+        let three = try Self.policy(lines, quorum: 3)
+        guard
+            case .witnesses(let refusal) = try await feed.resign(
+                three, minute: 2, patience: Self.patience)
+        else {
+            Issue.record("published without a quorum")
+            return
+        }
+        #expect(refusal.kind == .otherHistory && refusal.reasons.count == 1)
+    }
+
+    @Test("404, 403, 400 and 422 are told apart, and without a quorum 422 is what is said")
     func statuses() async throws {
         let feed = try Feed(3)
         let stranger = try Feed(4)
