@@ -86,7 +86,7 @@ public final class SimulatedService: Sendable {
             (try? PushToken(service: .fcm, text: text.span)).map {
                 StoredRegistration(
                     generation: .current, id: [UInt8](repeating: 7, count: 32),
-                    sealed: [UInt8](repeating: 9, count: 552), token: $0)
+                    sealed: [UInt8](repeating: 9, count: 632), token: $0)
             }
         }
         return RegistrationResponse(stored: stored, policyHash: "00ff")

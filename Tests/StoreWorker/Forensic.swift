@@ -10,7 +10,7 @@ import WakeStore
 ///
 /// Lines: `open`, `done OPERATIONS`, and once standard input ends `closed`. Records, 593 bytes
 /// each: a letter (`R` registered, `D` deleted, `K` keys of a generation), the token's number and
-/// its version, 4 bytes each, little-endian; 32 bytes id and 552 bytes sealed, for `K` the key
+/// its version, 4 bytes each, little-endian; 32 bytes id and 632 bytes sealed, for `K` the key
 /// file.
 enum Forensic {
     struct Plan {

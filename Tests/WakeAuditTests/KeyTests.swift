@@ -18,7 +18,7 @@ struct KeyTests {
             let keys = try require(MasterKeys(StorePlace.bytes(of: site.place.keys)))
             let key = keys.masters[0].derive(2, context: "rvllseal")
             let id = Sodium.random(32)
-            let padded = plaintext + [UInt8](repeating: 0, count: 512 - plaintext.count)
+            let padded = plaintext + [UInt8](repeating: 0, count: 592 - plaintext.count)
             let associated = [1] + (other ?? id)
             let box = SealedBox.seal(padded.span, associated: associated.span, key: key)
             try site.insert([(id, box)])
@@ -101,7 +101,7 @@ struct KeyTests {
             [1, 4, 0, 20] + Array("https://127.0.0.1/aa".utf8)),
         sealed("a row of another id", .rowDoesNotOpen, fcm, boundTo: Sodium.random(32)),
         Plant("a row of noise", .rowDoesNotOpen) { site in
-            try site.insert([(Sodium.random(32), Sodium.random(552))])
+            try site.insert([(Sodium.random(32), Sodium.random(632))])
         },
     ]
 

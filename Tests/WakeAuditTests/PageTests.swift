@@ -84,7 +84,7 @@ struct PageTests {
         },
         Plant("numbers of pages in more gaps than a history leaves", .gapContent) { site in
             // Rows first: the store of the other plants has too few pages.
-            try site.insert((0..<90).map { _ in (Sodium.random(32), Sodium.random(552)) })
+            try site.insert((0..<90).map { _ in (Sodium.random(32), Sodium.random(632)) })
             try site.change { bytes in
                 let pages = AuditSite.pages(of: bytes) {
                     $0.kind == .indexLeaf && $0.gap.contains(24) && $0.gap.contains(40)

@@ -30,7 +30,7 @@ struct RowTests {
             try site.execute("DELETE FROM registration_a")
             try site.insert(
                 (0..<rows).map { number in
-                    var sealed = Sodium.random(552)
+                    var sealed = Sodium.random(632)
                     sealed[11] = byte(number)
                     return (Sodium.random(32), sealed)
                 })
@@ -43,7 +43,7 @@ struct RowTests {
     private static let text = (0..<64).map { _ in hex[Int(Sodium.random(1)[0] & 15)] }
 
     static let forms = [
-        row("a short id", .valueLength, Sodium.random(16), Sodium.random(552)),
+        row("a short id", .valueLength, Sodium.random(16), Sodium.random(632)),
         row("an unpadded value", .valueLength, Sodium.random(32), Sodium.random(104)),
         row("a value that is too long", .valueLength, Sodium.random(32), Sodium.random(553)),
         row("an empty value", .valueLength, Sodium.random(32), []),
@@ -69,18 +69,18 @@ struct RowTests {
     static let looks = [
         row(
             "a push token in clear, padded", .sameBytes, Sodium.random(32),
-            text + [UInt8](repeating: 0, count: 552 - 64)),
+            text + [UInt8](repeating: 0, count: 632 - 64)),
         row(
             "a push token in clear among noise", .text, Sodium.random(32),
-            Sodium.random(24) + text + Sodium.random(552 - 88)),
+            Sodium.random(24) + text + Sodium.random(632 - 88)),
         row(
             "base64 of the whole length", .unevenRow, Sodium.random(32),
-            (0..<552).map { _ in UInt8(0x40) | Sodium.random(1)[0] & 0x9F }),
-        row("an id that is text", .text, Array(text[..<32]), Sodium.random(552)),
+            (0..<632).map { _ in UInt8(0x40) | Sodium.random(1)[0] & 0x9F }),
+        row("an id that is text", .text, Array(text[..<32]), Sodium.random(632)),
         row(
             "an id that is mostly zero", .sameBytes,
             [UInt8](repeating: 0, count: 28) + [1, 2, 3, 4],
-            Sodium.random(552)),
+            Sodium.random(632)),
         rows("the time in nonces", .unevenPosition, count: 40) { number in
             let time = 1_800_000_000 + number * 977
             let bytes = (0..<4).map { UInt8(truncatingIfNeeded: time >> (24 - 8 * $0)) }
@@ -92,20 +92,20 @@ struct RowTests {
             return (Sodium.random(32), Sodium.random(16) + bytes + Sodium.random(528))
         },
         rows("one bit of every nonce", .unevenPosition, count: 1600) { _ in
-            var sealed = Sodium.random(552)
+            var sealed = Sodium.random(632)
             sealed[11] &= 0x7F
             return (Sodium.random(32), sealed)
         },
         rows("a counter in nonces, too even for chance", .unevenPosition, count: 5120) { number in
-            var sealed = Sodium.random(552)
+            var sealed = Sodium.random(632)
             sealed[23] = UInt8(truncatingIfNeeded: number)
             return (Sodium.random(32), sealed)
         },
         rows("a platform in ids", .unevenColumn, count: 1500) { _ in
-            (Sodium.random(32).map { $0 < 64 ? $0 | 1 : $0 }, Sodium.random(552))
+            (Sodium.random(32).map { $0 < 64 ? $0 | 1 : $0 }, Sodium.random(632))
         },
         Plant("one nonce twice", .repeatedNonce) { site in
-            let sealed = Sodium.random(552)
+            let sealed = Sodium.random(632)
             try site.insert([
                 (Sodium.random(32), sealed),
                 (Sodium.random(32), Array(sealed[..<24]) + Sodium.random(528)),
@@ -113,7 +113,7 @@ struct RowTests {
         },
         Plant("two ids with one ending", .repeatedID) { site in
             let end = Sodium.random(8)
-            try site.insert((0..<2).map { _ in (Sodium.random(24) + end, Sodium.random(552)) })
+            try site.insert((0..<2).map { _ in (Sodium.random(24) + end, Sodium.random(632)) })
         },
         Plant("two values with one ending", .repeatedValue) { site in
             let end = Sodium.random(8)
@@ -141,12 +141,12 @@ struct RowTests {
         few("a counter", .unevenPosition) { number in UInt8(truncatingIfNeeded: number) },
         Plant("one id in both tables", .repeatedID) { site in
             let id = Sodium.random(32)
-            try site.insert([(id, Sodium.random(552))], into: "a")
-            try site.insert([(id, Sodium.random(552))], into: "b")
+            try site.insert([(id, Sodium.random(632))], into: "a")
+            try site.insert([(id, Sodium.random(632))], into: "b")
         },
     ]
 
-    @Test("that are not what chance makes of 32 and 552 bytes are found", arguments: forms + looks)
+    @Test("that are not what chance makes of 32 and 632 bytes are found", arguments: forms + looks)
     func planted(_ plant: Plant) async throws {
         try await plant.check()
     }
@@ -154,7 +154,7 @@ struct RowTests {
     @Test("the counter of the control is even: without it the same rows are clean")
     func control() async throws {
         let site = try AuditSite(copying: try await StoreHistory.mixed())
-        try site.insert((0..<5120).map { _ in (Sodium.random(32), Sodium.random(552)) })
+        try site.insert((0..<5120).map { _ in (Sodium.random(32), Sodium.random(632)) })
         let report = try site.audit()
         #expect(report.isClean, "\(report.text)")
     }
@@ -167,7 +167,7 @@ struct RowTests {
         for seed in 0..<4 {
             try site.execute("DELETE FROM registration_a")
             let count = AuditFacts.tellingRows - seed % 2
-            try site.insert((0..<count).map { _ in (Sodium.random(32), Sodium.random(552)) })
+            try site.insert((0..<count).map { _ in (Sodium.random(32), Sodium.random(632)) })
             let report = try site.audit()
             #expect(report.isClean, "\(report.text)")
             #expect(report.facts.fewRows == (seed % 2 == 0 ? [] : ["registration_a"]))
@@ -205,6 +205,6 @@ struct RowTests {
         #expect(ChiSquareBounds.mostEqual(among: 1279) == 28)
         #expect((10...12).contains(ChiSquareBounds.mostEqual(inValueOf: 32)))
         #expect(ChiSquareBounds.longestText(inValueOf: 32) == 31)
-        #expect((38...48).contains(ChiSquareBounds.longestText(inValueOf: 552)))
+        #expect((38...48).contains(ChiSquareBounds.longestText(inValueOf: 632)))
     }
 }

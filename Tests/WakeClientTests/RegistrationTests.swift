@@ -188,7 +188,7 @@ struct RegistrationTests {
             let stored = try await client.storedRegistration()
             #expect(stored.row?.token.text() == Self.token)
             #expect(stored.row?.id.count == 32)
-            #expect(stored.row?.sealed.count == 552)
+            #expect(stored.row?.sealed.count == 632)
         }
     }
 }

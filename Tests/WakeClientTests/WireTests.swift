@@ -167,7 +167,7 @@ struct WireTests {
         let wire = try Wire()
         for (name, service, text) in [
             ("one", AppPushToken.Service.webPush, Self.endpoint),
-            ("two", .fcm, [UInt8](repeating: 0x61, count: 508)),
+            ("two", .fcm, [UInt8](repeating: 0x61, count: 588)),
         ] {
             let client = try wire.client(name)
             let token = try AppPushToken(service, text: text)

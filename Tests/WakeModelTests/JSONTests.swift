@@ -40,7 +40,7 @@ struct JSONTests {
         #expect(token.bytes.copy() == [UInt8](repeating: 0xAB, count: 32))
     }
 
-    @Test("an endpoint of up to 426 bytes comes with its keys")
+    @Test("an endpoint of up to 506 bytes comes with its keys")
     func keyed() throws {
         for length in [13, Limits.keyedEndpointBytes] {
             let token = try decode(Self.webPush(Self.keys(), path: length)).get()
@@ -139,18 +139,45 @@ struct JSONTests {
     @Test("subject access answers have one length, known or unknown, and survive the round trip")
     func answers() throws {
         let token = try PushToken(
-            service: .fcm, bytes: [UInt8](repeating: UInt8(ascii: "\\"), count: 508))
-        let keyed = try decode(Self.webPush(Self.keys(), path: 426)).get()
+            service: .fcm, bytes: [UInt8](repeating: UInt8(ascii: "\\"), count: 588))
+        let keyed = try decode(Self.webPush(Self.keys(), path: 506)).get()
         let stored = [token, keyed].map { token in
             StoredRegistration(
                 generation: .previous, id: [UInt8](repeating: 3, count: 32),
-                sealed: [UInt8](repeating: 255, count: 552), token: token)
+                sealed: [UInt8](repeating: 255, count: 632), token: token)
         }
         let hash = String(repeating: "0", count: 64)
         for answer in (stored + [nil]).map({ RegistrationResponse(stored: $0, policyHash: hash) }) {
             let bytes = answer.encode()
             #expect(bytes.count == Limits.registrationAnswerBytes)
             #expect(try RegistrationResponse.decode(bytes) == answer)
+        }
+    }
+
+    @Test("what a terminal obeys is escaped, whoever wrote it, and reads back as it was")
+    func commands() throws {
+        let hidden = (0...0xFFFF as ClosedRange<UInt32>).compactMap(Unicode.Scalar.init)
+            .filter { $0.isCommand }
+        #expect(hidden.count == 32 + 33 + 1 + 2 + 7 + 4)
+        for scalar in hidden + ["\u{85}", "\u{9B}", "\u{202E}", "\u{7F}"] {
+            let note = "a\(Character(scalar))ü\u{2069}\u{200D}€"
+            var text = JSONText()
+            text.beginObject()
+            text.member("note", string: note)
+            text.endObject()
+            let written = String(decoding: text.bytes, as: UTF8.self)
+            #expect(!written.unicodeScalars.contains(where: \.isCommand), "\(scalar.value)")
+            let read = try JSONValue(parsing: text.bytes)
+            #expect(read["note"].text == note)
+        }
+        // Halves of characters, and those next to the escaped ones, stay as they are.
+        let others: [[UInt8]] = [
+            [0xC2], [0xE2, 0x80], [0xD8, 0x9D], [0xC2, 0xA0], [0xE2, 0x80, 0x90],
+        ]
+        for bytes in others {
+            var text = JSONText()
+            text.member("", string: bytes.span)
+            #expect(text.bytes == Array("\"\":\"".utf8) + bytes + [0x22])
         }
     }
 }

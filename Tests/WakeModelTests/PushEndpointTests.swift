@@ -110,7 +110,7 @@ struct PushEndpointTests {
         #expect(longest.count == 253)
         #expect(host("https://\(longest)/x") != nil)
         #expect(host("https://\(longest)b/x") == nil)
-        let path = String(repeating: "p", count: 508 - "https://a.b/".count)
+        let path = String(repeating: "p", count: 588 - "https://a.b/".count)
         #expect(host("https://a.b/\(path)") == "a.b")
         #expect(host("https://a.b/\(path)p") == nil)
         #expect(host("https://a.b/") == "a.b")

@@ -92,9 +92,9 @@ struct TokenTests {
         }
     }
 
-    @Test("FCM tokens are opaque, visible and at most 508 bytes")
+    @Test("FCM tokens are opaque, visible and at most 588 bytes")
     func fcm() throws {
-        _ = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 508))
+        _ = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 588))
         #expect(throws: PushTokenError.tooLong) {
             try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 509))
         }

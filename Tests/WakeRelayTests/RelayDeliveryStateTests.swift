@@ -55,7 +55,7 @@ struct RelayDeliveryStateTests {
     @Test("large push tokens make smaller requests")
     func bytes() throws {
         var state = RelayDeliveryState(.fcm)
-        let token = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x5C, count: 508))
+        let token = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x5C, count: 588))
         state.add((0..<2000).map { WakeUp(reference: $0, token: token) })
         let (_, entries) = try state.request(now: 0)
         #expect(entries.count > 600 && entries.count < 650)

@@ -49,7 +49,7 @@ struct RelayWireTests {
 
     @Test("what every token may be at worst fits by bytes, and no more is taken")
     func worst() throws {
-        let worst = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x22, count: 508))
+        let worst = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x22, count: 588))
         let tokens = [PushToken](repeating: worst, count: 1000)
         let count = RelayBatch.count(of: tokens)
         let body = RelayBatch(lifetime: 2_419_200, tokens: Array(tokens.prefix(count))).body()

@@ -82,7 +82,7 @@ struct HistoryTests {
             try insert.bind(2, blob: row.sealed.span)
             try insert.run()
         }
-        var strays: [Row] = (0..<others).map { _ in (Sodium.random(32), Sodium.random(552)) }
+        var strays: [Row] = (0..<others).map { _ in (Sodium.random(32), Sodium.random(632)) }
         let between = others / rows.count + 1
         var left = strays[...]
         for row in rows {

@@ -19,9 +19,9 @@ struct SchemaTests {
         #expect(
             found == [
                 "CREATE TABLE registration_a(id BLOB PRIMARY KEY, sealed BLOB NOT NULL, "
-                    + "CHECK(length(id)=32 AND length(sealed)=552)) WITHOUT ROWID, STRICT",
+                    + "CHECK(length(id)=32 AND length(sealed)=632)) WITHOUT ROWID, STRICT",
                 "CREATE TABLE registration_b(id BLOB PRIMARY KEY, sealed BLOB NOT NULL, "
-                    + "CHECK(length(id)=32 AND length(sealed)=552)) WITHOUT ROWID, STRICT",
+                    + "CHECK(length(id)=32 AND length(sealed)=632)) WITHOUT ROWID, STRICT",
             ])
         #expect(try database.integer("PRAGMA application_id") == StoreSchema.applicationID)
         #expect(try database.integer("PRAGMA user_version") == 1)

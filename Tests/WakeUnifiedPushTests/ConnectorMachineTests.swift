@@ -26,8 +26,8 @@ struct ConnectorMachineTests {
         let endpoint = try #require(EndpointToken(unifiedPush: text))
         #expect(endpoint.text() == text)
         #expect(try endpoint != EndpointToken(.webPush, text: text))
-        // 508 bytes are an endpoint's most, 426 of one with keys.
-        for (count, hasKeys) in [(426, true), (427, false), (508, false)] {
+        // 588 bytes are an endpoint's most, 506 of one with keys.
+        for (count, hasKeys) in [(506, true), (507, false), (588, false)] {
             let long = text + Array(repeating: UInt8(ascii: "x"), count: count - text.count)
             let token = try #require(EndpointToken(unifiedPush: long))
             #expect(try (token != EndpointToken(.webPush, text: long)) == hasKeys)

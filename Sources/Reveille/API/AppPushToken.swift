@@ -86,7 +86,7 @@ public struct HeldRegistration: Sendable, Equatable {
         public let generation: Generation
         /// The id column, 32 bytes.
         public let id: [UInt8]
-        /// The sealed column, 552 bytes.
+        /// The sealed column, 632 bytes.
         public let sealed: [UInt8]
         /// The decrypted content of the sealed column.
         public let token: AppPushToken

@@ -129,7 +129,7 @@ extension AppPushToken.Fault: LocalizedError {
     /// What failed: a sentence in English.
     public var errorDescription: String? {
         switch self {
-        case .tooLong: "The push token is longer than 508 bytes."
+        case .tooLong: "The push token is longer than 588 bytes."
         case .malformed: "The push token is not of the form its service issues."
         }
     }

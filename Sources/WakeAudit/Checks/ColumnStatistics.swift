@@ -119,12 +119,12 @@ enum ChiSquareBounds {
     /// narrows with more. Too even is as much a sign of structure as too uneven: a counter is.
     static let chiSquare = 115.0...495.0
 
-    /// The same over one value, to find text and padding: Chernoff's bound for 552 bytes is 1e-19.
+    /// The same over one value, to find text and padding: Chernoff's bound for 632 bytes is 1e-19.
     static let chiSquareOfValue = 650.0
 
     /// The shortest value Pearson's statistic is asked about.
     static let chiSquareValueBytes = 256
-    /// Equal bytes in a row that chance does not give: 552 / 256^9.
+    /// Equal bytes in a row that chance does not give: 632 / 256^9.
     static let equalRun = 10
 
     /// Pearson's statistic of 256 counts that are expected to be even.

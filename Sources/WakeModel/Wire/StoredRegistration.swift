@@ -5,7 +5,7 @@ package struct StoredRegistration: Sendable, Equatable {
     package let generation: Generation
     /// The id column, 32 bytes.
     package let id: [UInt8]
-    /// The sealed column, 552 bytes.
+    /// The sealed column, 632 bytes.
     package let sealed: [UInt8]
     package let token: PushToken
 

@@ -53,7 +53,7 @@ package struct GenerationKeys: Sendable {
         // On the stack: a broadcast opens every row.
         var associated = InlineArray<33, UInt8>(repeating: UInt8(StoreSchema.version))
         for index in id.indices { associated[1 + index] = id[index] }
-        var memory = InlineArray<512, UInt8>(repeating: 0)
+        var memory = InlineArray<592, UInt8>(repeating: 0)
         var plaintext = memory.mutableSpan
         defer { plaintext.wipe() }
         guard SealedBox.open(sealed, associated: associated.span, key: key, into: &plaintext)

@@ -20,7 +20,7 @@ package enum StoreSchema {
 
         package var definition: String {
             "CREATE TABLE \(rawValue)(id BLOB PRIMARY KEY, sealed BLOB NOT NULL, "
-                + "CHECK(length(id)=32 AND length(sealed)=552)) WITHOUT ROWID, STRICT"
+                + "CHECK(length(id)=32 AND length(sealed)=632)) WITHOUT ROWID, STRICT"
         }
     }
 

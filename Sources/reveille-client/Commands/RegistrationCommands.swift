@@ -46,7 +46,7 @@ private func pushToken(_ invocation: Invocation) throws(CommandFailure) -> AppPu
     } catch {
         throw .usage(
             error == .tooLong
-                ? "the push token is longer than 508 bytes"
+                ? "the push token is longer than 588 bytes"
                 : "the push token is not of the form its service issues")
     }
 }

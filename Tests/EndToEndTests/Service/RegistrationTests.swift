@@ -41,7 +41,7 @@ struct RegistrationTests {
         let answer = try RegistrationResponse.decode(known.body)
         #expect(answer.stored?.token.bytes.copy() == device.push)
         #expect(answer.stored?.generation == .current)
-        #expect(answer.stored?.id.count == 32 && answer.stored?.sealed.count == 552)
+        #expect(answer.stored?.id.count == 32 && answer.stored?.sealed.count == 632)
         #expect(try RegistrationResponse.decode(unknown.body).stored == nil)
     }
 

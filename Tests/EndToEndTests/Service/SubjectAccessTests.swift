@@ -60,7 +60,7 @@ struct SubjectAccessTests {
         #expect(json.status == 0 && stored.stored)
         #expect(stored.generation == "current")
         #expect(stored.columns?.id == hex(row.id) && row.id.count == 32)
-        #expect(stored.columns?.sealed == hex(row.sealed) && row.sealed.count == 552)
+        #expect(stored.columns?.sealed == hex(row.sealed) && row.sealed.count == 632)
         #expect(stored.decoded?.service == "apns" && stored.decoded?.token == device.pushText)
         #expect(stored.operator.can.count >= 5 && stored.operator.cannot.count >= 5)
         // Others compute the same hash from what the service answers.

@@ -52,11 +52,11 @@ struct RelayBatchCheck {
         self.wakes = wakes
     }
 
-    /// Hexadecimal of 32 to 100 bytes for Apple; up to 508 visible characters for FCM.
+    /// Hexadecimal of 32 to 100 bytes for Apple; up to 588 visible characters for FCM.
     private static func isToken(_ token: String, of service: String) -> Bool {
         let bytes = token.utf8
         if service == "fcm" {
-            return (1...508).contains(bytes.count)
+            return (1...588).contains(bytes.count)
                 && bytes.allSatisfy { (0x21...0x7E).contains($0) }
         }
         return (64...200).contains(bytes.count) && bytes.count.isMultiple(of: 2)

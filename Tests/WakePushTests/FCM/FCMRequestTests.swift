@@ -77,7 +77,7 @@ struct FCMRequestTests {
     func roundTrip() throws {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<500 {
-            let token = (0..<Int.random(in: 1...508, using: &generator)).map { _ in
+            let token = (0..<Int.random(in: 1...588, using: &generator)).map { _ in
                 UInt8.random(in: 0x21...0x7E, using: &generator)
             }
             let target = Self.target(String(decoding: token, as: UTF8.self))
