@@ -68,23 +68,6 @@ package struct PushToken: Sendable, Equatable {
         }
     }
 
-    /// Lends what names the receiver, however it is spelled: the host of an endpoint in lower case
-    /// and without its port (RFC 3986 §6.2.2.1, §6.2.3).
-    package func withCanonicalAddress<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
-        withAddress { address in
-            guard service == .webPush, let host = PushEndpoint(address)?.host else {
-                return body(address)
-            }
-            var canonical = [UInt8](capacity: address.count) { bytes in
-                for index in host { bytes.append(address[index].lowercased) }
-                let port = address[host.upperBound] == UInt8(ascii: ":") ? ":443".utf8.count : 0
-                for index in host.upperBound + port..<address.count { bytes.append(address[index]) }
-            }
-            defer { canonical.wipe() }
-            return body(canonical.span)
-        }
-    }
-
     /// The text as the app sent it, without keys and up to the case of hexadecimal digits.
     package func text() -> SecretBytes {
         switch service {

@@ -13,16 +13,19 @@ struct RegistrationBudgetTests {
         rows: 4096 * 256 * 5, lifeSeconds: 14 * 86_400)
 
     private static func budget(
-        _ room: RegistrationBudget.Room = room, perDay: Int? = nil
+        _ room: RegistrationBudget.Room = room, perDay: Int? = nil, coarseness: Int = 1
     ) -> RegistrationBudget {
         let free = perDay.map { RegistrationBudget.Free(atOnce: $0, perDay: $0) }
         return RegistrationBudget(
-            room, perPrefix: 16, free: free ?? RegistrationBudget.free(room))
+            room, perPrefix: 16, free: free ?? RegistrationBudget.free(room),
+            coarseness: coarseness)
     }
 
     /// A budget that is asked within expectations.
     private final class Asked {
         private var budget: RegistrationBudget
+        /// The kindest draw, unless there is a generator.
+        var random: SplitMix64?
 
         init(_ budget: RegistrationBudget = RegistrationBudgetTests.budget()) {
             self.budget = budget
@@ -33,11 +36,13 @@ struct RegistrationBudgetTests {
             at now: UInt64 = 0
         ) -> Bool {
             let places = place.map { ($0, former ?? $0) }
-            return budget.admits(from: .network(places), bits: bits, fill: fill, now: now)
+            let draw = random?.unit() ?? 0
+            return budget.admits(
+                from: .network(places), bits: bits, fill: fill, draw: draw, now: now)
         }
 
         func admitsOblivious(bits: Int? = nil, at now: UInt64 = 0) -> Bool {
-            budget.admits(from: .oblivious, bits: bits, fill: 0, now: now)
+            budget.admits(from: .oblivious, bits: bits, fill: 0, draw: 0, now: now)
         }
 
         func change(perPrefix: Int, perDay: Int, at now: UInt64) {
@@ -135,7 +140,8 @@ struct RegistrationBudgetTests {
 
     @Test("work grows by a bit with each 256th of the store, to 23, and shrinks as rows expire")
     func work() {
-        let asked = Asked()
+        let asked = Asked(Self.budget(coarseness: 16))
+        asked.random = SplitMix64(seed: 4)
         var bits: [Int] = []
         let step = Self.room.rows / 256
         var refused = 0
@@ -150,6 +156,74 @@ struct RegistrationBudgetTests {
         var days: UInt64 = 0
         while asked.bits(at: days * Self.day) > 16 { days += 1 }
         #expect(days == 2)
+    }
+
+    /// How well a number tells the one from the other: 0.5 is not at all (area under the ROC curve).
+    private static func area(_ left: [Int], _ right: [Int]) -> Double {
+        let counts = Dictionary(right.map { ($0, 1) }, uniquingKeysWith: +)
+        let wins = left.reduce(0.0) { sum, value in
+            counts.reduce(sum) { sum, entry in
+                sum + Double(entry.value) * (value > entry.key ? 1 : value == entry.key ? 0.5 : 0)
+            }
+        }
+        return wins / Double(left.count * right.count)
+    }
+
+    /// A neighbour that fills the prefix to the brim, waits until half of it has leaked, and fills it
+    /// again as fast as it can, which takes hardly any time.
+    /// - Returns: its own that came in the second time.
+    private static func refill(
+        _ random: inout SplitMix64, another: Bool, coarseness: Int
+    ) -> Int {
+        var budget = budget(coarseness: coarseness)
+        func asks(_ now: UInt64) -> Bool {
+            budget.admits(
+                from: .network((1, 1)), bits: nil, fill: 0, draw: random.unit(), now: now)
+        }
+        while asks(0) {}
+        let later = 300 * second
+        if another { #expect(asks(later - second)) }
+        var own = 0
+        while asks(later) { own += 1 }
+        return own
+    }
+
+    @Test("a neighbour that fills its prefix cannot tell whether another one registered there")
+    func neighbour() {
+        var random = SplitMix64(seed: 9)
+        for (coarseness, areas) in [(1, 0.99...1), (16, 0.4...0.6)] as [(Int, ClosedRange<Double>)]
+        {
+            let with = (0..<4000).map { _ in
+                Self.refill(&random, another: true, coarseness: coarseness)
+            }
+            let without = (0..<4000).map { _ in
+                Self.refill(&random, another: false, coarseness: coarseness)
+            }
+            let area = Self.area(without, with)
+            #expect(areas.contains(area), "\(coarseness): \(area)")
+            // On average as many are free as without grains.
+            let mean = Double(without.reduce(0, +)) / 4000
+            #expect(abs(mean - 8) < 0.5, "\(mean)")
+        }
+    }
+
+    @Test("what is asked for shows one row with a proof in four at most, in the smallest store")
+    func coarse() {
+        var random = SplitMix64(seed: 11)
+        var shown = 0
+        for _ in 0..<1000 {
+            var budget = Self.budget(
+                RegistrationBudget.Room(rows: 1000, lifeSeconds: 86_400), coarseness: 16)
+            // Just below the next bit, as far as anybody can bring it.
+            for _ in 0..<64 * 3 {
+                _ = budget.admits(
+                    from: .network(nil), bits: 23, fill: 0, draw: random.unit(), now: 0)
+            }
+            let before = budget.neededBits(fill: 0, now: 0)
+            _ = budget.admits(from: .network(nil), bits: 23, fill: 0, draw: random.unit(), now: 0)
+            if budget.neededBits(fill: 0, now: 0) > before { shown += 1 }
+        }
+        #expect(shown < 60, "\(shown)")
     }
 
     /// A flood and honest newcomers over three rotations of seven days, in steps of a minute.
@@ -169,7 +243,7 @@ struct RegistrationBudgetTests {
         private var worked = 0.0
 
         init(hashes: Double, prefixes: Int, seed: UInt64, room: RegistrationBudget.Room) {
-            budget = RegistrationBudgetTests.budget(room)
+            budget = RegistrationBudgetTests.budget(room, coarseness: 16)
             self.room = room
             self.hashes = hashes
             self.prefixes = prefixes
@@ -195,7 +269,8 @@ struct RegistrationBudgetTests {
                 let place = Int(random.next() % UInt64(prefixes))
                 sent += 1
                 let isTaken = budget.admits(
-                    from: .network((place, place)), bits: nil, fill: fill, now: now)
+                    from: .network((place, place)), bits: nil, fill: fill, draw: random.unit(),
+                    now: now)
                 if isTaken { rubbish[0] += 1 } else { refusals += 1 }
             }
             worked += hashes * 60
@@ -205,7 +280,9 @@ struct RegistrationBudgetTests {
                 guard worked >= cost else { break }
                 worked -= cost
                 sent += 1
-                if budget.admits(from: .network(nil), bits: bits, fill: fill, now: now) {
+                if budget.admits(
+                    from: .network(nil), bits: bits, fill: fill, draw: random.unit(), now: now)
+                {
                     rubbish[0] += 1
                 }
             }
@@ -214,12 +291,13 @@ struct RegistrationBudgetTests {
         private mutating func newcomer(_ now: UInt64) {
             let place = prefixes + Int(random.next() % 1000)
             guard fill < 1 else { return costs.append(.infinity) }
-            if budget.admits(from: .network((place, place)), bits: nil, fill: fill, now: now) {
+            let origin = RegistrationBudget.Origin.network((place, place))
+            if budget.admits(from: origin, bits: nil, fill: fill, draw: random.unit(), now: now) {
                 return costs.append(0)
             }
             let bits = budget.neededBits(fill: fill, now: now)
             let isTaken = budget.admits(
-                from: .network((place, place)), bits: bits, fill: fill, now: now)
+                from: origin, bits: bits, fill: fill, draw: random.unit(), now: now)
             #expect(isTaken)
             // Nonces until the first that fits are distributed so.
             costs.append(-Double(1 << bits) * log(1 - random.unit()))

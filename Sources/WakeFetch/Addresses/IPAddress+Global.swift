@@ -1,7 +1,7 @@
 extension IPAddress {
     /// Whether a connection may be made for an untrusted party: an ordinary address of the public
     /// Internet. False for what IANA's special-purpose registries (RFC 6890) list as not globally
-    /// reachable, multicast, and mapped, translated and tunnelled IPv4: the translator is unknown.
+    /// reachable, multicast, and mapped, translated and tunnelled IPv4: see ``AddressTranslation``.
     package var isGlobal: Bool {
         switch family {
         case .v4: !Self.specialV4.contains { $0.contains(self) }

@@ -7,6 +7,8 @@ struct EndpointPolicy: Sendable {
     let rules: PushHostRules
     /// Networks that are allowed although they are not global.
     let networks: [IPNetwork]
+    /// The translators between this machine and IPv4.
+    var translation = AddressTranslation.wellKnown
     /// The destination of every connection instead; no name is resolved.
     let fixedAddresses: [IPAddress]?
     /// Whether push services are told whom to write to: Apple's refuse everything without.
@@ -14,9 +16,9 @@ struct EndpointPolicy: Sendable {
 
     /// The host in lower case; nil when nothing may be sent to this endpoint.
     func host(of token: PushToken) -> [UInt8]? {
-        guard let host = token.endpointHost, rules.admits(host), isServed(host) else {
-            return nil
-        }
+        guard let host = token.endpointHost, rules.admits(host), isServed(host),
+            token.isSpelledWell
+        else { return nil }
         return host
     }
 
@@ -24,6 +26,7 @@ struct EndpointPolicy: Sendable {
     func refusal(of token: PushToken) -> EndpointRefusal? {
         guard let host = token.endpointHost, rules.admits(host) else { return .hostNotAllowed }
         guard isServed(host) else { return .subjectMissing }
+        guard token.isSpelledWell else { return .spellingForeign }
         guard let keys = token.keys else { return nil }
         let isPoint = keys.point.withSpan { (try? P256Key(point: $0.array)) != nil }
         return isPoint ? nil : .keyMalformed
@@ -39,10 +42,7 @@ struct EndpointPolicy: Sendable {
 
     /// True when all addresses of a host may be connected to.
     func admits(_ addresses: [IPAddress]) -> Bool {
-        !addresses.isEmpty
-            && addresses.allSatisfy { address in
-                address.isGlobal || networks.contains { $0.contains(address) }
-            }
+        !addresses.isEmpty && addresses.allSatisfy { translation.admits($0, or: networks) }
     }
 }
 
@@ -52,6 +52,12 @@ extension PushToken {
         guard service == .webPush else { return nil }
         return withAddress { bytes in
             PushEndpoint(bytes).map { bytes.extracting($0.host).array.map(\.lowercased) }
+        }
+    }
+
+    fileprivate var isSpelledWell: Bool {
+        withAddress { bytes in
+            PushEndpoint(bytes).map { EndpointSpelling(bytes, $0) != nil } ?? false
         }
     }
 }

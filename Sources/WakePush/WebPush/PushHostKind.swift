@@ -36,6 +36,10 @@ package enum PushHostKind: Int, Sendable, CaseIterable {
     /// Those of UnifiedPush, where a body is anything of 1 to 4096 bytes: ntfy, and Conversations.
     static let unifiedPush = ["ntfy.sh", "up.conversations.im"]
 
+    static func isUnifiedPush(_ name: [UInt8]) -> Bool {
+        unifiedPush.contains { name.elementsEqual($0.utf8) }
+    }
+
     private static let rules = allCases.filter(\.isBrowser).map {
         (kind: $0, rules: PushHostRules($0.hosts))
     }
@@ -59,6 +63,8 @@ package enum EndpointRefusal: Sendable, Equatable {
     case hostNotAllowed
     /// Apple refuses wake-ups of a sender without a `subject`.
     case subjectMissing
+    /// Its host is a known one, which gives out none that are spelled so.
+    case spellingForeign
     /// Its key is no point of P-256.
     case keyMalformed
 }

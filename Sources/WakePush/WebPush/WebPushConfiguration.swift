@@ -22,6 +22,7 @@ package struct WebPushConfiguration: Sendable, Equatable {
     package var connect: Detour?
     /// Networks that are allowed although they are not global.
     package var networks: [IPNetwork] = []
+    package var translation = AddressTranslation.wellKnown
     /// Whether heartbeats are for browsers, too, where people see every push.
     package var heartbeat = false
     /// Requests in flight to one host.
@@ -53,6 +54,10 @@ package struct WebPushConfiguration: Sendable, Equatable {
             "networks", "networks such as 10.1.0.0/16, with commas between",
             "Networks of your own that endpoints may lead to, although they are not global."),
         SectionKey(
+            "nat64", "prefixes such as 2001:db8:64::/96, with commas between",
+            "NAT64 prefixes of your network beside 64:ff9b::/96 and 64:ff9b:1::/48: an address "
+                + "behind one is judged by the IPv4 address inside."),
+        SectionKey(
             "heartbeat", "on or off", usual: "off",
             "Heartbeats also to browsers, where people see every push."),
         SectionKey(
@@ -71,6 +76,10 @@ package struct WebPushConfiguration: Sendable, Equatable {
         body = try values.choice("body", ["empty": .empty, "byte": .byte]) ?? .empty
         connect = try values.value("connect") { Detour($0) }
         networks = try values.value("networks") { Self.networks($0) } ?? networks
+        translation =
+            try values.value("nat64") {
+                Self.networks($0).flatMap { AddressTranslation(prefixes: $0) }
+            } ?? translation
         heartbeat = try values.choice("heartbeat", ["on": true, "off": false]) ?? false
         perHost = try values.number("per-host", in: 1...256) ?? perHost
     }
@@ -113,8 +122,8 @@ package struct WebPushConfiguration: Sendable, Equatable {
 
     var policy: EndpointPolicy {
         EndpointPolicy(
-            rules: hosts, networks: networks, fixedAddresses: connect.map { [$0.address] },
-            hasSubject: subject != nil)
+            rules: hosts, networks: networks, translation: translation,
+            fixedAddresses: connect.map { [$0.address] }, hasSubject: subject != nil)
     }
 }
 

@@ -96,8 +96,8 @@ package enum WebPushFault: Sendable, Hashable {
                 + "ca-certificates is installed"
         case .addressesRefused:
             "every push service has an address that is not public; nothing was sent\nhint: check "
-                + "this machine's name service, or name in [webpush] networks the network that a "
-                + "push service of your own is in"
+                + "this machine's name service; name in [webpush] networks the network that a push "
+                + "service of your own is in, and in nat64 the prefix of a translator of your own"
         }
     }
 }

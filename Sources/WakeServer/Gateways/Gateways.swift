@@ -142,7 +142,7 @@ struct Admission: Sendable {
         case nil: return nil
         case .hostNotAllowed: return .pushHostNotAllowed
         case .subjectMissing: return .pushSubjectMissing
-        case .keyMalformed: return .pushTokenMalformed
+        case .keyMalformed, .spellingForeign: return .pushTokenMalformed
         }
     }
 }

@@ -25,7 +25,7 @@ struct ChallengeKey: Sendable {
         let challenge = proof.challenge
         let head = Array(challenge.prefix(Self.headBytes))
         guard SecretBytes(Array(challenge.dropFirst(head.count))) == SecretBytes(tag(head, token)),
-            time(now) &- head.span.littleEndian(at: 0) <= Self.seconds
+            time(now) &- head.span.littleEndian(at: 0) < Self.seconds
         else { return nil }
         let bits = Int(head[4])
         return ProofOfWork.isSolved(by: proof, token: token, bits: bits) ? bits : nil
@@ -46,47 +46,46 @@ struct ChallengeKey: Sendable {
 }
 
 /// The proofs that let a registration in, as each does once: with a delete after every registration
-/// one proof would count as the work of many, and make it harder for everybody else. Of one size: a
-/// proof is forgotten for a later one in its place, which took as much work, and in any case once
-/// its challenge is good no more.
+/// one proof would count as the work of many, and make it harder for everybody else. None is
+/// forgotten before its challenge is good no more. Beyond `most` none counts until some are.
 struct UsedProofs: Sendable {
-    private static let places = 1 << 14
-    private static let none = [UInt64](repeating: 0, count: places)
+    /// 218 registrations a second with the work that is asked then, in 4 MiB at most.
+    static let most = 1 << 17
 
-    private var marks = none
+    private var marks: Set<UInt64> = []
     /// Those of the ten minutes before.
-    private var former = none
+    private var former: Set<UInt64> = []
     /// When `marks` began.
     private var begin: UInt64 = 0
-    private(set) var isEmpty = true
 
-    func contains(_ proof: RegistrationProof) -> Bool {
+    private var count: Int { marks.count + former.count }
+    var isEmpty: Bool { count == 0 }
+    /// The part of the room that is taken.
+    var fill: Double { Double(count) / Double(Self.most) }
+
+    /// Whether a proof would be the first of its challenge, whatever its nonce.
+    func allows(_ proof: RegistrationProof) -> Bool {
         let mark = mark(proof)
-        return marks[place(mark)] == mark || former[place(mark)] == mark
+        return count < Self.most && !marks.contains(mark) && !former.contains(mark)
     }
 
     mutating func insert(_ proof: RegistrationProof, now: UInt64) {
         forget(now: now)
-        let mark = mark(proof)
-        marks[place(mark)] = mark
         if isEmpty { begin = now }
-        isEmpty = false
+        marks.insert(mark(proof))
     }
 
     /// Forgets what was inserted twice the life of a challenge ago.
     mutating func forget(now: UInt64) {
         let (age, life) = (now - min(begin, now), UInt64(ChallengeKey.seconds) * 1_000_000_000)
         guard !isEmpty, age >= life else { return }
-        former = age < 2 * life ? marks : Self.none
-        isEmpty = former == Self.none
-        marks = Self.none
+        former = age < 2 * life ? marks : []
+        marks = []
         begin = now
     }
 
-    /// Of the keyed hash in its challenge.
+    /// Of the keyed hash in its challenge. Who finds two challenges with one gets one proof less.
     private func mark(_ proof: RegistrationProof) -> UInt64 {
         proof.challenge.span.littleEndian(at: ChallengeKey.headBytes)
     }
-
-    private func place(_ mark: UInt64) -> Int { Int(mark % UInt64(marks.count)) }
 }

@@ -6,7 +6,8 @@ import WakeStore
 import WakeSystem
 
 /// Lets new registrations in, or asks for a proof of work. Only the store knows which are new: it
-/// asks in its transaction. What renews, moves, reads or deletes never comes here.
+/// asks in its transaction. A renewal or move is never asked, except through a relay, which counts
+/// requests: there a proof is asked for before the store is, whatever it has.
 final class NewRegistrations: Sendable {
     private struct State {
         var budget: RegistrationBudget
@@ -17,6 +18,7 @@ final class NewRegistrations: Sendable {
     private let key = ChallengeKey()
     private let fill: @Sendable () -> Double
     private let now: @Sendable () -> UInt64
+    private let draw: @Sendable () -> Double
 
     let admitted = Atomic<Int>(0)
     /// Times that a proof was asked for.
@@ -24,13 +26,15 @@ final class NewRegistrations: Sendable {
 
     init(
         _ budget: RegistrationBudget, fill: @escaping @Sendable () -> Double,
-        now: @escaping @Sendable () -> UInt64 = { SystemClock.bootNanoseconds }
+        now: @escaping @Sendable () -> UInt64 = { SystemClock.bootNanoseconds },
+        draw: @escaping @Sendable () -> Double = { SystemRandom.unit() }
     ) {
         var budget = budget
         budget.assume(fill: fill(), now: now())
         state = Mutex(State(budget: budget))
         self.fill = fill
         self.now = now
+        self.draw = draw
     }
 
     convenience init(_ configuration: Configuration, _ store: Store) {
@@ -54,27 +58,43 @@ final class NewRegistrations: Sendable {
     }
 
     /// The bits that are asked for now.
-    var neededBits: Int { state.withLock { $0.budget.neededBits(fill: fill(), now: now()) } }
+    var neededBits: Int {
+        let (fill, now) = (fill(), now())
+        return state.withLock {
+            $0.budget.neededBits(fill: fill, used: $0.used.fill, now: now)
+        }
+    }
 
     /// The question that the store asks when a registration turns out to be new: once more when it
     /// repeats a transaction that failed, which is not counted again.
+    /// - Returns: nil when a proof is asked for first, whatever is stored.
     func question(
         _ token: InstanceToken, proof: RegistrationProof?, from origin: RegistrationOrigin
-    ) -> @Sendable () -> Bool {
-        let bits = proof.flatMap { key.bits(of: $0, for: token, now: now()) }
+    ) -> (@Sendable () -> Bool)? {
+        let worked = proof.flatMap { key.bits(of: $0, for: token, now: now()) }
+        let isRelayed = if case .oblivious = origin { true } else { false }
+        let isWork = worked.map(suffices) ?? false
+        if isRelayed, !isWork, !isOpenToRelayed() { return nil }
+        let bits = isRelayed && !isWork ? nil : worked
         let isCounted = Flag()
         return { [self] in
             guard !isCounted.value.load(ordering: .relaxed) else { return true }
             let places = origin.places
-            let (fill, now) = (fill(), now())
+            let (fill, now, draw) = (fill(), now(), draw())
             let (admits, isFirst) = state.withLock { state in
-                let proof = bits == nil ? nil : proof
-                let isUsed = proof.map(state.used.contains) ?? false
+                let wasEmpty = state.used.isEmpty
+                let proof = bits.flatMap { _ in proof }
+                // Without a proof that of a relay was let in already.
+                if isRelayed, proof == nil {
+                    state.budget.count(places, draw: draw, now: now)
+                    return (true, false)
+                }
+                let counts = proof.map(state.used.allows) ?? false
                 let admits = state.budget.admits(
-                    from: places, bits: isUsed ? nil : bits, fill: fill, now: now)
-                let isFirst = state.used.isEmpty
-                if admits, let proof { state.used.insert(proof, now: now) }
-                return (admits, isFirst && !state.used.isEmpty)
+                    from: places, bits: counts ? bits : nil, fill: fill, used: state.used.fill,
+                    draw: draw, now: now)
+                if admits, counts, let proof { state.used.insert(proof, now: now) }
+                return (admits, wasEmpty && !state.used.isEmpty)
             }
             if isFirst { forgetLater() }
             if admits {
@@ -85,6 +105,17 @@ final class NewRegistrations: Sendable {
             }
             return admits
         }
+    }
+
+    private func suffices(_ bits: Int) -> Bool {
+        bits >= neededBits - RegistrationBudget.slack
+    }
+
+    private func isOpenToRelayed() -> Bool {
+        let (fill, now) = (fill(), now())
+        let isOpen = state.withLock { $0.budget.isOpen(to: .oblivious, fill: fill, now: now) }
+        if !isOpen { challenged.add(1, ordering: .relaxed) }
+        return isOpen
     }
 
     /// Used proofs are forgotten also when nobody comes any more.

@@ -13,18 +13,26 @@ struct RegistrationBudget: Sendable {
         /// Nanoseconds in which one leaks.
         let interval: UInt64
         let most: Int
+        /// One in so many is counted, as so many: who fills a count to the brim, and knows of each
+        /// of its own whether it came in, still cannot tell how many others did.
+        let grain: Int
 
-        init(_ count: Int, inSeconds seconds: Int, most: Int? = nil) {
+        init(_ count: Int, inSeconds seconds: Int, most: Int? = nil, grain: Int = 1) {
             interval = max(1, UInt64(seconds) * 1_000_000_000 / UInt64(count))
             self.most = most ?? count
+            self.grain = max(1, grain)
         }
 
         func level(_ end: UInt64, _ now: UInt64) -> Int {
             end > now ? Int((end - now + interval - 1) / interval) : 0
         }
 
-        func adding(to end: UInt64, _ now: UInt64) -> UInt64 {
-            min(max(end, now) + interval, now + UInt64(most) * interval)
+        func hasRoom(_ end: UInt64, _ now: UInt64) -> Bool { level(end, now) + grain <= most }
+
+        /// - Parameter draw: 0 up to 1, at random.
+        func adding(to end: UInt64, _ now: UInt64, draw: Double) -> UInt64 {
+            guard draw * Double(grain) < 1 else { return end }
+            return min(max(end, now) + UInt64(grain) * interval, now + UInt64(most) * interval)
         }
 
         /// The same count by another rule.
@@ -64,6 +72,7 @@ struct RegistrationBudget: Sendable {
     private let rows: Int
     /// Rows with a proof that make the next one harder by a bit.
     private let step: Int
+    private let coarseness: Int
 
     static let places = 65_536
     /// Seconds in which a prefix's count has leaked: the life of a key of prefix hashes, which then
@@ -88,14 +97,19 @@ struct RegistrationBudget: Sendable {
             perDay: max(1, room.rows * 86_400 / (4 * room.lifeSeconds)))
     }
 
-    /// - Parameter free: registrations without work, see `free(_:)`.
-    init(_ room: Room, perPrefix: Int, free: Free) {
+    /// - Parameters:
+    ///   - free: registrations without work, see `free(_:)`.
+    ///   - coarseness: the largest grain of the counts that one neighbour or relay may fill.
+    init(_ room: Room, perPrefix: Int, free: Free, coarseness: Int = 16) {
         rows = room.rows
-        step = max(1, room.rows / 256)
-        prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
+        self.coarseness = coarseness
+        step = max(64, room.rows / 256)
+        prefix = Self.prefix(perPrefix, coarseness)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
-        oblivious = Self.oblivious(free)
-        work = Leak(Self.free(room).perDay, inSeconds: 86_400, most: 8 * step)
+        oblivious = Self.oblivious(free, coarseness)
+        // Everybody may read it, in `bits`.
+        work = Leak(
+            Self.free(room).perDay, inSeconds: 86_400, most: 8 * step, grain: step / 16)
     }
 
     /// What was stored before this process counts as taken without work: which of it was is not
@@ -104,19 +118,24 @@ struct RegistrationBudget: Sendable {
         everybodyEnd = everybody.end(of: Int(min(max(0, fill), 1) * Double(rows)), now)
     }
 
-    private static func oblivious(_ free: Free) -> Leak {
-        Leak(
-            max(1, free.perDay / obliviousPart), inSeconds: 86_400,
-            most: max(1, free.atOnce / obliviousPart))
+    private static func prefix(_ count: Int, _ coarseness: Int) -> Leak {
+        Leak(count, inSeconds: prefixSeconds, grain: min(coarseness, count / 4))
+    }
+
+    private static func oblivious(_ free: Free, _ coarseness: Int) -> Leak {
+        let most = max(1, free.atOnce / obliviousPart)
+        return Leak(
+            max(1, free.perDay / obliviousPart), inSeconds: 86_400, most: most,
+            grain: min(coarseness, most / 4))
     }
 
     /// Other limits from now on. What has been counted stays counted.
     mutating func change(perPrefix: Int, free: Free, now: UInt64) {
         let (formerPrefix, formerEverybody, formerOblivious) = (prefix, everybody, oblivious)
-        prefix = Leak(perPrefix, inSeconds: Self.prefixSeconds)
+        prefix = Self.prefix(perPrefix, coarseness)
         everybody = Leak(free.perDay, inSeconds: 86_400, most: free.atOnce)
         everybodyEnd = everybody.end(of: formerEverybody.level(everybodyEnd, now), now)
-        oblivious = Self.oblivious(free)
+        oblivious = Self.oblivious(free, coarseness)
         obliviousEnd = oblivious.end(of: formerOblivious.level(obliviousEnd, now), now)
         for place in prefixEnds.indices where prefixEnds[place] > now {
             prefixEnds[place] = prefix.end(of: formerPrefix.level(prefixEnds[place], now), now)
@@ -127,36 +146,49 @@ struct RegistrationBudget: Sendable {
     /// - Parameters:
     ///   - bits: of its proof; nil for none.
     ///   - fill: the part of the store that is in use.
+    ///   - used: the part of the room for used proofs that is in use.
+    ///   - draw: 0 up to 1, at random.
     mutating func admits(
-        from origin: Origin, bits: Int?, fill: Double, now: UInt64
+        from origin: Origin, bits: Int?, fill: Double, used: Double = 0, draw: Double, now: UInt64
     ) -> Bool {
-        if let bits, bits >= neededBits(fill: fill, now: now) - Self.slack {
-            workEnd = work.adding(to: workEnd, now)
+        if let bits, bits >= neededBits(fill: fill, used: used, now: now) - Self.slack {
+            workEnd = work.adding(to: workEnd, now, draw: draw)
             return true
         }
-        guard fill < 0.75, everybody.level(everybodyEnd, now) < everybody.most else { return false }
-        switch origin {
-        case .oblivious:
-            guard oblivious.level(obliviousEnd, now) < oblivious.most else { return false }
-            obliviousEnd = oblivious.adding(to: obliviousEnd, now)
-        case .network(nil): break
-        case .network(let (place, former)?):
-            let level = max(
-                prefix.level(prefixEnds[place], now), prefix.level(prefixEnds[former], now))
-            guard level < prefix.most else { return false }
-            prefixEnds[place] = prefix.adding(to: prefixEnds[place], now)
-            if former != place {
-                prefixEnds[former] = prefix.adding(to: prefixEnds[former], now)
-            }
-        }
-        everybodyEnd = everybody.adding(to: everybodyEnd, now)
+        guard isOpen(to: origin, fill: fill, now: now) else { return false }
+        count(origin, draw: draw, now: now)
         return true
     }
 
+    /// Whether a new row without a proof would be stored now.
+    func isOpen(to origin: Origin, fill: Double, now: UInt64) -> Bool {
+        guard fill < 0.75, everybody.hasRoom(everybodyEnd, now) else { return false }
+        return switch origin {
+        case .oblivious: oblivious.hasRoom(obliviousEnd, now)
+        case .network(nil): true
+        case .network(let (place, former)?):
+            prefix.hasRoom(max(prefixEnds[place], prefixEnds[former]), now)
+        }
+    }
+
+    /// Counts a new row without a proof.
+    mutating func count(_ origin: Origin, draw: Double, now: UInt64) {
+        switch origin {
+        case .oblivious: obliviousEnd = oblivious.adding(to: obliviousEnd, now, draw: draw)
+        case .network(nil): break
+        case .network(let (place, former)?):
+            prefixEnds[place] = prefix.adding(to: prefixEnds[place], now, draw: draw)
+            if former != place {
+                prefixEnds[former] = prefix.adding(to: prefixEnds[former], now, draw: draw)
+            }
+        }
+        everybodyEnd = everybody.adding(to: everybodyEnd, now, draw: draw)
+    }
+
     /// The work that is asked now: a bit more for every 256th of the store that came with a proof
-    /// and has not leaked, which happens as slowly as rows expire, and towards the cap.
-    func neededBits(fill: Double, now: UInt64) -> Int {
-        let pressed = work.level(workEnd, now) / step
+    /// and has not leaked, which happens as slowly as rows expire, and towards the caps.
+    func neededBits(fill: Double, used: Double = 0, now: UInt64) -> Int {
+        let pressed = max(work.level(workEnd, now) / step, Int(used * 16))
         let full = max(0, Int(min(fill, 1) * 8) - 4)
         return min(Self.bits.lowerBound + pressed + full, Self.bits.upperBound)
     }

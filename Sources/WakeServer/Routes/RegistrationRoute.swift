@@ -94,8 +94,10 @@ struct RegistrationRoute: Sendable {
             if let problem = settings.now.admission.problem(with: registration.token) {
                 return prepare(.problem(problem))()
             }
-            let question = newRegistrations.question(
-                token, proof: registration.proof, from: call.origin)
+            guard
+                let question = newRegistrations.question(
+                    token, proof: registration.proof, from: call.origin)
+            else { return prepare(newRegistrations.challenge(for: token))() }
             submit(.register(token, registration.token, ifNew: question), token, prepare)
         } catch { prepare(.problem(Problem(error)))() }
     }

@@ -43,7 +43,7 @@ struct WebPushConfigurationTests {
         #expect(
             words == [
                 "key", "subject", "hosts", "body", "ca", "connect", "networks", "per-host",
-                "heartbeat",
+                "heartbeat", "nat64",
             ])
     }
 
@@ -63,6 +63,7 @@ struct WebPushConfigurationTests {
             ("hosts", "localhost"), ("body", "bytes"), ("connect", "127.0.0.1"),
             ("connect", "localhost:443"), ("connect", "127.0.0.1:0"), ("connect", "::1:443"),
             ("connect", "[127.0.0.1]:443"), ("connect", "127.1:443"), ("networks", ""),
+            ("nat64", "10.0.0.0/8"), ("nat64", "2001:db8::/95"), ("nat64", "2001:db8::"),
             ("networks", "10.0.0.1/8"), ("networks", "10.0.0.0"), ("per-host", "0"),
             ("per-host", "257"), ("per-host", "x"),
         ])

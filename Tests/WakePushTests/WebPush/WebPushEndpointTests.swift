@@ -56,6 +56,123 @@ struct WebPushEndpointTests {
         }
     }
 
+    /// What an endpoint is compared by; nil when it is refused.
+    private func name(_ text: String) throws -> [UInt8]? {
+        let token = try PushToken(service: .webPush, bytes: Array(text.utf8))
+        let policy = EndpointPolicy.known(.known)
+        guard policy.refusal(of: token) == nil else {
+            #expect(policy.refusal(of: token) == .spellingForeign && policy.host(of: token) == nil)
+            return nil
+        }
+        return token.withCanonicalAddress { $0.array }
+    }
+
+    /// Endpoints as the services give them out, of made-up bytes.
+    private static let given = [
+        "https://updates.push.services.mozilla.com/wpush/v2/gAAAAABm-x_Qw1s2d3f4g5h6j7k8l9A",
+        "https://fcm.googleapis.com/fcm/send/dXy-01_aBcQ:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
+        "https://web.push.apple.com/QGuQyavXutnMH0IaUUJoKOKb5oFxbxpDQ1gZfeA",
+        "https://wns2-par02p.notify.windows.com/w/?token=BQYAAAB%2bx%2fQw1s2d3f4g5h6j7k8lAA%3d%3d",
+        "https://up.conversations.im/push/v2.local.8r50Ti5V6ZNqb_5Z38olNF0gQiGak2CgBYo3WA",
+        "https://ntfy.sh/upAbCdEfGhIjKl?up=1",
+    ]
+
+    @Test("hundreds of spellings of an endpoint of a known host are one, or none", arguments: given)
+    func spellings(_ text: String) throws {
+        let one = try #require(try name(text))
+        var random = SplitMix64(seed: 5)
+        let start = text.index(text.firstIndex(of: "/")!, offsetBy: 2)
+        let slash = text[start...].firstIndex(of: "/")!
+        let (host, target) = (String(text[start..<slash]), String(text[slash...]))
+        var (folded, spellings) = (0, Set<String>())
+        for round in 0..<400 {
+            let rest = target.map { character -> String in
+                let isPlain =
+                    character.isLetter || character.isNumber || "-_.~:".contains(character)
+                guard isPlain, random.next() % 3 == 0, let byte = character.asciiValue,
+                    !(character == "%" || target.contains("%")), !target.contains("?")
+                else { return String(character) }
+                let hex = String(byte, radix: 16)
+                return "%" + (random.next() % 2 == 0 ? hex : hex.uppercased())
+            }.joined()
+            let suffixes = [
+                "", "?", "?x=\(round)", "/", "//", "&x=1", "?up=1", ";x", "=", "%20", "%00",
+            ]
+            let suffix = suffixes[round % suffixes.count]
+            let name = random.next() % 2 == 0 ? host : host.uppercased()
+            let port = random.next() % 2 == 0 ? "" : ":443"
+            let spelling = "https://\(name)\(port)\(rest)\(suffix)"
+            spellings.insert(spelling)
+            guard let other = try self.name(spelling) else { continue }
+            folded += 1
+            #expect(other == one, "\(spelling)")
+        }
+        #expect(folded >= 36 && spellings.count > 40)
+    }
+
+    @Test("ways to one device that are not spellings alone: paths, servers, unused bits")
+    func ways() throws {
+        for (one, others) in [
+            (
+                Self.given[1],
+                [
+                    "https://fcm.googleapis.com/wp/dXy-01_aBcQ:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
+                    "https://jmt17.google.com/fcm/send/dXy-01_aBcQ%3aAPA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
+                    "https://fcm.googleapis.com/fcm/send/dXy-01_aBcR:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zB",
+                ]
+            ),
+            (
+                Self.given[3],
+                [
+                    "https://db5.notify.windows.com/?token=BQYAAAB%2Bx%2FQw1s2d3f4g5h6j7k8lAA",
+                    "https://db5.notify.windows.com/w?token=BQYAAAB-x_Qw1s2d3f4g5h6j7k8lAB",
+                    "https://db5.notify.windows.com/?token=%42QYAAAB+x/Qw1s2d3f4g5h6j7k8lAA==",
+                ]
+            ),
+            (
+                Self.given[5],
+                ["https://ntfy.sh/upAbCdEfGhIjKl", "https://NTFY.sh/%75pAbCdEfGhIjKl"]
+            ),
+        ] as [(String, [String])] {
+            for other in others { #expect(try name(other) == name(one), "\(other)") }
+        }
+        for refused in [
+            "https://db5.notify.windows.com/?token=AA&x=1",
+            "https://db5.notify.windows.com/?Token=AA",
+            "https://db5.notify.windows.com/?token=A%20A", "https://db5.notify.windows.com/?token=",
+            "https://db5.notify.windows.com/?token=A%3dA",
+            "https://db5.notify.windows.com/?x=1&token=A",
+            "https://ntfy.sh/a/b?up=1", "https://ntfy.sh/a?up=1&x=2", "https://ntfy.sh/a%2fb",
+            "https://web.push.apple.com/", "https://web.push.apple.com/a/", "https://ntfy.sh/a%0a",
+            "https://web.push.apple.com//a", "https://web.push.apple.com/a%2fb",
+            "https://fcm.googleapis.com/fcm/send/a%3fb", "https://fcm.googleapis.com/fcm/send/a;b",
+        ] { #expect(try name(refused) == nil, "\(refused)") }
+        // Different devices stay different.
+        let names = try Self.given.compactMap { try name($0) }
+        #expect(Set(names).count == Self.given.count)
+        let other = "https://ntfy.sh/upAbCdEfGhIjKm?up=1"
+        #expect(try name(other) != name(Self.given[5]))
+    }
+
+    @Test("of other hosts RFC 3986 says which spellings are one, and no more")
+    func unknown() throws {
+        func name(_ text: String) throws -> [UInt8] {
+            try PushToken(service: .webPush, bytes: Array(text.utf8)).withCanonicalAddress {
+                $0.array
+            }
+        }
+        let one = try name("https://push.example.org/a-b/~c?token=%2F%3D")
+        for same in [
+            "https://Push.EXAMPLE.org/a-b/~c?token=%2f%3d",
+            "https://push.example.org:443/%61%2Db/%7ec?%74oken=%2F%3D",
+        ] { #expect(try name(same) == one, "\(same)") }
+        for other in [
+            "https://push.example.org/a-b/~c?token=/=",
+            "https://push.example.org/a-b/~C?token=%2F%3D",
+            "https://push.example.org/a-b/~c?token=%2F%3D&", "https://push.example.org/a-b//~c",
+        ] { #expect(try name(other) != one, "\(other)") }
+    }
+
     private func admits(_ rules: PushHostRules, _ host: String) -> Bool {
         rules.admits(host.utf8.map(\.lowercased))
     }
@@ -150,7 +267,8 @@ struct WebPushEndpointTests {
         for text in [
             "127.0.0.1", "10.0.0.1", "100.64.0.1", "169.254.169.254", "172.16.0.1",
             "192.168.1.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1",
-            "fc00::1", "::ffff:9.9.9.9", "64:ff9b::1", "2002:909:909::1", "2001:db8::1", "ff02::1",
+            "fc00::1", "::ffff:9.9.9.9", "64:ff9b::10.0.0.1", "64:ff9b::1", "2002:909:909::1",
+            "2001:db8::1", "ff02::1",
         ] {
             let bad = try #require(IPAddress(text))
             #expect(!policy.admits([bad]) && !policy.admits([good, bad]), "\(text)")
@@ -159,6 +277,50 @@ struct WebPushEndpointTests {
         let own = EndpointPolicy.known(.any, networks: [network])
         #expect(own.admits([try #require(IPAddress("10.1.2.3")), good]))
         #expect(!own.admits([try #require(IPAddress("10.2.2.3"))]))
+    }
+
+    @Test(
+        "an address behind a translator is judged by the one inside, whatever is allowed",
+        arguments: [
+            ("64:ff9b::9.9.9.9", true), ("64:ff9b::169.254.169.254", false),
+            ("64:ff9b::10.1.2.3", false), ("64:ff9b::127.0.0.1", false), ("64:ff9b::", false),
+            // RFC 8215, behind prefixes of 96, 48, 56 and 64 bits.
+            ("64:ff9b:1::9.9.9.9", true), ("64:ff9b:1:fffe::169.254.169.254", false),
+            ("64:ff9b:1:909:9:900::", true), ("64:ff9b:1:a9fe:a9:fe00::", false),
+            ("64:ff9b:1:9:9:909::", true), ("64:ff9b:1:a:1:203::", false),
+            ("64:ff9b:1:0:9:909:900::", true), ("64:ff9b:1:0:a9:fea9:fe00::", false),
+            // A suffix that a translator may ignore.
+            ("64:ff9b:1:a9fe:a9:fe00:909:909", false),
+            // The operator's own.
+            ("2a00:64::9.9.9.9", true), ("2a00:64::169.254.169.254", false),
+            ("2a00:64::10.1.2.3", false), ("2a00:a00:909:909::", true),
+            ("2a00:a00:a9fe:a9fe::", false), ("2a00:b00:9:909:9::", true),
+            ("2a00:b00:a9:fea9:fe::", false),
+            // Others, and those that no translator makes.
+            ("2002:a00:1::1", false), ("64:ff9b:1:fffe::9.9.9.9", true),
+            ("2002:a9fe:a9fe::", false), ("::ffff:169.254.169.254", false),
+            ("::10.0.0.1", false), ("2001:0:909:909:0:0:5601:5601", false),
+            ("2001:0:a00:1:0:0:f6f6:f6f6", false), ("::ffff:0:10.0.0.1", false),
+            ("2a00:1450::5efe:10.0.0.1", false), ("2a00:1450::5efe:9.9.9.9", true),
+        ])
+    func translated(_ text: String, _ isAdmitted: Bool) throws {
+        let address = try #require(IPAddress(text))
+        let prefixes = ["2a00:64::/96", "2a00:a00::/32", "2a00:b00::/40"]
+        var policy = EndpointPolicy.known(.any)
+        policy.translation = try #require(
+            AddressTranslation(prefixes: prefixes.compactMap { IPNetwork($0) }))
+        #expect(policy.admits([address]) == isAdmitted)
+        // With everything allowed that an operator might name for it.
+        let named = [
+            "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/32", "2001::/32", "2a00::/16",
+        ]
+        var open = EndpointPolicy.known(.any, networks: named.compactMap { IPNetwork($0) })
+        open.translation = policy.translation
+        #expect(open.admits([address]) == isAdmitted)
+        let inner = try #require(IPNetwork("10.0.0.0/8"))
+        var inside = EndpointPolicy.known(.any, networks: [inner])
+        inside.translation = policy.translation
+        #expect(inside.admits([try #require(IPAddress("64:ff9b::10.1.2.3"))]))
     }
 
     @Test("an address that is not global ends the host for the round, also at the second look")

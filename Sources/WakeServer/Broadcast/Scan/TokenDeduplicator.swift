@@ -1,4 +1,5 @@
 import WakeModel
+import WakePush
 import WakeSodium
 package import WakeStore
 import WakeSystem
