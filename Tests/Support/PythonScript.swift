@@ -5,6 +5,9 @@ package enum PythonScript {
     /// Whether Python has these modules.
     package static func has(_ modules: String) -> Bool { (try? run("import \(modules)")) == 0 }
 
+    /// Whether it can make terminals, for which /dev/pts must be mounted.
+    package static var hasTerminals: Bool { (try? run("import pty; pty.openpty()")) == 0 }
+
     /// - Returns: the exit status of the script.
     package static func run(_ script: String, _ arguments: [String] = []) throws -> Int32 {
         let process = Process()

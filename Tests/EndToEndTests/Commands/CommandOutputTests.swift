@@ -96,7 +96,9 @@ struct CommandOutputTests {
         }
     }
 
-    @Test("progress is cut to the width of the terminal")
+    @Test(
+        "progress is cut to the width of the terminal",
+        .enabled(if: PythonScript.hasTerminals, "needs python3 and pseudo terminals (/dev/pts)"))
     func progress() async throws {
         let directory = try TemporaryDirectory()
         let root = directory.path + "/service"

@@ -198,7 +198,7 @@ struct RotationTests {
 
     @Test(
         "on a terminal it asks, and takes yes alone",
-        .enabled(if: PythonScript.has("pty"), "needs python3"))
+        .enabled(if: PythonScript.hasTerminals, "needs python3 and pseudo terminals (/dev/pts)"))
     func terminal() async throws {
         let service = try await ServiceUnderTest()
         try register([TestDevice()], service)

@@ -159,7 +159,7 @@ struct APNsEngineTests {
         let other = try TestAuthority()
         let cases: [(String, Int, String?)] = [
             ("localhost", 1, other.certificate), ("elsewhere.example", 1, nil),
-            ("localhost", -1, nil),
+            ("localhost", 0, nil),
         ]
         for (name, days, authority) in cases {
             let mock = try await mock(name: name, days: days)

@@ -46,7 +46,7 @@ final class EngineServer: Sendable {
         /// Takes little at a time: the far end must wait.
         var isNarrow = false
 
-        /// - Parameter days: negative for a certificate that has expired.
+        /// - Parameter days: 0 for a certificate that has expired.
         init(days: Int = 1) throws {
             authority = try TestAuthority()
             (chain, key) = try authority.issue(for: "localhost", days: days)
