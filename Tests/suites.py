@@ -190,7 +190,8 @@ def skips(work):
     for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
         yield "%6d  %s" % (count, reason)
     rights = [reason for reason in reasons if re.search(r"\b(right|root|namespaces)\b", reason)]
-    if len(rights) < len(reasons):
+    long = [reason for reason in reasons if "REVEILLE_LONG" in reason]
+    if len(rights) + len(long) < len(reasons):
         yield "Tests/check --peers installs what they need, and runs them"
     if rights:
         yield "those that need rights or root: the same as root, on a machine of its own"

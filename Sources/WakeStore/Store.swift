@@ -15,9 +15,7 @@ package final class Store: Sendable {
     package init(opening configuration: StoreConfiguration) throws(StoreOpenError) {
         let posted = Semaphore()
         mailbox = Mailbox(capacity: Limits.queuedOperations) { posted.post() }
-        var configuration = configuration
-        // A rotation replaces the file itself, not a link to it.
-        configuration.keyFile = configuration.keyFile.map { (try? Files.resolve($0)) ?? $0 }
+        let configuration = configuration.namingKeyFileItself
         self.configuration = configuration
         let opening = Opening()
         let thread = WriterThread(

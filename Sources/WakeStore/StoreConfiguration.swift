@@ -1,5 +1,6 @@
 private import Glibc
 import WakeModel
+import WakeSystem
 
 /// The paths of a store and its size limits.
 package struct StoreConfiguration: Sendable {
@@ -31,6 +32,13 @@ package struct StoreConfiguration: Sendable {
     package init(dataDirectory: String, keyFile: String?) {
         self.dataDirectory = dataDirectory
         self.keyFile = keyFile
+    }
+
+    /// With the key file in place of a link to it: a rotation replaces the file.
+    var namingKeyFileItself: StoreConfiguration {
+        var named = self
+        named.keyFile = keyFile.map { (try? Files.resolve($0)) ?? $0 }
+        return named
     }
 
     package var databaseFile: String { dataDirectory + "/registrations.db" }

@@ -58,7 +58,7 @@ struct ReloadTests {
             try RunningProgram(
                 path: "/bin/sh",
                 [
-                    "-c", "ulimit -n 1000 && exec \"$0\" \"$@\"", program, "serve", "--config",
+                    "-c", "ulimit -n 1400 && exec \"$0\" \"$@\"", program, "serve", "--config",
                     installation.file,
                 ])
         }
@@ -168,6 +168,7 @@ struct ReloadTests {
         try change(service) { $0.replacing("\nwatch-key = ", with: "\nwatch-key = x") }
         let wrong = try await service.command("reload")
         #expect(wrong.status == 78 && wrong.output.contains("watch-key"), "\(wrong.output)")
+        try change(service) { $0.replacing("\nwatch-key = x", with: "\nwatch-key = ") }
         let still = try await service.command("broadcast", "--force")
         #expect(still.output.contains("broadcast of sequence 1 "), "\(still.output)")
         try change(service) { $0.replacing(/\nwatch[^\n]*/) { _ in "" } }
@@ -239,7 +240,7 @@ struct ReloadTests {
         #expect(status == 0 && output.contains("20 accepted"), "\(output)")
         #expect(try await place.mock.report().distinct == 20)
         let next = try await place.broadcast()
-        #expect(next.output == "broadcast of sequence 0 to 0 event streams\n", "\(next.output)")
+        #expect(next.status == 1 && next.output.contains("no push was sent"), "\(next.output)")
     }
 
     @Test("hundreds of SIGHUP are a few reloads")
