@@ -134,8 +134,9 @@ package struct CommandTable: Sendable {
     // MARK: Help
 
     private func overview(of commands: [Command]) -> String {
-        var text = "\(program): \(summary)\n\nusage: \(program) COMMAND [OPTIONS]\n\ncommands:\n"
-        text += columns(commands.map { ($0.name, $0.summary) })
+        var text = HelpText.paragraph("\(program): \(summary)")
+        text += "\nusage: \(program) COMMAND [OPTIONS]\n\ncommands:\n"
+        text += HelpText.columns(commands.map { ($0.name, $0.summary) })
         text += "\n\(program) COMMAND --help shows the help of one command.\n"
         return text + list(examples)
     }
@@ -145,50 +146,27 @@ package struct CommandTable: Sendable {
         var line = "usage: \(program) \(command.name)"
         for operand in command.operands { line += " " + operand.usage(operand.name) }
         if !command.options.isEmpty { line += " [OPTIONS]" }
-        var text =
-            Self.wrap("\(program) \(command.name): \(command.summary)") + "\n" + Self.wrap(line)
+        var text = HelpText.paragraph("\(program) \(command.name): \(command.summary)")
+        text += "\n" + HelpText.paragraph(line)
         if !command.operands.isEmpty {
-            text += "\n" + columns(command.operands.map { ($0.name, $0.help) })
+            text += "\n" + HelpText.columns(command.operands.map { ($0.name, $0.help) })
         }
         if !command.options.isEmpty {
             let rows = command.options.map { option in
                 (option.name + option.argument, option.help)
             }
-            text += "\noptions:\n" + columns(rows)
+            text += "\noptions:\n" + HelpText.columns(rows)
         }
-        if !command.notes.isEmpty {
-            let lines = command.notes.split(separator: "\n", omittingEmptySubsequences: false)
-            text += "\n" + lines.map { Self.wrap(String($0)) }.joined()
+        for paragraph in HelpText.paragraphs(of: command.notes) {
+            text += "\n" + HelpText.paragraph(paragraph.words)
+            for line in paragraph.list { text += line + "\n" }
         }
         return text + list(command.examples)
     }
 
-    private func columns(_ rows: [(String, String)]) -> String {
-        let width = (rows.map(\.0.count).max() ?? 0) + 4
-        return Console.columns(rows).map { Self.wrap("  " + $0, indent: width) }.joined()
-    }
-
     private func list(_ examples: [String]) -> String {
         guard !examples.isEmpty else { return "" }
-        return "\nexamples:\n"
-            + examples.map { Self.wrap("  " + $0, indent: 4, mark: " \\") }.joined()
-    }
-
-    /// Lines of at most 80 columns: broken at blanks, with `mark` at the end of all but the last,
-    /// and `indent` blanks before all but the first.
-    private static func wrap(_ text: String, indent: Int = 2, mark: String = "") -> String {
-        var lines: [String] = []
-        var line = text
-        while line.count > 80 {
-            let most = line.index(line.startIndex, offsetBy: 80 - mark.count)
-            let body = line.firstIndex { $0 != " " } ?? line.startIndex
-            guard
-                let end = line[body...most].lastIndex(of: " ") ?? line[most...].firstIndex(of: " ")
-            else { break }
-            lines.append(line[..<end] + mark)
-            line = String(repeating: " ", count: indent) + line[end...].drop { $0 == " " }
-        }
-        return (lines + [line]).map { $0 + "\n" }.joined()
+        return "\nexamples:\n" + examples.flatMap(HelpText.command).map { "  \($0)\n" }.joined()
     }
 
     // MARK: Commands of every program

@@ -8,12 +8,17 @@ enum ConfigurationManual {
         sections: [
             "DESCRIPTION": description, "KEYS": keys,
             "EXAMPLE": [
-                .text("The file that `reveille init` writes:"),
-                .code(
-                    Configuration.template(hasVAPIDKey: true)
-                        .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)),
+                .text("The file that `reveille init` writes, without its explanations:"),
+                .code(example),
             ],
         ], seeAlso: ["reveille(8)"])
+
+    private static let example = Configuration.template(hasVAPIDKey: true)
+        .split(separator: "\n", omittingEmptySubsequences: false)
+        .filter { $0.isEmpty || $0.contains("[") || $0.contains(" = ") }
+        .map { line in
+            line.firstRange(of: "  ").map { String(line[..<$0.lowerBound]) } ?? String(line)
+        }
 
     private static let description: [Manual.Part] = [
         .text(

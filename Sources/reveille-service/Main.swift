@@ -14,7 +14,7 @@ enum ServiceProgram {
         ] + FeedCommands.all + RelayCommand.all + WitnessCommands.all,
         examples: [
             "reveille init ./reveille", "reveille serve --config ./reveille/reveille.conf",
-            "reveille feed publish digests.txt --then-broadcast --config ./reveille/reveille.conf",
+            "reveille feed publish digests.txt --config ./reveille/reveille.conf",
         ],
         manual: ServiceManual.manual)
 

@@ -85,7 +85,7 @@ extension CommandTable {
         set(manual.sections, in: &page)
         page.macro("SH", "EXAMPLES")
         page.fill("First steps:")
-        page.code(examples)
+        page.code(examples.flatMap(HelpText.command))
         set(seeAlso: manual.seeAlso, in: &page)
         return page.text
     }
@@ -137,15 +137,12 @@ extension CommandTable {
         for option in command.options where !isCommon(option) {
             page.entry(Self.term(of: option), option.help)
         }
-        for paragraph in command.notes.split(separator: "\n\n") {
-            let lines = paragraph.split(separator: "\n").map(String.init)
-            let words = lines.prefix { !$0.hasPrefix("  ") }
+        for paragraph in HelpText.paragraphs(of: command.notes) {
             page.macro("PP")
-            page.fill(words.joined(separator: " "))
-            // Indented lines are a list, and stay one.
-            if words.count < lines.count { page.code(Array(lines[words.count...])) }
+            page.fill(paragraph.words)
+            if !paragraph.list.isEmpty { page.code(paragraph.list) }
         }
-        if !command.examples.isEmpty { page.code(command.examples) }
+        if !command.examples.isEmpty { page.code(command.examples.flatMap(HelpText.command)) }
     }
 
     private func synopsis(of command: Command) -> String {

@@ -64,8 +64,7 @@ enum WitnessCommands {
             directory,
         ],
         examples: [
-            "reveille witness add-log "
-                + "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k"
+            "reveille witness add-log VKEY"
         ],
         notes: """
             A running witness takes it up with its next request. A second key of the same origin

@@ -77,6 +77,28 @@ struct ManualTests {
     }
 
     @Test(
+        "a terminal of 80 columns holds every line of help and manual",
+        .enabled(if: InstalledPrograms.path("groff") != nil, "needs groff"), arguments: programs)
+    func width(_ program: String) async throws {
+        var texts = [try await RunningProgram.run(program, ["--help"]).output]
+        for command in try await ProgramHelp(program).commands {
+            let words = command.name.split(separator: " ").map(String.init) + ["--help"]
+            texts.append(try await RunningProgram.run(program, words).output)
+        }
+        let groff = try #require(InstalledPrograms.path("groff"))
+        for words in Self.pages where words[0] == program {
+            let (directory, path) = try await page(words)
+            let set = ["-man", "-Tascii", "-P-cbu", "-rLL=80n", path]
+            texts.append(try await RunningProgram.run(path: groff, set).output)
+            withExtendedLifetime(directory) {}
+        }
+        for text in texts {
+            let long = text.split(separator: "\n").filter { $0.count > 80 }
+            #expect(long == [] && text.count > 100)
+        }
+    }
+
+    @Test(
         "reveille.conf(5) has every key of the file that init writes, also those in comments",
         .enabled(if: InstalledPrograms.path("groff") != nil, "needs groff"))
     func configuration() async throws {
@@ -100,22 +122,82 @@ struct ManualTests {
         #expect(unknown.status == 2 && unknown.output.contains("reveille.conf"))
     }
 
-    @Test("examples of manual, README and OPERATING.md are commands and options that there are")
+    @Test("every key of a configuration in a document is one that there is, in its section")
+    func keys() async throws {
+        let page = try await RunningProgram.run("reveille", ["manual", "reveille.conf"]).output
+        var known: [String: String] = [:]
+        for part in page.replacing("\\-", with: "-").components(separatedBy: "\n\\fB[").dropFirst()
+        {
+            known[String(part.prefix { $0 != "]" })] = part
+        }
+        var checked = 0
+        for path in ["Deploy/OPERATING.md", "Deploy/cluster/README.md", "README.md"] {
+            let text = try Repository.text(path)
+            for block in text.matches(of: #/(?s)```\n(.*?)```/#) {
+                var section: String?
+                for line in block.1.split(separator: "\n") {
+                    if let match = line.firstMatch(of: #/^\[(\w+)\](?: |$)/#) {
+                        section = String(match.1)
+                    }
+                    guard let section, let key = line.firstMatch(of: #/^(?:# )?([a-z-]+) = /#)?.1
+                    else { continue }
+                    checked += 1
+                    #expect(
+                        known[section]?.contains("\\fB\(key)\\fR") ?? false,
+                        "\(path): [\(section)] \(key)")
+                }
+            }
+        }
+        #expect(checked > 20, "\(checked)")
+        // In prose and in comments.
+        for path in ["README.md"]
+            + (try ["Deploy", "Policy"].flatMap { try Repository.paths(in: $0, ending: "") })
+        {
+            guard let text = try? Repository.text(path) else { continue }
+            for match in text.matches(of: #/\[(\w+)\] ([a-z-]+)(?:[`,)]| =)/#) {
+                guard let section = known[String(match.1)] else { continue }
+                checked += 1
+                #expect(section.contains("\\fB\(match.2)\\fR"), "\(path): \(match.0)")
+            }
+        }
+        #expect(checked > 30, "\(checked)")
+    }
+
+    /// The commands of every document: in blocks of code, part by part of a pipeline, and between
+    /// back-quotes in prose.
+    private func documented() throws -> [String] {
+        let folders = ["Deploy", "Policy", "Sources", "Tests"]
+        let paths =
+            ["README.md"] + (try folders.flatMap { try Repository.paths(in: $0, ending: ".md") })
+        return try paths.flatMap { path -> [String] in
+            let text = try Repository.text(path).replacing(#/ \\\n */#, with: " ")
+            let prose = text.matches(of: #/`([^`…\n]+)`/#).map { String($0.1) }
+            let code = text.matches(of: #/(?s)```\n(.*?)```/#).flatMap {
+                $0.1.split(separator: "\n")
+            }
+            let parts = code.flatMap { $0.split(separator: #/\||&& /#) } + prose.map { $0[...] }
+            return parts.map { part in
+                let line = part.drop { $0 == " " }
+                return String(line.trimmingPrefix(#/sudo (?:-u [\w-]+ )?/#))
+            }
+        }
+    }
+
+    @Test("examples of manual and documents are commands and options that there are")
     func examples() async throws {
-        let readme = try Repository.text("README.md") + Repository.text("Deploy/OPERATING.md")
+        let documented = try documented()
         var checked = 0
         for program in Self.programs {
             let help = try await ProgramHelp(program)
-            var lines = readme.split(separator: "\n").map {
-                String($0.trimmingPrefix("sudo -u reveille "))
-            }
+            var lines = documented.filter { !$0.hasPrefix("\(program) -") }
             for command in help.commands {
                 let words = command.name.split(separator: " ").map(String.init) + ["--help"]
                 let text = try await RunningProgram.run(program, words).output
                 lines += text.components(separatedBy: "examples:\n").dropFirst().joined()
-                    .split(separator: "\n").map { String($0.drop { $0 == " " }) }
+                    .replacing(#/ \\\n */#, with: " ").split(separator: "\n").map {
+                        String($0.drop { $0 == " " })
+                    }
             }
-            // Of a pipeline the part that is ours; in prose no line begins so.
             for line in lines where line.hasPrefix(program + " ") {
                 if program == "reveille", line.hasPrefix("reveille-client") { continue }
                 // A diagram of modules.
@@ -126,6 +208,6 @@ struct ManualTests {
             #expect(help.faults(in: "\(program) status --no-such") != [])
             #expect(help.faults(in: "\(program) no-such") != [])
         }
-        #expect(checked > 40, "\(checked)")
+        #expect(checked > 150, "\(checked)")
     }
 }

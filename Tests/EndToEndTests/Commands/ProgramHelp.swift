@@ -25,10 +25,10 @@ struct ProgramHelp: Sendable {
     private static func names(in help: String, under title: String) -> [String] {
         let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
         guard let start = lines.firstIndex(where: { $0 == title }) else { return [] }
-        return lines[(start + 1)...].prefix { $0.hasPrefix("  ") }.compactMap { line in
+        let entries = lines[(start + 1)...].prefix { $0.hasPrefix("  ") }
+        // What is wrapped is indented further.
+        return entries.filter { !$0.hasPrefix("   ") }.map { line in
             let name = line.dropFirst(2).components(separatedBy: "  ")[0]
-            // The text to the right goes on.
-            guard !name.isEmpty else { return nil }
             return name.hasPrefix("--") ? String(name.prefix { $0 != " " }) : name
         }
     }
@@ -41,7 +41,11 @@ struct ProgramHelp: Sendable {
         let named = commands.filter { command in
             rest.starts(with: command.name.split(separator: " ").map(String.init))
         }.max { $0.name.count < $1.name.count }
-        guard let named else { return ["\(line): no such command"] }
+        guard let named else {
+            // A group, such as `reveille witness`.
+            let isGroup = rest.count == 1 && commands.contains { $0.name.hasPrefix(rest[1] + " ") }
+            return isGroup ? [] : ["\(line): no such command"]
+        }
         return rest.filter { $0.hasPrefix("--") }.compactMap { word in
             let name = String(word.prefix { $0 != "=" })
             return named.options.contains(name) ? nil : "\(line): no \(name)"
