@@ -28,13 +28,16 @@ struct FrontTests {
         #expect(stored.contains(device.pushText) && stored.hasSuffix("200"))
         // What it refuses by itself, and what it can only log.
         let long = Array(repeating: UInt8(ascii: "x"), count: 5000)
-        #expect(try await curl(front, "PUT", device, body: long).hasSuffix("413"))
+        let refused = try await curl(front, "PUT", device, body: long)
+        #expect(refused.hasSuffix(#""status":413,"code":"content_too_large"}413"#), "\(refused)")
         let plain = words(front, "/").dropLast() + ["http://127.0.0.1:\(front.port)/"]
         _ = try await RunningProgram.run(path: "/usr/bin/curl", Array(plain))
         #expect(try await curl(front, "DELETE", device) == "204")
         #expect(try service.rows() == 0)
         #expect(await service.stop() == 0)
-        #expect(try await curl(front, "GET", device).hasSuffix(kind.whenGone))
+        let gone = try await curl(front, "GET", device)
+        #expect(
+            gone.hasSuffix(kind.whenGone) && gone.contains(#""status":\#(kind.whenGone),"code":""#))
         _ = await front.stop()
         #expect(try traces(of: device, in: front) == [])
         #expect(try service.files(containing: [Array(Self.address.utf8)]) == [])
@@ -76,9 +79,34 @@ struct FrontTests {
         for (name, path) in [("wake", "/feed/head"), ("feed", "/v1/registration"), ("feed", "/")] {
             let status = try await RunningProgram.run(
                 path: "/usr/bin/curl",
-                words(front, path, at: name) + ["-o", "/dev/null", "-w", "%{http_code}"])
-            #expect(status.output == "404", "\(name)\(path)")
+                words(front, path, at: name) + ["-w", "%{content_type} %{http_code}"])
+            #expect(
+                status.output.hasSuffix(#""code":"not_found"}application/problem+json 404"#),
+                "\(name)\(path): \(status.output)")
         }
+        _ = await front.stop()
+    }
+
+    @Test(
+        "Caddy takes a changed file without an end, by `caddy reload` of its own user",
+        .enabled(if: Kind.caddy.program != nil, "needs caddy"))
+    func reload() async throws {
+        let service = try await FrontUnderTest.service(for: .caddy)
+        let front = try await FrontUnderTest(.caddy, before: service)
+        let path = front.directory.path + "/Caddyfile"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        try text.replacing("max_size 4KB", with: "max_size 1KB").write(
+            toFile: path, atomically: true, encoding: .utf8)
+        let answer = try await RunningProgram.run(
+            path: Kind.caddy.program ?? "caddy",
+            ["reload", "--config", path, "--adapter", "caddyfile", "--force"])
+        #expect(answer.status == 0, "\(answer.output)")
+        let body = Array(repeating: UInt8(ascii: "x"), count: 2000)
+        #expect(try await curl(front, "PUT", TestDevice(), body: body).hasSuffix("413"))
+        let socket = try FileManager.default.attributesOfItem(
+            atPath: front.directory.path + "/admin.sock")
+        let mode = try #require(socket[.posixPermissions] as? Int)
+        #expect(mode & 0o022 == 0, "others could ask it for its connections")
         _ = await front.stop()
     }
 

@@ -167,7 +167,10 @@ extension FrontUnderTest.Kind {
                         + "\ttls \(directory)/front.pem \(directory)/front.key\n"
                 )
             } + [
-                ("admin off", "admin off\n\tauto_https disable_redirects"),
+                (
+                    "admin unix//var/lib/caddy/admin.sock",
+                    "admin unix/\(directory)/admin.sock\n\tauto_https disable_redirects"
+                ),
                 ("/run/reveille/http.sock", socket),
             ]
         })
