@@ -65,12 +65,15 @@ int linux_terminal_columns(int descriptor) {
 }
 
 static int termination = -1;
+static volatile sig_atomic_t first_termination = 0;
 static int hangup = -1;
 
 // write(2) is async-signal-safe (signal-safety(7)).
 static void signal_received(int number) {
     const int error = errno;
     const uint64_t one = 1;
+    if (number != SIGHUP || hangup < 0)
+        if (first_termination == 0) first_termination = number;
     const int receiver = number == SIGHUP && hangup >= 0 ? hangup : termination;
     const ssize_t written = write(receiver, &one, sizeof one);
     (void)written;
@@ -107,7 +110,7 @@ void linux_wait_for_hangup(void) {
     while (read(hangup, &count, sizeof count) < 0 && errno == EINTR) {}
 }
 
-void linux_wait_for_termination(void) {
+int linux_wait_for_termination(void) {
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
@@ -116,4 +119,5 @@ void linux_wait_for_termination(void) {
     pthread_sigmask(SIG_UNBLOCK, &ends, NULL);
     uint64_t count;
     while (read(termination, &count, sizeof count) < 0 && errno == EINTR) {}
+    return first_termination;
 }

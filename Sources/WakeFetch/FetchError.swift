@@ -37,6 +37,28 @@ package enum FetchError: Error, Sendable, Hashable {
     /// something that no gateway encapsulated.
     case notEncapsulated(status: Int, retryAfter: Int?)
 
+    /// The cause, for operators; numbers are libcurl's (libcurl-errors(3)).
+    package var reason: String {
+        switch self {
+        case .libraryMissing(let library): "\(library)"
+        case .invalidURL: "this is not an address that may be fetched"
+        case .onionWithoutProxy: "an onion address needs a proxy"
+        case .invalidField: "a field of the request is malformed"
+        case .addressRefused: "the name leads to an address that may not be used"
+        case .network(let code): "there is no connection (\(code))"
+        case .tls(let code): "the TLS connection failed (\(code))"
+        case .timeout: "the server took too long"
+        case .unanswered: "the server did not answer"
+        case .tooLarge: "the answer is longer than it may be"
+        case .truncated: "the answer was cut short"
+        case .stopped, .cancelled, .closed: "the fetch was stopped"
+        case .outOfResources: "there is no thread or no memory for it"
+        case .protocolViolation: "the server answered with something else"
+        case .keyRefused: "there is no key that may be used"
+        case .notEncapsulated(let status, _): "the relay answered \(status) by itself"
+        }
+    }
+
     /// Seconds to wait, where an answer named them.
     package var retryAfter: Int? {
         if case .notEncapsulated(_, let seconds) = self { seconds } else { nil }

@@ -98,6 +98,7 @@ package enum LogEvent: Sendable, Equatable {
 
     fileprivate var entry: (level: LogLevel, line: String) {
         switch self {
+        case .started(0): (.info, "started-on-socket")
         case .started(let port): (.info, "started port=\(port)")
         case .stopping: (.info, "stopping")
         case .stopped: (.info, "stopped")

@@ -158,7 +158,7 @@ package struct Service: Sendable {
         let rotator = Rotator(
             store: store, file: StateFile(configuration.data + "/rotation"),
             interval: configuration.rotationSeconds, log: log)
-        let transparency = TransparencyRoute(PrivacyPage(configuration))
+        let transparency = TransparencyRoute(PrivacyPage(configuration)) { monitor.pausedUntil }
         let broadcaster = Broadcaster(
             planner, feed: monitor, schedule: schedule, checkpoints: checkpoints, rotator: rotator,
             log: log

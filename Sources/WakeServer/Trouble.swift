@@ -153,4 +153,6 @@ struct TroubleLog {
 struct FeedHeadTimes: Equatable, Sendable {
     let issued: Int64
     let expires: Int64
+    /// The end of the pause of wake-ups that it asks for, which may have passed; nil without one.
+    var pausedUntil: Int64?
 }

@@ -26,6 +26,7 @@ package enum WitnessEvent: Sendable, Equatable {
 
     package var line: String {
         switch self {
+        case .started(0, let logs): "info started-on-socket logs=\(logs)"
         case .started(let port, let logs): "info started port=\(port) logs=\(logs)"
         case .stopped: "info stopped"
         case .cosigned(let log, let size): "info cosigned log=\(log) size=\(size)"

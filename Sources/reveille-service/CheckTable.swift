@@ -190,6 +190,10 @@ struct CheckTable {
                     warning: left > 0
                         ? logWarning(directory) ?? originWarning(configuration)
                         : "clients warn their users: `reveille feed refresh`")
+                let pause = PauseNotice(until: head.pausedUntil, now: now)
+                row(
+                    "wake-ups", pause == nil ? "heeded by clients" : "ignored by clients",
+                    warning: pause.map { $0.text + "; " + PauseNotice.hint })
             } catch {
                 let warning =
                     Files.exists(configuration.feed + "/head")

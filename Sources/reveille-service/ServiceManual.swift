@@ -78,7 +78,10 @@ enum ServiceManual {
             "feed verify",
             "`sequence`, `batches`, `digests`, `bytes`, `fingerprint`, `keys` (their number), "
                 + "`key` (the newest), `expires` (of the head, since 1970), `warnings`."),
-        .entry("feed directives", "`pause_seconds` (0: none), `registration`, `retired`."),
+        .entry(
+            "feed directives",
+            "`pause_seconds` (left of a pause; 0: none), "
+                + "`paused_until` (since 1970; 0: none), `registration`, `retired`."),
         .entry("feed fingerprint", "`fingerprint`."),
         .entry("relay list", "`installations`, each with `name` and `key`."),
         .entry(

@@ -16,7 +16,8 @@ struct LogVocabularyTests {
         var report = BroadcastReport()
         report.stopped = [.apns: "what the operator is told"]
         return [
-            .started(port: 8080), .stopping, .stopped, .storeOpened(milliseconds: 3),
+            .started(port: 8080), .started(port: 0), .stopping, .stopped,
+            .storeOpened(milliseconds: 3),
             .storeFull, .storeFailing, .storeRecovered, .storeFailed,
             .broadcastStarted(sequence: 7, streams: 2, reasons: [.heartbeat, .watched]),
             .broadcastEnded(report), .planStretched(needed: 9, interval: 8),

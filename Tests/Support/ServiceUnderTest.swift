@@ -134,7 +134,8 @@ package final class ServiceUnderTest {
     }
 
     private static func port(of program: RunningProgram) async throws -> UInt16 {
-        let line = try await program.line(containing: "started port=")
+        let line = try await program.line(containing: "info started")
+        if line.hasSuffix("info started-on-socket") { return 0 }
         guard let port = UInt16(try word(after: "port=", in: line)) else {
             throw TestFailure(line)
         }

@@ -157,6 +157,28 @@ struct PublisherTests {
         #expect(try feed.verify().head.expires == after.issued + 120)
     }
 
+    @Test("a pause ends when it was to end, however often the head is signed meanwhile")
+    func pause() throws {
+        let feed = try TemporaryFeed()
+        let paused = FeedSettings(flags: [.paused, .noRegistration], pauseSeconds: 7200)
+        try feed.publisher().resign(settings: paused, now: now)
+        let end = try #require(try feed.verify().head.pausedUntil)
+        for seconds in [60, 3600, 3601, 7100] as [Int64] {
+            try feed.publisher().resign(now: now + seconds)
+            let head = try feed.verify().head
+            #expect(head.pausedUntil == end && head.settings.flags == paused.flags)
+            #expect(Int64(head.settings.pauseSeconds) == end - head.issued)
+        }
+        _ = try feed.publisher().publish(try Sample.input([1]), now: end)
+        let after = try feed.verify(now: end).head
+        #expect(after.pausedUntil == nil && after.settings.flags == .noRegistration)
+        #expect(after.settings.pauseSeconds == 0)
+        // No head stretches one beyond what clients take, or beyond what a time can be.
+        let endless = FeedSettings(flags: .paused, pauseSeconds: .max)
+        #expect(endless.pausedUntil(issued: 0) == FeedLimits.longestPause)
+        #expect(endless.pausedUntil(issued: .max) == .max)
+    }
+
     @Test("at most 448 batches and none older than 14 days are named")
     func retention() throws {
         let feed = try TemporaryFeed()

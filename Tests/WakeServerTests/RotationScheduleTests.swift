@@ -20,6 +20,23 @@ struct RotationScheduleTests {
         return schedule
     }
 
+    @Test("what is asked for while an owed compaction runs, or after it, is not put off by that")
+    func retries() {
+        let start = ContinuousClock.now
+        var retries = RotationRetries()
+        #expect(retries.mayRotate(start) && retries.mayCompact(start))
+        // It runs, a rotation is asked for, and it ends without room.
+        retries.asked()
+        retries.compacted(start)
+        #expect(retries.mayRotate(start) && !retries.mayCompact(start))
+        retries.rotationFailed(start)
+        #expect(
+            !retries.mayRotate(start + .seconds(599)) && retries.mayRotate(start + .seconds(600)))
+        retries.asked()
+        #expect(retries.mayRotate(start) && !retries.mayCompact(start + .seconds(599)))
+        #expect(retries.mayCompact(start + .seconds(600)))
+    }
+
     @Test("a new store is due after one interval of running time, to the second")
     func interval() {
         var schedule = run(from: 1000, to: 1000 + Self.week - 1)

@@ -165,7 +165,6 @@ struct FeedDirectives: Sendable, Equatable {
 
     /// Before the first head: who has just installed a client waits for it.
     static let firstSpread = Duration.seconds(10)
-    static let longestPause: Int64 = 72 * 3600
 
     /// The upper bound of the random wait after a wake.
     var spread: Duration {
@@ -180,7 +179,7 @@ struct FeedDirectives: Sendable, Equatable {
     /// when the flag was first seen, so that a wrong clock cannot stretch it.
     func pausedUntil(now: Int64) -> Int64? {
         guard settings.flags.contains(.paused), now >= seen else { return nil }
-        let end = seen + min(Int64(settings.pauseSeconds), Self.longestPause)
+        let end = seen + min(Int64(settings.pauseSeconds), FeedLimits.longestPause)
         return now < end ? end : nil
     }
 }

@@ -117,14 +117,30 @@ package enum TerminationSignal {
     /// Runs `body` in a task that the first of them cancels; returns when it has ended.
     /// Call once. A second signal does nothing: ending takes a bounded time already.
     package static func cancels(_ body: @escaping @Sendable () async -> Void) async {
+        keep()
+        let task = Task { await body() }
+        calls { _ in task.cancel() }
+        await task.value
+    }
+
+    /// The first of them still ends the process, after this was said. Call once.
+    package static func ends(saying text: String) {
+        keep()
+        calls { number in
+            Console().endProgress()
+            Console().error(text)
+            _ = signal(number, SIG_DFL)
+            raise(number)
+        }
+    }
+
+    private static func keep() {
         let result = linux_catch_termination()
         precondition(result == 0, "no descriptor for signals")
-        let task = Task { await body() }
+    }
+
+    private static func calls(_ body: @escaping @Sendable (Int32) -> Void) {
         // A thread of its own: Dispatch's signal sources miss signals that a parent left blocked.
-        DispatchQueue(label: "termination").async {
-            linux_wait_for_termination()
-            task.cancel()
-        }
-        await task.value
+        DispatchQueue(label: "termination").async { body(linux_wait_for_termination()) }
     }
 }

@@ -20,6 +20,23 @@ public enum FeedError: Error, Equatable, Sendable {
     case corruptBatch(BatchFault)
 }
 
+extension FeedError {
+    /// The fault, for operators.
+    package var reason: String {
+        switch self {
+        case .truncated: "it is cut short"
+        case .tooLarge: "it is longer than it may be"
+        case .badSignature: "no key of this feed has signed it"
+        case .wrongFeed: "it belongs to another feed"
+        case .rollback(let stored, let offered):
+            "it is older than one that was seen: \(offered), after \(stored)"
+        case .fork(let sequence): "there are two batches of number \(sequence)"
+        case .malformedHead, .malformedKeys: "it is signed, and not of this format"
+        case .corruptBatch: "it contradicts its header or the head"
+        }
+    }
+}
+
 /// A fault in a correctly signed head.
 public enum HeadFault: Sendable, Equatable {
     /// Bytes that must be zero are not.

@@ -95,8 +95,8 @@ extension FeedHead {
         return (Int64(clamping: issued), Int64(clamping: expires))
     }
 
-    /// The spread of a head without verification, for the plan of a broadcast; seconds.
-    package static func spreadSeconds(ofUnverified bytes: Span<UInt8>) -> UInt32 {
-        FeedSettings(bytes.extracting(settingsBytes)).spreadSeconds
+    /// The settings of a head without verification.
+    package static func settings(ofUnverified bytes: Span<UInt8>) -> FeedSettings {
+        FeedSettings(bytes.extracting(settingsBytes))
     }
 }

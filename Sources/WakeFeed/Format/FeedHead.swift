@@ -26,6 +26,17 @@ public struct FeedHead: Sendable, Equatable {
     /// not so many that a time less them could overflow.
     package var life: Int64 { min(max(0, expires &- issued), 1 << 40) }
 
+    /// When clients heed wake-ups again, seconds since 1970; nil without a pause.
+    package var pausedUntil: Int64? { settings.pausedUntil(issued: issued) }
+
+    /// The time of a head that follows: a full minute, and never earlier than this one's.
+    func next(now: Int64) -> Int64 { max(issued, max(0, now) / 60 * 60) }
+
+    /// The settings of a head that follows, where nothing is to change.
+    package func settings(now: Int64) -> FeedSettings {
+        settings.continued(from: issued, to: next(now: now))
+    }
+
     /// The number of retained batches.
     public var count: Int { suffixes.count }
 
@@ -121,6 +132,23 @@ public struct FeedSettings: Sendable, Hashable {
 
     /// The bytes of a head.
     static let byteCount = 24 + GatewayKeyHashes.byteCount
+
+    /// When the pause of a head of that time ends, seconds since 1970; nil without a pause.
+    package func pausedUntil(issued: Int64) -> Int64? {
+        guard flags.contains(.paused) else { return nil }
+        let (end, isOver) = issued.addingReportingOverflow(
+            min(Int64(pauseSeconds), FeedLimits.longestPause))
+        return isOver ? .max : end
+    }
+
+    /// The settings of a head of another time that follows: its pause ends when it was to end.
+    func continued(from issued: Int64, to later: Int64) -> FeedSettings {
+        guard let end = pausedUntil(issued: issued) else { return self }
+        var settings = self
+        settings.pauseSeconds = UInt32(clamping: end - later)
+        if end <= later { settings.flags.remove(.paused) }
+        return settings
+    }
 
     var bytes: [UInt8] {
         [

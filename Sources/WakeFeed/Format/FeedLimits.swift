@@ -18,6 +18,8 @@ public enum FeedLimits {
     public static let noteOverheadBytes = 24 + 16 + 2
     /// Seconds a clock may be off before a head counts as stale or as issued in the future.
     public static let clockToleranceSeconds: Int64 = 600
+    /// Seconds for which clients ignore wake-ups at most, whatever a head says: 72 hours.
+    package static let longestPause: Int64 = 72 * 3600
     /// Attempts of a client to fetch a head that is as new as a wake-up's hint.
     public static let staleEdgeAttempts = 5
     /// Bytes of a local secret: a shorter one could be guessed from its published digest.

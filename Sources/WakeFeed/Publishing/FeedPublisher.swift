@@ -116,7 +116,8 @@ package struct FeedPublisher: Sendable {
         _ shape: BatchShape, _ options: PublishOptions, _ session: PublishSession, now: Int64
     ) -> BatchBuilder {
         BatchBuilder(
-            feedID: session.head.feedID, key: key, issued: session.issued(now: now), shape: shape,
+            feedID: session.head.feedID, key: key, issued: session.head.next(now: now),
+            shape: shape,
             options: options, random: random)
     }
 

@@ -15,9 +15,6 @@ struct PublishSession {
 
     private var directory: FeedDirectory { publisher.directory }
 
-    /// A full minute, and never earlier than the present head: clients follow the newest.
-    func issued(now: Int64) -> Int64 { max(head.issued, max(0, now) / 60 * 60) }
-
     /// Writes batches, the intent and the head; an input without `identity` is not journalled.
     func append(
         _ parts: [[Int]], of input: FeedInput, builder: BatchBuilder, identity: HeaderHash?,
@@ -52,13 +49,13 @@ struct PublishSession {
         adding added: [HeaderHash] = [], settings: FeedSettings? = nil,
         lifetimeSeconds: Int64? = nil, now: Int64
     ) throws(FeedDirectoryError) {
-        let settings = settings ?? head.settings
+        let settings = settings ?? head.settings(now: now)
         // Newer also within the same minute: the old head cannot restore the old directives.
         let changesDirectives =
             settings.flags != head.settings.flags
             || settings.pauseSeconds != head.settings.pauseSeconds
             || settings.gatewayKeys != head.settings.gatewayKeys
-        let issued = max(issued(now: now), changesDirectives ? head.issued + 60 : 0)
+        let issued = max(head.next(now: now), changesDirectives ? head.issued + 60 : 0)
         let kept = try retained(head.suffixes + added.map(\.suffix), issued: issued)
         let sequence = head.sequence + UInt64(added.count)
         let next = FeedHead(

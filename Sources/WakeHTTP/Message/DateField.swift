@@ -1,7 +1,7 @@
 import WakeSystem
 
 /// The `Date` field line (RFC 9110 §6.6.1), rendered once per second.
-struct DateField {
+package struct DateField {
     private var second = Int.min
     /// `Date: …` with its CRLF.
     private(set) var line: [UInt8] = []
@@ -39,6 +39,23 @@ struct DateField {
         bytes.append(0x3A)
         append(twoDigits: rest % 60, to: &bytes)
         bytes.append(text: " GMT")
+    }
+
+    /// `2026-11-28 10:20 UTC` of seconds since 1970, for people.
+    package static func minute(_ second: Int64) -> String {
+        // The last minute of the year 9999.
+        let second = Int(min(max(0, second), 253_402_300_740))
+        let date = civil(fromDays: second / 86_400)
+        var text: [UInt8] = []
+        append(twoDigits: date.year / 100, to: &text)
+        for (mark, number) in [
+            ("", date.year % 100), ("-", date.month), ("-", date.day),
+            (" ", second / 3_600 % 24), (":", second / 60 % 60),
+        ] {
+            text += mark.utf8
+            append(twoDigits: number, to: &text)
+        }
+        return String(decoding: text, as: UTF8.self) + " UTC"
     }
 
     private static func append(twoDigits number: Int, to bytes: inout [UInt8]) {

@@ -10,12 +10,25 @@ import WakeSystem
 /// sooner than the schedule allows and no faster than the plan.
 final class Broadcaster: Sendable {
     enum Outcome: Equatable, Sendable {
-        /// - `run`: of pushes that follows; 0 when there is no gateway.
-        /// - `seconds`: until it may start, when that is known.
-        case started(sequence: UInt64, streams: Int, run: UInt64, seconds: Int?)
+        case started(Start)
         case notNewer
         /// The state file could not be written: nothing was sent.
         case stateUnwritable
+    }
+
+    struct Start: Equatable, Sendable {
+        let sequence: UInt64
+        let streams: Int
+        /// Of pushes that follows; 0 when there is no gateway.
+        let run: UInt64
+        /// Until it may start, when that is known.
+        let seconds: Int?
+        /// Whether it was asked for already, and waits.
+        let joins: Bool
+        /// The run that goes on, after which it starts.
+        let follows: UInt64?
+        /// For which clients ignore wake-ups; nil when they do not.
+        let pausedSeconds: Int64?
     }
 
     private struct State {
@@ -75,20 +88,26 @@ final class Broadcaster: Sendable {
         let hasGateways = !planner.gateways.isEmpty
         let sequence = feed.sequence()
         let answer = await change { schedule, now in
+            let before = schedule.history
             let asked = schedule.ask(sequence: sequence, force: force, now: now)
             if case .waits = asked, !hasGateways {
                 schedule.streamsWoken(sequence: sequence, now: now)
             }
-            return (asked, hasGateways ? schedule.history.run + 1 : 0)
+            return (asked, before)
         }
         switch answer {
         case nil: return .stateUnwritable
         case (.notNewer, _)?: return .notNewer
-        case (.waits(let seconds), let run)?:
+        case (.waits(let seconds), let before)?:
             let streams = wakeStreams(sequence, .asked)
             if !hasGateways { didEnd(self) }
             event.signal()
-            return .started(sequence: sequence, streams: streams, run: run, seconds: seconds)
+            return .started(
+                Start(
+                    sequence: sequence, streams: streams, run: hasGateways ? before.run + 1 : 0,
+                    seconds: seconds, joins: hasGateways && before.pending.contains(.asked),
+                    follows: before.isRunning ? before.run : nil,
+                    pausedSeconds: feed.pausedUntil.map { $0 - Int64(SystemClock.wallSeconds) }))
         }
     }
 

@@ -53,6 +53,8 @@ package struct RotationStatus {
     package private(set) var free = 0
     package private(set) var isDue = false
     package private(set) var isRotating = false
+    /// Whether the database is being rewritten, for which it waits.
+    package private(set) var isCompacting = false
     /// Whether a broadcast run goes on, for which it waits.
     package fileprivate(set) var isRunGoingOn = false
     package private(set) var owesCompaction = false
@@ -77,6 +79,7 @@ package struct RotationStatus {
     init(_ survey: StoreSurvey, _ state: Rotator.State) {
         self.init(survey, state.schedule)
         isRotating = state.isRotating
+        isCompacting = state.isCompacting
         rotations = state.rotations
         failures = state.failures
         if case .rotated(let report) = state.last { lastDropped = report.dropped }
@@ -94,7 +97,8 @@ package struct RotationStatus {
         ("last_failure", \.lastFailure),
     ]
     private static let flags: [(StaticString, any WritableKeyPath<Self, Bool> & Sendable)] = [
-        ("due", \.isDue), ("rotating", \.isRotating), ("run_running", \.isRunGoingOn),
+        ("due", \.isDue), ("rotating", \.isRotating), ("compacting", \.isCompacting),
+        ("run_running", \.isRunGoingOn),
         ("owes_compaction", \.owesCompaction),
     ]
 

@@ -22,18 +22,23 @@ package struct RotationSchedule: Sendable, Equatable {
     package private(set) var record: RotationRecord
     /// The last reading; nothing before the first counts.
     private var last: Int?
+    /// Whether the store began empty with this generation: a count of its first days would be shown
+    /// until the next.
+    private var isFirst: Bool
 
     /// - Parameter record: of the last run; without one, or a readable one, a full interval begins.
     package init(interval: Int, record: RotationRecord?, generation: UInt64) {
         precondition(interval > 0)
         self.interval = interval
         self.record = record ?? RotationRecord(generation: generation)
+        isFirst = generation == 1 || record == nil
         if self.record.generation != generation {
             // A crash came between the change of keys and the record; or the store is another.
             let (next, isOver) = self.record.generation.addingReportingOverflow(1)
             let isNext = next == generation && !isOver
             self.record = RotationRecord(generation: generation, after: isNext ? record : nil)
             self.record.owesCompaction = isNext
+            isFirst = !isNext
         }
     }
 
@@ -52,14 +57,15 @@ package struct RotationSchedule: Sendable, Equatable {
     package mutating func rotated(to generation: UInt64, isCompact: Bool) {
         record = RotationRecord(generation: generation, after: record)
         record.owesCompaction = !isCompact
+        isFirst = false
     }
 
     package mutating func compacted() { record.owesCompaction = false }
 
-    /// A broadcast has counted the rows: draws what everybody is told of that, once a generation,
-    /// for an average over many draws would give the count away.
+    /// A broadcast has counted the rows: draws what the page shows of that, once a generation but
+    /// the first, for an average over many draws would give the count away.
     mutating func tell(rows: Int, using random: inout some RandomNumberGenerator) {
-        guard record.toldIn != record.generation else { return }
+        guard !isFirst, record.toldIn != record.generation else { return }
         record.told = max(0, min(rows, 1 << 52) + CountNoise.draw(using: &random))
         record.toldIn = record.generation
     }

@@ -22,8 +22,15 @@ final class Rotator: Sendable {
             if case .failed(let failure) = last { failure != .stopped } else { false }
         }
         fileprivate var saved = SavedAge()
+        /// Whether the database is being rewritten, which a rotation put off.
+        fileprivate(set) var isCompacting = false
         fileprivate var nextSurvey = ContinuousClock.now
-        fileprivate var notBefore = ContinuousClock.now
+        fileprivate var retries = RotationRetries()
+
+        fileprivate var mayRotate: Bool { schedule.isDue && retries.mayRotate(.now) }
+        fileprivate var mayCompact: Bool {
+            schedule.record.owesCompaction && retries.mayCompact(.now)
+        }
     }
 
     private let store: Store
@@ -34,7 +41,6 @@ final class Rotator: Sendable {
     private let queue = DispatchQueue(label: "rotation-record")
 
     private static let surveyInterval = Duration.seconds(60)
-    private static let retryDelay = Duration.seconds(600)
 
     init(store: Store, file: StateFile<RotationRecord>, interval: Int, log: Log) {
         self.store = store
@@ -59,14 +65,14 @@ final class Rotator: Sendable {
     func ask() {
         state.withLock { state in
             state.schedule.ask()
-            state.notBefore = .now
+            state.retries.asked()
         }
     }
 
     /// Does what is due. Called about once a second, by one task, while no run goes on.
     func rotateIfDue() async {
         guard await isDue() else { return }
-        if now.schedule.isDue { await rotate() } else { await compact() }
+        if now.mayRotate { await rotate() } else { await compact() }
     }
 
     /// Whether a rotation or a compaction is due; called as `rotateIfDue`, or while a run waits.
@@ -77,8 +83,7 @@ final class Rotator: Sendable {
             _ = await store.survey()
         }
         let state = self.now
-        return state.notBefore <= now
-            && (state.schedule.isDue || state.schedule.record.owesCompaction)
+        return state.mayRotate || state.mayCompact
     }
 
     /// Counts the time, and writes it down now and then. Called once a second, whatever goes on.
@@ -115,10 +120,10 @@ final class Rotator: Sendable {
             case .rotated(let report):
                 state.rotations += 1
                 state.schedule.rotated(report)
-                if !report.compaction.isDone { state.notBefore = .now + Self.retryDelay }
+                state.retries.compacted(.now)
             case .failed:
                 state.failures += 1
-                state.notBefore = .now + Self.retryDelay
+                state.retries.rotationFailed(.now)
             }
         }
         await write()
@@ -136,14 +141,16 @@ final class Rotator: Sendable {
     }
 
     private func compact() async {
+        state.withLock { $0.isCompacting = true }
         let compaction = await withTaskCancellationHandler {
             await store.compact()
         } onCancel: {
             store.stopRotation()
         }
         state.withLock { state in
+            state.isCompacting = false
             if compaction.isDone { state.schedule.compacted() }
-            state.notBefore = .now + Self.retryDelay
+            state.retries.compacted(.now)
         }
         if case .done(let bytes, let milliseconds) = compaction {
             await write()
@@ -175,6 +182,21 @@ final class Rotator: Sendable {
         }
         if !isWritten { log(.rotationUnwritable) }
     }
+}
+
+/// When a rotation that failed, and a compaction that found no room, are tried again: neither puts
+/// off the other, or what was asked for meanwhile.
+struct RotationRetries {
+    static let delay = Duration.seconds(600)
+    private var rotation: ContinuousClock.Instant?
+    private var compaction: ContinuousClock.Instant?
+
+    func mayRotate(_ now: ContinuousClock.Instant) -> Bool { rotation.map { $0 <= now } ?? true }
+    func mayCompact(_ now: ContinuousClock.Instant) -> Bool { compaction.map { $0 <= now } ?? true }
+
+    mutating func asked() { rotation = nil }
+    mutating func rotationFailed(_ now: ContinuousClock.Instant) { rotation = now + Self.delay }
+    mutating func compacted(_ now: ContinuousClock.Instant) { compaction = now + Self.delay }
 }
 
 /// When the age is written down: after one second, two, four and so on, then every ten minutes. So

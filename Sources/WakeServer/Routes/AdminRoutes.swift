@@ -20,7 +20,7 @@ struct AdminRoutes: Sendable {
         }
         guard request.query == nil else { return responder.respond(.problem(.queryNotAllowed)) }
         switch String(decoding: request.path, as: UTF8.self) {
-        case "/metrics": judge(request, responder) { [metrics] in metrics.response($0) }
+        case "/metrics": showMetrics(request, responder)
         case "/health": judge(request, responder) { $0.response }
         case "/v1/status":
             Task {
@@ -51,12 +51,17 @@ struct AdminRoutes: Sendable {
             return responder.respond(.problem(.browserRefused))
         }
         if request.isPath("/metrics") {
-            judge(request, responder) { [metrics] in metrics.response($0) }
+            showMetrics(request, responder)
         } else if request.isPath("/health") {
             judge(request, responder) { $0.response }
         } else {
             responder.respond(.problem(.notFound))
         }
+    }
+
+    private func showMetrics(_ request: Request, _ responder: Responder) {
+        let isOpen = Metrics.wantsOpen(request)
+        judge(request, responder) { [metrics] in metrics.response($0, isOpen: isOpen) }
     }
 
     private func judge(
@@ -130,13 +135,16 @@ struct AdminRoutes: Sendable {
 
     private static func response(to outcome: Broadcaster.Outcome) -> Response {
         switch outcome {
-        case .started(let sequence, let streams, let run, let seconds):
+        case .started(let start):
             var text = JSONText()
             text.beginObject()
-            text.member("sequence", number: sequence)
-            text.member("streams", number: streams)
-            text.member("run", number: run)
-            if let seconds { text.member("seconds", number: seconds) }
+            text.member("sequence", number: start.sequence)
+            text.member("streams", number: start.streams)
+            text.member("run", number: start.run)
+            if let seconds = start.seconds { text.member("seconds", number: seconds) }
+            if start.joins { text.member("joins", number: 1) }
+            if let run = start.follows { text.member("follows", number: run) }
+            if let seconds = start.pausedSeconds { text.member("paused", number: seconds) }
             text.endObject()
             return .json(text.bytes)
         case .notNewer: return .problem(.broadcastNotNewer)

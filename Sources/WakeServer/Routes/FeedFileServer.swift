@@ -140,10 +140,12 @@ extension FeedFileServer.Head {
     fileprivate init?(_ bytes: [UInt8], _ fields: [(StaticString, String)]) {
         guard let sequence = FeedHead.sequence(ofUnverified: bytes.span) else { return nil }
         let (issued, expires) = FeedHead.times(ofUnverified: bytes.span)
+        let settings = FeedHead.settings(ofUnverified: bytes.span)
         self.init(
-            sequence: sequence,
-            spreadSeconds: Int(FeedHead.spreadSeconds(ofUnverified: bytes.span)),
-            times: FeedHeadTimes(issued: issued, expires: expires),
+            sequence: sequence, spreadSeconds: Int(settings.spreadSeconds),
+            times: FeedHeadTimes(
+                issued: issued, expires: expires,
+                pausedUntil: settings.pausedUntil(issued: issued)),
             response: Response(200, fields: fields, body: .bytes(bytes)))
     }
 }

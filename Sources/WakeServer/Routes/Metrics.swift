@@ -17,6 +17,18 @@ struct Metrics: Sendable {
     let oblivious: ObliviousRoute
     private var store: StoreCounters { planner.store.counters }
 
+    private static let openType = "application/openmetrics-text"
+
+    /// Whether a reader asks for OpenMetrics, as Prometheus does.
+    static func wantsOpen(_ request: Request) -> Bool {
+        request.values(of: "accept").contains {
+            String(decoding: $0, as: UTF8.self).lowercased().contains(openType)
+        }
+    }
+
+    /// Where JSON has another name, which it keeps: "bits" is no unit for Prometheus.
+    private static let statusNames = ["proof_difficulty": "proof_bits"]
+
     private struct Sample {
         let name: String
         var label: (StaticString, String)?
@@ -25,21 +37,27 @@ struct Metrics: Sendable {
         let value: Int
     }
 
-    func response(_ judgement: HealthMonitor.Judgement) -> Response {
+    /// - Parameter isOpen: in OpenMetrics 1.0, where a counter's family lacks the `_total` of its
+    ///   samples; else in the older format of Prometheus, where both have it.
+    func response(_ judgement: HealthMonitor.Judgement, isOpen: Bool) -> Response {
         var text = ""
         var last = ""
         for sample in samples(judgement) {
-            let name = "reveille_\(sample.name)"
+            let name = "reveille_\(sample.name)\(sample.isCounter ? "_total" : "")"
             if name != last {
-                text += "# TYPE \(name) \(sample.isCounter ? "counter" : "gauge")\n"
-                text += "# HELP \(name) \(sample.help)\n"
+                let family = isOpen ? "reveille_\(sample.name)" : name
+                text += "# HELP \(family) \(sample.help)\n"
+                text += "# TYPE \(family) \(sample.isCounter ? "counter" : "gauge")\n"
                 last = name
             }
             let label = sample.label.map { "{\($0)=\"\($1)\"}" } ?? ""
-            text += "\(name)\(sample.isCounter ? "_total" : "")\(label) \(sample.value)\n"
+            text += "\(name)\(label) \(sample.value)\n"
         }
-        text += "# EOF\n"
-        let type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        if isOpen { text += "# EOF\n" }
+        let type =
+            isOpen
+            ? "\(Self.openType); version=1.0.0; charset=utf-8"
+            : "text/plain; version=0.0.4; charset=utf-8"
         return Response(
             200, fields: [("Content-Type", type)] + Response.privateFields,
             body: .bytes(Array(text.utf8)))
@@ -49,7 +67,8 @@ struct Metrics: Sendable {
         var text = JSONText()
         text.beginObject()
         for sample in samples(judgement) {
-            let name = sample.label.map { "\(sample.name)_\($1)" } ?? sample.name
+            let base = Self.statusNames[sample.name] ?? sample.name
+            let name = sample.label.map { "\(base)_\($1)" } ?? base
             text.member(named: name, number: sample.value)
         }
         text.endObject()
@@ -72,7 +91,7 @@ struct Metrics: Sendable {
                 "registers_challenged", "times work was asked for",
                 newRegistrations.challenged.now),
             gauge(
-                "proof_bits", "of the work that would be asked for now",
+                "proof_difficulty", "bits of the work that would be asked for now",
                 newRegistrations.neededBits),
             counter("deletes", "registrations deleted", store.deletes.now),
             counter("reads", "subject access requests", store.reads.now),
@@ -96,10 +115,10 @@ struct Metrics: Sendable {
 
     private func operation(_ judgement: HealthMonitor.Judgement) -> [Sample] {
         let (facts, found) = (judgement.facts, judgement.troubles)
-        let (age, left) = (
-            facts.head.map { facts.now - $0.issued } ?? -1,
-            facts.head.map { $0.expires - facts.now } ?? 0
-        )
+        // A head may be of the next minute, and a clock be set back.
+        let age = facts.head.map { max(0, facts.now - $0.issued) } ?? -1
+        let left = facts.head.map { $0.expires - facts.now } ?? 0
+        let pause = facts.head?.pausedUntil.map { max(0, $0 - facts.now) } ?? 0
         return Trouble.allCases.map { trouble in
             Sample(
                 name: "trouble", label: ("kind", trouble.rawValue), isCounter: false,
@@ -109,6 +128,9 @@ struct Metrics: Sendable {
             gauge("uptime_seconds", "since the service started", judgement.uptime),
             gauge("feed_head_age_seconds", "since the feed's head was signed; -1: none", age),
             gauge("feed_head_left_seconds", "until the feed's head expires", left),
+            gauge(
+                "feed_pause_left_seconds", "for which clients ignore wake-ups; 0: they do not",
+                pause),
             gauge("disk_free_bytes", "of the store's file system", facts.free ?? -1),
             gauge(
                 "feed_log_size", "heads in the feed's log; -1: no policy of witnesses",

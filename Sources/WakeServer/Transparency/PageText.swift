@@ -6,7 +6,7 @@ import WakeSystem
 package struct PageText: Sendable {
     /// The members that every language has; ``columns`` and ``files`` beside them.
     package enum Part: String, CaseIterable, Sendable {
-        case title, intro, storedTitle, storedLead, bytes, storedNote, obliviousNote
+        case title, intro, paused, storedTitle, storedLead, bytes, storedNote, obliviousNote
         case timeTitle, timeEndless, timeDays
         case rightsTitle, rightsLead, see, seeText, change, changeText, delete, deleteText, programs
         case countsTitle, countsLead, countsCaption, countsWhat, countsNumber, countsNone

@@ -55,9 +55,10 @@ package struct PrivacyPage: Sendable {
 
     func response(
         _ counters: PublicCounters, audit: AuditVerdict?, program: ProgramIdentity,
-        in text: PageText
+        pausedUntil: Int64?, in text: PageText
     ) -> Response {
-        let html = html(counters, audit: audit, program: program, in: text)
+        let html = html(
+            counters, audit: audit, program: program, pausedUntil: pausedUntil, in: text)
         return Response(200, fields: Self.fields, body: .bytes(Array(html.utf8)))
     }
 
@@ -74,7 +75,7 @@ package struct PrivacyPage: Sendable {
 
     func html(
         _ counters: PublicCounters, audit: AuditVerdict?,
-        program: ProgramIdentity = ProgramIdentity(), in text: PageText
+        program: ProgramIdentity = ProgramIdentity(), pausedUntil: Int64? = nil, in text: PageText
     ) -> String {
         """
         <!DOCTYPE html>
@@ -89,7 +90,7 @@ package struct PrivacyPage: Sendable {
         <body>
         <main>
         <h1>\(text[.title])</h1>
-        <p>\(text[.intro])</p>
+        <p>\(text[.intro])</p>\(Self.pause(pausedUntil, text))
         <h2>\(text[.storedTitle])</h2>
         <p>\(text[.storedLead])</p>
         \(columns(text))
@@ -112,6 +113,12 @@ package struct PrivacyPage: Sendable {
         </html>
 
         """
+    }
+
+    private static func pause(_ until: Int64?, _ text: PageText) -> String {
+        guard let until else { return "" }
+        let time = DateField.minute(until)
+        return "\n<p><strong>\(text(.paused, [("time", time)]))</strong></p>"
     }
 
     private func columns(_ text: PageText) -> String {

@@ -14,6 +14,8 @@ final class TransparencyRoute: Sendable {
         /// One for each language, rendered when it is asked for, and again after a change only.
         var pages = [Response?](repeating: nil, count: PageText.all.count)
         var privacyPage: PrivacyPage
+        /// What the pages say of it.
+        var pausedUntil: Int64?
 
         mutating func forgetPages() {
             for language in pages.indices { pages[language] = nil }
@@ -21,8 +23,13 @@ final class TransparencyRoute: Sendable {
     }
 
     private let state: Mutex<State>
+    private let pausedUntil: @Sendable () -> Int64?
 
-    init(_ privacyPage: PrivacyPage) { state = Mutex(State(privacyPage: privacyPage)) }
+    /// - Parameter pausedUntil: when clients heed wake-ups again; nil when they do.
+    init(_ privacyPage: PrivacyPage, pausedUntil: @escaping @Sendable () -> Int64? = { nil }) {
+        state = Mutex(State(privacyPage: privacyPage))
+        self.pausedUntil = pausedUntil
+    }
 
     func change(to privacyPage: PrivacyPage) {
         state.withLock { state in
@@ -33,12 +40,17 @@ final class TransparencyRoute: Sendable {
 
     /// - Parameter language: the place of its texts in ``PageText/all``.
     func page(_ language: Int) -> Response {
-        state.withLock { state in
+        let pausedUntil = pausedUntil()
+        return state.withLock { state in
+            if state.pausedUntil != pausedUntil {
+                state.pausedUntil = pausedUntil
+                state.forgetPages()
+            }
             let page =
                 state.pages[language]
                 ?? state.privacyPage.response(
                     state.counters, audit: state.audit, program: state.program,
-                    in: PageText.all[language])
+                    pausedUntil: pausedUntil, in: PageText.all[language])
             state.pages[language] = page
             return page
         }

@@ -141,7 +141,7 @@ package final class WitnessSubmission: Sendable {
         ) { [self] result in
             switch result {
             case .success(let (response, body)): answered(index, response.status, body)
-            case .failure(let error): failed(index, "\(error)")
+            case .failure(let error): failed(index, error.reason)
             }
         }
     }

@@ -10,12 +10,13 @@ enum BroadcastCommand {
         "broadcast", "wake everyone now",
         options: [
             ConfigurationFile.option,
-            .init("--force", "although the feed has nothing newer than the last broadcast"),
-            .init("--no-wait", "return once event streams are woken; pushes go on"),
             .init(
-                "--stop",
-                "end the broadcast that goes on or waits: what has not left does not leave any more"
-            ),
+                "--force",
+                "although the feed has nothing newer than the last broadcast, or has clients "
+                    + "ignore wake-ups"),
+            .init("--no-wait", "return once event streams are woken; pushes continue"),
+            .init(
+                "--stop", "end the running or waiting broadcast; pushes not yet sent are dropped"),
             .init("--dry-run", "show how long it would take and what load it brings; send nothing"),
             .init(
                 "--simulate", value: "ROWS",
@@ -30,6 +31,11 @@ enum BroadcastCommand {
             "reveille broadcast", "reveille broadcast --dry-run",
             "reveille broadcast --simulate 1000000",
         ],
+        notes: """
+            Ctrl-C ends the display, not the broadcast: that continues in the service until it is \
+            complete, or until --stop. What is asked for while another broadcast runs starts after \
+            it; what is asked for while one waits joins it.
+            """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
@@ -53,7 +59,8 @@ enum BroadcastCommand {
     }
 
     static let notNewer = CommandFailure(
-        "the feed has nothing newer than the last broadcast", hint: "publish first, or add --force")
+        "the feed has nothing newer than the last broadcast",
+        hint: "publish first; --force wakes clients even so")
 
     /// Asks the running service for a broadcast, and prints the result.
     /// - Parameter isAll: nothing follows.
@@ -61,6 +68,12 @@ enum BroadcastCommand {
     static func send(
         _ admin: AdminClient, force: Bool, json: Bool = false, isAll: Bool = false
     ) throws(CommandFailure) -> Int? {
+        let pause = PauseNotice(try ServiceNumbers(admin.get("/v1/status")))
+        if let pause, !force {
+            throw CommandFailure(
+                pause.text + ": nothing was sent",
+                hint: PauseNotice.hint + "; `reveille broadcast --force` wakes them in vain")
+        }
         let answer = try admin.send("POST", "/v1/broadcast", body: force ? "{\"force\":true}" : "")
         switch answer.status {
         case 200:
@@ -73,10 +86,8 @@ enum BroadcastCommand {
             } else if isAll || run == nil {
                 Console().out(bytes: answer.body + [0x0A])
             }
-            if let seconds = counts["seconds"], seconds > 0 {
-                Console().error(
-                    "pushes wait for \(seconds) s: no push token gets more than three an hour")
-            }
+            for line in remarks(counts) { Console().error(line) }
+            if let pause { Console().error("warning: " + pause.text) }
             if run == nil { try admin.checkGateways() }
             return run
         case 409: throw notNewer
@@ -86,6 +97,19 @@ enum BroadcastCommand {
                 hint: "see that its data directory is writable and not full")
         default: throw AdminClient.refused(answer)
         }
+    }
+
+    /// When pushes start, where that is not now.
+    private static func remarks(_ counts: ServiceNumbers) -> [String] {
+        let seconds = counts["seconds"] ?? 0
+        return [
+            counts["joins"].map { _ in "joins the broadcast that was asked for before and waits" },
+            counts["follows"].map {
+                "broadcast \($0) is running: pushes of this one start when that has ended"
+            },
+            seconds > 0
+                ? "pushes wait for \(seconds) s: no push token gets more than three an hour" : nil,
+        ].compactMap(\.self)
     }
 
     /// Ends the broadcast run that goes on, and drops requests that wait.
@@ -108,6 +132,9 @@ enum BroadcastCommand {
     private static func watch(
         _ run: Int, _ admin: AdminClient, json: Bool
     ) async throws(CommandFailure) -> ExitStatus {
+        TerminationSignal.ends(
+            saying: "the broadcast continues in the service: `reveille broadcast --stop` ends it, "
+                + "`reveille status` shows it")
         let console = Console()
         defer { console.endProgress() }
         while true {
@@ -171,80 +198,6 @@ enum BroadcastCommand {
         case 409: return CommandFailure(lines: answer.text)
         default: throw AdminClient.refused(answer)
         }
-    }
-}
-
-/// A flat JSON object of numbers, as the admin socket answers.
-struct ServiceNumbers {
-    let members: [(name: String, value: Int)]
-
-    init(_ body: [UInt8]) throws(CommandFailure) {
-        var members: [(name: String, value: Int)] = []
-        try mapError({ _ in AdminClient.otherVersion }) { () throws(JSONError) in
-            var scanner = try JSONScanner(body)
-            try scanner.document { (scanner) throws(JSONError) in
-                try scanner.object { (scanner, name) throws(JSONError) in
-                    let value = try scanner.integer()
-                    members.append((String(decoding: name, as: UTF8.self), value))
-                }
-            }
-        }
-        self.members = members
-    }
-
-    fileprivate init(members: [(name: String, value: Int)]) { self.members = members }
-
-    subscript(name: String) -> Int? { members.first { $0.name == name }?.value }
-
-    /// A line for each.
-    var lines: [String] { Console.columns(members.map { ($0.name, String($0.value)) }) }
-
-    /// What has to be mended, of a service or of any that were added up.
-    var troubles: [Trouble] { Trouble.allCases.filter { self["trouble_\($0.rawValue)"] ?? 0 > 0 } }
-}
-
-extension ServiceNumbers {
-    /// The numbers of several services as one: sums, but for what cannot be added.
-    init(adding services: [ServiceNumbers]) {
-        var names: [String] = []
-        var values: [String: [Int]] = [:]
-        let heads = services.filter(\.hasHead)
-        for service in services {
-            for (name, value) in service.members {
-                // A shard that has not read the feed yet knows nothing of its head.
-                if !service.hasHead, !heads.isEmpty, Self.ofHead.contains(name) { continue }
-                if values[name] == nil { names.append(name) }
-                values[name, default: []].append(value)
-            }
-        }
-        self.init(
-            members: names.map { name in
-                let values = values[name] ?? []
-                return (name, Self.combined(name, values))
-            })
-    }
-
-    private var hasHead: Bool { self["feed_head_age_seconds"] != -1 }
-    private static let ofHead: Set<String> = [
-        "feed_head_age_seconds", "feed_head_left_seconds", "feed_sequence",
-    ]
-
-    /// Of these the least: times that are left, and what all have.
-    private static let least: Set<String> = [
-        "uptime_seconds", "feed_head_left_seconds", "feed_sequence", "broadcast_sequence",
-        "next_rotation_seconds", "generation", "run", "run_permille",
-    ]
-    /// The least that is known: -1 is nothing.
-    private static let leastKnown: Set<String> = ["next_broadcast_seconds", "disk_free_bytes"]
-    private static let greatest: Set<String> = [
-        "feed_head_age_seconds", "publish_spread_seconds", "proof_bits",
-    ]
-
-    private static func combined(_ name: String, _ values: [Int]) -> Int {
-        if least.contains(name) { return values.min() ?? 0 }
-        if leastKnown.contains(name) { return values.filter { $0 >= 0 }.min() ?? -1 }
-        if greatest.contains(name) { return values.max() ?? 0 }
-        return values.reduce(0, +)
     }
 }
 

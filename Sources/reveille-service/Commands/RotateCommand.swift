@@ -15,9 +15,9 @@ enum RotateCommand {
         ],
         examples: ["reveille rotate --dry-run", "reveille rotate --now"],
         notes: """
-            Clients renew up to 2 days and 8 hours after their last renewal. With --now sooner
-            than that after the last rotation the command says what is lost, and asks; where
-            there is nobody to ask it wants --yes.
+            Clients renew up to 2 days and 8 hours after their last renewal. With --now sooner \
+            than that after the last rotation the command says what is lost, and asks; without a \
+            terminal it wants --yes. Ctrl-C ends the display, not the rotation.
             """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
@@ -185,6 +185,11 @@ private struct RunningService {
         }
         let asked = try read(try admin.send("POST", "/v1/rotation", body: body))
         if asked.isRunGoingOn { console.error("waits for the end of the broadcast") }
+        if asked.isCompacting {
+            console.error("waits until the database is rewritten, which the last rotation put off")
+        }
+        TerminationSignal.ends(
+            saying: "the rotation continues in the service: `reveille status` shows it")
         defer { console.endProgress() }
         while true {
             let status = try await admin.watch(status)
@@ -199,7 +204,9 @@ private struct RunningService {
                     "not rotated: \(RotationFailure.message(number: status.lastFailure))",
                     hint: "the service tries again every ten minutes")
             }
-            console.progress("erasing: about \(status.dropped) registrations left")
+            if status.isRotating {
+                console.progress("erasing: about \(status.dropped) registrations left")
+            }
             try? await Task.sleep(for: .milliseconds(200))
         }
     }

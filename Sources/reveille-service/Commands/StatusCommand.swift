@@ -22,8 +22,7 @@ enum StatusCommand {
         ],
         examples: [
             "reveille status", "reveille status --watch", "reveille status --json",
-            "reveille status --shard unix:/var/lib/reveille/1/admin.sock "
-                + "--shard unix:/var/lib/reveille/2/admin.sock",
+            "reveille status --shard unix:1/admin.sock --shard unix:2/admin.sock",
         ],
         notes: """
             Shards are numbered in the order of the command line. The exit status is 75 when one \
@@ -107,6 +106,7 @@ struct StatusScreen {
         [
             ("registrations", registrations),
             ("feed", feed),
+        ] + pause + [
             ("connections", "\(number("connections")), event streams \(number("streams"))"),
             ("requests", requests),
             ("broadcasts", broadcasts),
@@ -139,6 +139,10 @@ struct StatusScreen {
             : "expired \(NumberFormat.clock(-left)) ago"
         return "sequence \(number("feed_sequence")), "
             + "signed \(clock("feed_head_age_seconds")) ago, \(end)" + witnesses
+    }
+
+    private var pause: [(String, String)] {
+        PauseNotice(numbers).map { [("wake-ups", $0.text + "; " + PauseNotice.hint)] } ?? []
     }
 
     private var witnesses: String {

@@ -225,9 +225,13 @@ struct FeedSelection {
         FeedKey(try FeedKeyFile.load(keyFile).verifyingKey)
     }
 
-    /// The head's settings as they are signed now.
+    /// The settings of a head that would be signed now, where nothing is to change.
     func presentSettings() throws(FeedDirectoryError) -> FeedSettings {
-        try FeedDirectory(directory).head(publicKey()).settings
+        try presentHead().settings(now: FeedCommands.now)
+    }
+
+    func presentHead() throws(FeedDirectoryError) -> FeedHead {
+        try FeedDirectory(directory).head(publicKey())
     }
 
     /// The configured timing; nil leaves the head's as it is.

@@ -5,18 +5,15 @@ import WakeSystem
 
 /// `reveille feed directives`: the publisher's directives to all clients, in the signed head.
 enum FeedDirectivesCommand {
-    /// Seconds; see `FeedDirectives.longestPause`.
-    private static let longestPause = 72 * 3600
-
     static let command = Command(
         "feed directives", "print or change the directives of the head to all clients",
         options: [
             .init(
                 "--pause", value: "SECONDS",
-                "clients ignore wake-ups for this time, 259200 at most"),
+                "clients ignore wake-ups for this time from now, 259200 at most"),
             .init("--registration", value: "on|off", "whether clients register push tokens"),
             .init("--retire", "the feed has ended: clients unregister and stop"),
-            .init("--resume", "revoke --pause and --retire"),
+            .init("--resume", "end a pause at once, and revoke --retire"),
             .init(
                 "--gateway-keys", value: "FILE|off",
                 "the keys that clients encapsulate registrations for, as the service shows them "
@@ -29,14 +26,16 @@ enum FeedDirectivesCommand {
             "reveille feed directives --gateway-keys ohttp-keys",
         ],
         notes: """
-            The head is signed again, its number stays. Polling goes on in every case, so
-            clients learn of the next directive within a day. Clients that saw --retire have
-            unregistered and stopped: --resume reaches the others only. Hence --retire asks,
-            and wants --yes where there is nobody to ask.
+            The head is signed again, its number stays. Clients poll in every case, so they \
+            learn of the next directive within a day. A pause ends by itself, and with the next \
+            poll after --resume. Clients that saw --retire have unregistered and stopped: \
+            --resume reaches the others only. Hence --retire asks, and without a terminal it \
+            wants --yes.
             """,
         run: { (invocation) throws(CommandFailure) in
             let feed = try FeedSelection(invocation)
             var settings = try mapError(CommandFailure.init, try feed.presentSettings())
+            var end = try mapError(CommandFailure.init, try feed.presentHead().pausedUntil)
             let wasRetired = settings.flags.contains(.retired)
             var keys: [UInt8]?
             if let value = invocation.value("--gateway-keys") {
@@ -49,18 +48,21 @@ enum FeedDirectivesCommand {
                 if let keys { try GatewayKeyFile.write(keys, to: feed.directory) }
                 try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
                     try feed.publisher().resign(settings: settings, now: FeedCommands.now)
+                    end = try feed.presentHead().pausedUntil
                 }
             }
-            show(settings, json: invocation.flag("--json"))
+            show(settings, end, json: invocation.flag("--json"))
             return .success
         })
 
-    private static func show(_ settings: FeedSettings, json: Bool) {
-        guard json else { return Console().out(description(settings)) }
+    /// - Parameter end: of a pause, seconds since 1970.
+    private static func show(_ settings: FeedSettings, _ end: Int64?, json: Bool) {
+        let pause = PauseNotice(until: end)
+        guard json else { return Console().out(description(settings, pause)) }
         let flags = settings.flags
         Console().json { text in
-            let pause = flags.contains(.paused) ? settings.pauseSeconds : 0
-            text.member("pause_seconds", number: pause)
+            text.member("pause_seconds", number: pause == nil ? 0 : settings.pauseSeconds)
+            text.member("paused_until", number: pause == nil ? 0 : end ?? 0)
             text.member("registration", bool: !flags.contains(.noRegistration))
             text.member("retired", bool: flags.contains(.retired))
             text.member("gateway_keys", strings: settings.gatewayKeys.texts)
@@ -81,7 +83,7 @@ enum FeedDirectivesCommand {
     private static func change(
         _ settings: inout FeedSettings, _ invocation: Invocation
     ) throws(CommandFailure) -> Bool {
-        let pause = try invocation.integer("--pause", in: 1...longestPause)
+        let pause = try invocation.integer("--pause", in: 1...Int(FeedLimits.longestPause))
         if invocation.flag("--resume") {
             guard pause == nil, !invocation.flag("--retire") else {
                 throw .usage("--resume excludes --pause and --retire")
@@ -104,15 +106,12 @@ enum FeedDirectivesCommand {
         return changes.contains(where: invocation.flag)
     }
 
-    private static func description(_ settings: FeedSettings) -> String {
-        let wakes =
-            settings.flags.contains(.paused)
-            ? "ignored for \(settings.pauseSeconds) s after this was first seen" : "heeded"
-        return """
-            wake-ups      \(wakes)
-            registration  \(settings.flags.contains(.noRegistration) ? "off" : "on")
-            feed          \(settings.flags.contains(.retired) ? "has ended" : "goes on")
-            """
-                + settings.gatewayKeys.texts.map { "\ngateway key   \($0)" }.joined()
+    private static func description(_ settings: FeedSettings, _ pause: PauseNotice?) -> String {
+        """
+        wake-ups      \(pause.map { $0.text + "; --resume ends that" } ?? "heeded")
+        registration  \(settings.flags.contains(.noRegistration) ? "off" : "on")
+        feed          \(settings.flags.contains(.retired) ? "has ended" : "goes on")
+        """
+            + settings.gatewayKeys.texts.map { "\ngateway key   \($0)" }.joined()
     }
 }

@@ -1,6 +1,7 @@
 import WakeCommand
 import WakeFeed
 import WakeFetch
+import WakeHTTP
 import WakeModel
 import WakeServer
 import WakeSodium
@@ -21,22 +22,24 @@ enum FeedVerifyCommand {
             "reveille feed verify",
             "reveille feed verify https://wake.example.org/feed/ --public-key KEY",
         ],
+        notes: """
+            The exit status is 65 for a feed that does not verify, and 1 for one that does and \
+            whose head has expired, or is of a time to come: clients use that, and warn.
+            """,
         run: { (invocation) async throws(CommandFailure) in try await run(invocation) })
 
     private static func run(_ invocation: Invocation) async throws(CommandFailure) -> ExitStatus {
         let source = invocation.operands.first
         let key = try key(invocation)
         if let source, source.hasPrefix("https://") || source.hasPrefix("http://") {
-            show(try await verify(url: source, key), invocation)
-            return .success
+            return try show(try await verify(url: source, key), invocation)
         }
         let given = try source.map(Environment.absolute)
         let directory = if let given { given } else { try FeedSelection(invocation).directory }
         let feed = try mapError(CommandFailure.init) { () throws(FeedDirectoryError) in
             try FeedDirectory(directory).verify(key, now: FeedCommands.now)
         }
-        show(feed, invocation)
-        return .success
+        return try show(feed, invocation)
     }
 
     private static func key(_ invocation: Invocation) throws(CommandFailure) -> FeedKey {
@@ -86,7 +89,7 @@ enum FeedVerifyCommand {
     }
 
     private static func failure(_ file: String, _ error: FeedError) -> CommandFailure {
-        CommandFailure("\(file) does not verify: \(error)", status: .badData)
+        CommandFailure("\(file) does not verify: \(error.reason)", status: .badData)
     }
 
     static func failure(_ error: FetchError) -> CommandFailure {
@@ -99,14 +102,18 @@ enum FeedVerifyCommand {
         case .tooLarge: CommandFailure("an answer is longer than it may be", status: .badData)
         case .protocolViolation:
             CommandFailure("the server answered with something else", status: .badData)
-        default: CommandFailure("the feed could not be fetched: \(error)", status: .transient)
+        default:
+            CommandFailure("the feed could not be fetched: \(error.reason)", status: .transient)
         }
     }
 
-    private static func show(_ feed: FeedVerification, _ invocation: Invocation) {
+    /// - Throws: what makes clients warn their users.
+    private static func show(
+        _ feed: FeedVerification, _ invocation: Invocation
+    ) throws(CommandFailure) -> ExitStatus {
         let console = Console()
         if invocation.flag("--json") {
-            return console.json { text in
+            console.json { text in
                 text.member("sequence", number: feed.head.sequence)
                 text.member("batches", number: feed.batches)
                 text.member("digests", number: feed.digests)
@@ -115,9 +122,16 @@ enum FeedVerifyCommand {
                 text.member("keys", number: feed.cursor.chain.keys.count)
                 text.member("key", string: feed.cursor.chain.newest.text)
                 text.member("expires", number: feed.head.expires)
-                text.member("warnings", strings: feed.warnings.map { "\($0)" })
+                text.member("warnings", strings: feed.warnings.map { failure($0).message })
             }
+        } else {
+            show(feed, console)
         }
+        if let warning = feed.warnings.first { throw failure(warning) }
+        return .success
+    }
+
+    private static func show(_ feed: FeedVerification, _ console: Console) {
         console.out(
             "the feed verifies: \(feed.batches) batches, \(feed.digests) digests, "
                 + "\(feed.bytes) bytes")
@@ -126,6 +140,24 @@ enum FeedVerifyCommand {
         if keys.count > 1 {
             console.out("\(keys.count) keys, the newest is \(feed.cursor.chain.newest.text)")
         }
-        for warning in feed.warnings { console.out("warning: \(warning)") }
+        if let notice = PauseNotice(until: feed.head.pausedUntil) { console.out(notice.text) }
+    }
+
+    private static func failure(_ warning: FeedWarning) -> CommandFailure {
+        switch warning {
+        case .stale(let time):
+            CommandFailure(
+                "the head expired on \(DateField.minute(time)), and clients warn their users",
+                hint: "`reveille feed refresh`, and see that reveille-feed.timer is enabled; of a "
+                    + "copy, fetch the head again")
+        case .clockSkew(let time):
+            CommandFailure(
+                "the head is of \(DateField.minute(time)), which is to come, and clients warn "
+                    + "their users",
+                hint: "set the clock of this machine, or of the one that signs")
+        case .gap(let missing):
+            CommandFailure(
+                "batches \(missing.lowerBound) to \(missing.upperBound) are not retained any more")
+        }
     }
 }

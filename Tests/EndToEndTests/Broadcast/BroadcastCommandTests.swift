@@ -31,9 +31,19 @@ struct BroadcastCommandTests {
         let first = try place.startBroadcast()
         _ = try await place.round { $0.run == 1 && $0.running }
         let later = try (0..<4).map { _ in try place.startBroadcast() }
-        for program in later { _ = try await program.line(containing: "broadcast of sequence") }
+        for program in later {
+            _ = try await program.line(containing: "broadcast of sequence")
+            _ = try await program.line(containing: "broadcast 1 is running")
+        }
+        // All but the one that came first.
+        let joined = later.count { $0.output.contains("joins the broadcast that was asked for") }
+        #expect(joined == 3)
+        // Who stops watching is told that nothing else stops.
+        later[0].signal(SIGINT)
+        #expect(await later[0].exit() != 0)
+        #expect(later[0].output.contains("`reveille broadcast --stop` ends it"))
         try held.release()
-        for program in [first] + later {
+        for program in [first] + later.dropFirst() {
             let (status, output) = await program.finished()
             #expect(status == 0 && output.contains("20 accepted"), "\(output)")
         }

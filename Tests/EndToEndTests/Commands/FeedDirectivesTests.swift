@@ -44,7 +44,7 @@ struct FeedDirectivesTests {
         #expect(try service.rows() == 1)
 
         let paused = try await service.command("feed", "directives", "--pause", "7200")
-        #expect(paused.output.contains("ignored for 7200 s"))
+        #expect(paused.output.contains("clients ignore wake-ups until "))
         #expect(try await client.command("sync").status == 0)
         #expect(try await client.command("status").output.contains("paused by the publisher"))
         #expect(try await service.command("feed", "directives", "--resume").status == 0)
@@ -60,6 +60,49 @@ struct FeedDirectivesTests {
         try await syncUntilDue(client, telling: "the feed has ended")
         #expect(try await client.command("unregister").status == 0)
         #expect(try service.rows() == 0)
+    }
+
+    @Test("a pause is seen wherever the operator looks, and no broadcast is sent in vain")
+    func pauseIsSeen() async throws {
+        let service = try await ServiceUnderTest()
+        func page() throws -> String { try service.send("GET", "/").text }
+        func status() async throws -> String { try await service.command("status").output }
+        let mark = "ignore wake-ups until "
+        #expect(try await !status().contains(mark) && !page().contains(mark))
+        let paused = try await service.command("feed", "directives", "--pause", "3600")
+        let end = try ServiceUnderTest.word(after: mark, in: paused.output)
+        // Also while the head is of the next minute.
+        for _ in 0..<2 {
+            let output = try await status()
+            #expect(output.contains("\(mark)\(end)") && output.contains("--resume"), "\(output)")
+            #expect(!output.contains("no head") && output.contains("signed 0:00:"), "\(output)")
+            #expect(try page().contains("\(mark)\(end)"))
+            let check = try await service.command("check")
+            #expect(check.status == 0 && check.output.contains("warning: clients \(mark)\(end)"))
+            let refused = try await service.command("broadcast")
+            #expect(refused.status == 1 && refused.output.contains("nothing was sent"))
+            #expect(refused.output.contains("`reveille feed directives --resume`"))
+            let forced = try await service.command("broadcast", "--force", "--no-wait")
+            #expect(forced.status == 0 && forced.output.contains("warning: clients \(mark)\(end)"))
+            // Signed again it does not begin again.
+            #expect(try await service.command("feed", "refresh", "--cover").status == 0)
+        }
+        #expect(try await service.command("feed", "directives", "--resume").status == 0)
+        #expect(try await !status().contains(mark) && !page().contains(mark))
+        #expect(try await service.command("broadcast", "--no-wait").status == 0)
+    }
+
+    @Test(
+        "a head that has expired, or is to come, is said in words, and by the status",
+        .enabled(if: FakeTime.isInstalled, "needs faketime"))
+    func verifiedLater() async throws {
+        let site = try await FeedSite()
+        for (offset, words) in [("+8d", "the head expired on "), ("-8d", "which is to come")] {
+            let answer = try await FakeTime.service(
+                offset, "feed", "verify", "--feed", site.feed, "--key", site.keyFile)
+            #expect(answer.status == 1 && answer.output.contains(words), "\(answer.output)")
+            #expect(answer.output.contains("\nhint: ") && !answer.output.contains("("))
+        }
     }
 
     @Test(

@@ -25,7 +25,14 @@ struct MonitoringTests {
     func readOnly() async throws {
         let (service, reserved) = try await service()
         let metrics = try answer(reserved.port, "GET /metrics")
-        #expect(metrics.0 == 200 && metrics.1.hasSuffix("# EOF\n"))
+        #expect(metrics.0 == 200 && metrics.1.contains("# HELP reveille_requests_total "))
+        // As Prometheus asks.
+        let open = try answer(
+            reserved.port, "GET /metrics",
+            fields: "Host: 127.0.0.1:9464\r\nAccept: application/openmetrics-text;version=1.0.0,"
+                + "text/plain;version=0.0.4;q=0.5\r\n")
+        #expect(open.0 == 200 && open.1.hasSuffix("# EOF\n"))
+        #expect(open.1.contains("# HELP reveille_requests complete"))
         #expect(metrics.1.contains("reveille_trouble{kind=\"feed-expired\"} 0\n"))
         #expect(try answer(reserved.port, "GET /health") == (200, "ok\n"))
         #expect(try answer(reserved.port, "POST /metrics").0 == 405)
@@ -46,6 +53,25 @@ struct MonitoringTests {
         }
         let check = try await service.command("check")
         #expect(check.output.contains("127.0.0.1:\(reserved.port), read-only"), "\(check.output)")
+    }
+
+    @Test(
+        "promtool has nothing to object to in the metrics",
+        .enabled(if: InstalledPrograms.path("promtool") != nil, "needs prometheus"))
+    func linted() async throws {
+        let (service, reserved) = try await service()
+        let promtool = try #require(InstalledPrograms.path("promtool"))
+        let metrics = try answer(reserved.port, "GET /metrics").1
+        func lint(_ text: String) async throws -> (status: Int32, output: String) {
+            try await RunningProgram.run(
+                path: promtool, ["check", "metrics"], input: Array(text.utf8))
+        }
+        let answer = try await lint(metrics)
+        #expect(answer.status == 0 && answer.output.isEmpty, "\(answer.output)")
+        #expect(
+            try await lint(metrics.replacing("# HELP reveille_requests_total", with: "# X")).status
+                != 0)
+        #expect(await service.stop() == 0)
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import WakeHTTP
@@ -37,6 +38,25 @@ struct PrivacyPageTests {
         #expect(String(decoding: second, as: UTF8.self).contains("abababab"))
         route.update(PublicCounters(registrations: 1, broadcasts: 0))
         #expect(!isSame(second, try page()))
+    }
+
+    @Test("it says in every language until when clients ignore wake-ups, as soon as they do")
+    func paused() throws {
+        let until = Mutex<Int64?>(nil)
+        let route = TransparencyRoute(PrivacyPage()) { until.withLock { $0 } }
+        for language in PageText.all.indices {
+            func says() throws -> Bool {
+                guard case .bytes(let bytes) = route.page(language).body else {
+                    throw TestFailure("no page")
+                }
+                return bytes.holds(Array("2026-11-28 10:35 UTC".utf8))
+            }
+            #expect(try !says())
+            until.withLock { $0 = 1_795_862_123 }
+            #expect(try says())
+            until.withLock { $0 = nil }
+            #expect(try !says())
+        }
     }
 
     @Test("it shows every column of the policy, with its size")

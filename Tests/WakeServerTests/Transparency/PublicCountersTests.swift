@@ -11,12 +11,41 @@ struct PublicCountersTests {
     /// after each broadcast that follows in the same generation.
     private func told(_ counts: [Int], seed: UInt64) -> [[UInt8]] {
         var random = SplitMix64(seed: seed)
-        var schedule = RotationSchedule(interval: 604_800, record: nil, generation: 1)
+        var schedule = Self.rotated()
         return counts.enumerated().map { broadcast, rows in
             schedule.tell(rows: rows, using: &random)
             return PublicCounters(
                 registrations: schedule.record.told, broadcasts: broadcast + 1
             ).encode()
+        }
+    }
+
+    private static func rotated() -> RotationSchedule {
+        var schedule = RotationSchedule(interval: 604_800, record: nil, generation: 1)
+        schedule.rotated(to: 2, isCompact: true)
+        return schedule
+    }
+
+    @Test("a store that began empty is not counted before its first rotation, restarted or not")
+    func first() throws {
+        var random = SplitMix64(seed: 5)
+        // Of keys in a file, in memory, and where the record was lost.
+        for generation in [1, 1 << 40, 7] as [UInt64] {
+            let former = generation == 7 ? nil : RotationRecord(generation: 1 << 35)
+            var schedule = RotationSchedule(
+                interval: 604_800, record: former, generation: generation)
+            for rows in [3, 5_000] {
+                schedule.tell(rows: rows, using: &random)
+                #expect(schedule.record.told == nil)
+                if generation == 1 {
+                    schedule = RotationSchedule(
+                        interval: 604_800, record: schedule.record, generation: 1)
+                }
+            }
+            schedule.rotated(to: generation + 1, isCompact: true)
+            #expect(schedule.record.told == nil)
+            schedule.tell(rows: 5_000, using: &random)
+            #expect(abs((schedule.record.told ?? 0) - 5_000) < 300)
         }
     }
 
@@ -95,7 +124,7 @@ struct PublicCountersTests {
     func once() throws {
         for seed in 0..<50 as Range<UInt64> {
             var random = SplitMix64(seed: seed)
-            var schedule = RotationSchedule(interval: 604_800, record: nil, generation: 1)
+            var schedule = Self.rotated()
             schedule.tell(rows: 500, using: &random)
             let first = schedule.record.told
             for rows in [499, 0, 10_000] {
@@ -103,18 +132,18 @@ struct PublicCountersTests {
                 schedule = RotationSchedule(
                     interval: 604_800,
                     record: try RotationRecord(stateFile: schedule.record.stateFile()),
-                    generation: 1)
+                    generation: 2)
             }
             #expect(schedule.record.told == first)
             // The next generation shows the last one's number until its own is drawn.
-            schedule.rotated(to: 2, isCompact: true)
+            schedule.rotated(to: 3, isCompact: true)
             #expect(schedule.record.told == first)
             schedule.tell(rows: 900, using: &random)
             #expect(abs((schedule.record.told ?? 0) - 900) < 300)
             let second = schedule.record.told
             // A crash between the change of keys and the record draws no second one either.
             let crashed = RotationSchedule(
-                interval: 604_800, record: schedule.record, generation: 3)
+                interval: 604_800, record: schedule.record, generation: 4)
             #expect(crashed.record.told == second)
             // Another store's number is not this one's.
             let other = RotationSchedule(
@@ -127,7 +156,7 @@ struct PublicCountersTests {
     func bounds() throws {
         for (seed, rows) in zip(0..<200 as Range<UInt64>, [0, 3, .max, 1 << 53].cycled) {
             var random = SplitMix64(seed: seed)
-            var schedule = RotationSchedule(interval: 604_800, record: nil, generation: 1)
+            var schedule = Self.rotated()
             schedule.tell(rows: rows, using: &random)
             #expect((schedule.record.told ?? -1) >= 0)
             let bytes = schedule.record.stateFile()

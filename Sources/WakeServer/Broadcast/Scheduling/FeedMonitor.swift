@@ -63,6 +63,11 @@ final class FeedMonitor: Sendable {
         changed.signal()
     }
 
+    /// When clients heed wake-ups again, seconds since 1970; nil when they do.
+    var pausedUntil: Int64? {
+        head?.pausedUntil.flatMap { $0 > Int64(SystemClock.wallSeconds) ? $0 : nil }
+    }
+
     func run(_ log: Log) async {
         while !Task.isCancelled {
             if let remote = watch.withLock({ $0.remote }) {
@@ -204,7 +209,8 @@ final class RemoteFeedHead: Sendable {
         let head = verified.head
         return Head(
             sequence: head.sequence,
-            times: FeedHeadTimes(issued: head.issued, expires: head.expires))
+            times: FeedHeadTimes(
+                issued: head.issued, expires: head.expires, pausedUntil: head.pausedUntil))
     }
 }
 
