@@ -42,7 +42,7 @@ void linux_begin_program(void) {
         const int other = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
         if (other > 2) close(other);
     }
-    // Beyond the limit of a file's size a write fails, instead of ending the process (setrlimit(2)).
+    // Beyond the limit of a file's size a write fails and does not end the process (setrlimit(2)).
     signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -157,7 +157,7 @@ package enum Confirmation {
             throw CommandFailure("\(loss); nothing was done", hint: "add \(option.name) to do it")
         }
         Console().error("\(loss)\nType yes to do it: ", terminator: "")
-        var lines = LineReader()
+        var lines = InputLines()
         guard lines.next() == Array("yes".utf8) else { throw CommandFailure("nothing was done") }
     }
 }

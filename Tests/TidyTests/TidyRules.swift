@@ -62,7 +62,7 @@ enum TidyRules {
         "@unchecked " + "Sendable", "nonisolated" + "(unsafe)", "try" + "!", "as" + "! ",
         "fatal" + "Error(", "TO" + "DO", "FIX" + "ME", "Task." + "detached",
         "Dispatch" + "Semaphore", "Thread." + "sleep", "@preconcurrency " + "import",
-        // A thread that waits in stdio keeps exit(3) from ending the program: LineReader.
+        // A thread that waits in stdio keeps exit(3) from ending the program: InputLines.
         "read" + "Line(",
     ]
 

@@ -52,7 +52,7 @@ enum UnsafeFiles {
         "Sources/WakeSystem/Files/FileSurroundings.swift",
         "Sources/WakeSystem/Files/Files.swift",
         "Sources/WakeSystem/Files/OpenFile.swift",
-        "Sources/WakeSystem/Threads/LineReader.swift",
+        "Sources/WakeSystem/Threads/InputLines.swift",
         "Sources/WakeSystem/Threads/LineWriter.swift",
         "Sources/WakeSystem/Threads/Semaphore.swift",
         "Sources/WakeSystem/Threads/SystemThread.swift",

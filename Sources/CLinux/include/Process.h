@@ -12,7 +12,7 @@ uint8_t linux_build_commit_digit(int index);
 /// Whether the sources had changes beside that commit.
 bool linux_build_is_changed(void);
 
-/// Standard streams that are closed take up their numbers and stay unusable, and SIGXFSZ is ignored.
+/// Standard streams that are closed take up their numbers and stay unusable. Ignores SIGXFSZ.
 void linux_begin_program(void);
 
 /// Memory stays in the process: a crash ends it without a core file or dump and without Swift's

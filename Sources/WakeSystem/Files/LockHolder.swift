@@ -1,8 +1,8 @@
 private import Glibc
 
 extension Files {
-    /// The process that holds a lock of flock(2) on a file; nil when none is seen. Asking the kernel
-    /// for the lock itself could take it from a process that starts at this moment.
+    /// The process that holds a lock of flock(2) on a file; nil when none is seen. Asking the
+    /// kernel for the lock itself could take it from a process that starts at this moment.
     ///
     /// Everyone may read /proc/locks, unlike the descriptors of a process that is not dumpable. It
     /// shows no process of a container that this one cannot see into.

@@ -96,7 +96,7 @@ extension CommandFailure {
             case .protocolViolation:
                 (
                     .badData,
-                    "does a proxy on the way compress or change answers? the feed must come as it is"
+                    "does a proxy on the way compress or change answers? the feed must not be"
                 )
             case .wrongFeed, .corruptBatch: (.badData, nil)
             case .unwitnessed(.otherHistory):

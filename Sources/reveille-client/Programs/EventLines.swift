@@ -78,7 +78,7 @@ final class EventLines: EventSink {
         let (stream, lines) = AsyncStream.makeStream(of: Acknowledgement.self)
         do throws(SystemError) {
             try SystemThread.start {
-                var reader = LineReader()
+                var reader = InputLines()
                 while let line = reader.next() { lines.yield(Self.acknowledgement(line)) }
                 lines.finish()
             }

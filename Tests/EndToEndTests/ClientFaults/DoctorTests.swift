@@ -212,7 +212,7 @@ struct DoctorTests {
         #expect(closed.hints["on-match"]?.contains("chmod +x") == true)
         // As the README makes it.
         let lines = try Repository.text("README.md").split(separator: "\n")
-            .filter { $0.contains(" ~/.config/reveille") }
+            .filter { $0.contains(" ~/.config/reveille") && !$0.hasPrefix("systemctl") }
         let typed = try await RunningProgram.run(
             path: "/usr/bin/env",
             ["HOME=\(home)", "bash", "-e", "-c", lines.joined(separator: "\n")])

@@ -5,7 +5,7 @@ import Testing
 import WakeSystem
 
 @Suite("Lines of a descriptor, and the holder of a lock")
-struct LineReaderTests {
+struct InputLinesTests {
     /// A pipe; both ends are closed with it.
     private struct Pipe: ~Copyable {
         let reader: Int32
@@ -37,7 +37,7 @@ struct LineReaderTests {
     }
 
     private static func lines(_ descriptor: Int32, limit: Int = 65_536) -> [[UInt8]] {
-        var reader = LineReader(descriptor, limit: limit)
+        var reader = InputLines(descriptor, limit: limit)
         var lines: [[UInt8]] = []
         while let line = reader.next() { lines.append(line) }
         return lines

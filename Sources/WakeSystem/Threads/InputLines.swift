@@ -1,8 +1,8 @@
 private import Glibc
 
-/// The lines of a descriptor, which may be a terminal, a pipe or a file. Not by stdio: a thread that
-/// waits for a line would hold the stream's lock, and exit(3) waits for that lock (glibc 2.41).
-package struct LineReader {
+/// The lines of a descriptor, which may be a terminal, a pipe or a file. Not by stdio: a thread
+/// that waits for a line would hold the stream's lock, for which exit(3) waits (glibc 2.41).
+package struct InputLines {
     private let descriptor: Int32
     private let limit: Int
     /// Read, and not returned yet.
