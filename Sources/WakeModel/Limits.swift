@@ -4,9 +4,9 @@ package enum Limits {
 
     /// Longest push token or endpoint, bytes: what the sealed plaintext has beside 4 of header.
     package static let pushTokenBytes = plaintextBytes - 4
-    /// Longest endpoint that is registered with its keys, bytes: those take 82. The longest known are
-    /// Edge's: of its tokens of 245, 261 and 277 random bytes, in base64 that is percent-encoded,
-    /// 99.9 % make endpoints of up to 420, 440 and 470; the next step, 293, would make 490.
+    /// Longest endpoint that is registered with its keys, bytes: those take 82. The longest known
+    /// are Edge's: of its tokens of 245, 261 and 277 random bytes, in base64 that is
+    /// percent-encoded, 99.9 % make endpoints of up to 420, 440 and 470.
     package static let keyedEndpointBytes = pushTokenBytes - SubscriptionKeys.suffixBytes
     /// APNs tokens, bytes: 32 today; Apple says "variable length".
     package static let apnsTokenBytes = 32...100
@@ -50,8 +50,8 @@ package enum Limits {
 
     // MARK: Storage
 
-    /// Plaintext of the sealed column, bytes: version, service, 2-byte length, token, zeros. With 10
-    /// more a page would have five rows instead of six.
+    /// Plaintext of the sealed column, bytes: version, service, 2-byte length, token, zeros. With
+    /// 10 more a page would have five rows instead of six.
     package static let plaintextBytes = 592
     /// Sealed column, bytes: 24-byte nonce, plaintext, 16-byte tag.
     package static let sealedBytes = 24 + plaintextBytes + 16

@@ -94,7 +94,7 @@ struct KeyTests {
         sealed("noise behind the push token", .padding, fcm + [0, 0, 9]),
         sealed("a push service nobody knows", .unknownService, [1, 9, 0, 3] + fcm[4...]),
         sealed("another layout", .rowLayout, [2] + fcm[1...]),
-        sealed("a length beyond the row", .rowLayout, [1, 3, 2, 0]),
+        sealed("a length beyond the row", .rowLayout, [1, 3, 2, 80]),
         sealed("a push token that is none", .tokenForm, [1, 3, 0, 3, 1, 2, 3]),
         sealed(
             "an endpoint inside the network", .tokenForm,

@@ -84,12 +84,12 @@ struct RowTests {
         rows("the time in nonces", .unevenPosition, count: 40) { number in
             let time = 1_800_000_000 + number * 977
             let bytes = (0..<4).map { UInt8(truncatingIfNeeded: time >> (24 - 8 * $0)) }
-            return (Sodium.random(32), bytes + Sodium.random(548))
+            return (Sodium.random(32), bytes + Sodium.random(628))
         },
         rows("milliseconds at the end of nonces", .unevenPosition, count: 40) { number in
             let time = 1_800_000_000_000 + number * 1_234_567
             let bytes = (0..<8).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * $0)) }
-            return (Sodium.random(32), Sodium.random(16) + bytes + Sodium.random(528))
+            return (Sodium.random(32), Sodium.random(16) + bytes + Sodium.random(608))
         },
         rows("one bit of every nonce", .unevenPosition, count: 1600) { _ in
             var sealed = Sodium.random(632)
@@ -108,7 +108,7 @@ struct RowTests {
             let sealed = Sodium.random(632)
             try site.insert([
                 (Sodium.random(32), sealed),
-                (Sodium.random(32), Array(sealed[..<24]) + Sodium.random(528)),
+                (Sodium.random(32), Array(sealed[..<24]) + Sodium.random(608)),
             ])
         },
         Plant("two ids with one ending", .repeatedID) { site in
@@ -117,17 +117,17 @@ struct RowTests {
         },
         Plant("two values with one ending", .repeatedValue) { site in
             let end = Sodium.random(8)
-            try site.insert((0..<2).map { _ in (Sodium.random(32), Sodium.random(544) + end) })
+            try site.insert((0..<2).map { _ in (Sodium.random(32), Sodium.random(624) + end) })
         },
-        Plant("the same 276 bytes twice", .repeatedValue) { site in
-            let half = Sodium.random(276)
+        Plant("the same 316 bytes twice", .repeatedValue) { site in
+            let half = Sodium.random(316)
             try site.insert([(Sodium.random(32), half + half)])
         },
         rows("a date mixed with the id in nonces", .unevenPosition, count: 60) { number in
             let id = Sodium.random(32)
             let time = 1_800_000_000 + number * 977
             let bytes = (0..<4).map { UInt8(truncatingIfNeeded: time >> (24 - 8 * $0)) ^ id[$0] }
-            return (id, bytes + Sodium.random(548))
+            return (id, bytes + Sodium.random(628))
         },
         few("a constant bit", .unevenPosition) { number in Sodium.random(1)[0] | 0x20 },
         few("a bit nine times of ten", .unevenPosition) { number in

@@ -96,7 +96,7 @@ struct TokenTests {
     func fcm() throws {
         _ = try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 588))
         #expect(throws: PushTokenError.tooLong) {
-            try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 509))
+            try PushToken(service: .fcm, bytes: [UInt8](repeating: 0x61, count: 589))
         }
         #expect(throws: PushTokenError.malformed) { try PushToken(service: .fcm, bytes: []) }
         #expect(throws: PushTokenError.malformed) { try PushToken(service: .fcm, bytes: [0x20]) }

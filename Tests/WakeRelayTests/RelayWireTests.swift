@@ -67,7 +67,7 @@ struct RelayWireTests {
         func batch(_ wake: String) -> String { #"{"lifetime":1,"wakes":[\#(good),\#(wake)]}"# }
         #expect(fault(batch(good)) == nil)
         #expect(fault(batch(#"{"service":"apns","token":"xy"}"#)) == .token(.malformed))
-        let long = String(repeating: "a", count: 509)
+        let long = String(repeating: "a", count: 589)
         #expect(fault(batch(#"{"service":"fcm","token":"\#(long)"}"#)) == .token(.tooLong))
         let endpoint = "https://push.example.org/x"
         #expect(

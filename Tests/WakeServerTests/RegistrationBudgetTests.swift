@@ -158,7 +158,7 @@ struct RegistrationBudgetTests {
         #expect(days == 2)
     }
 
-    /// How well a number tells the one from the other: 0.5 is not at all (area under the ROC curve).
+    /// How well a number tells the one from the other: the area under the ROC curve; 0.5 is chance.
     private static func area(_ left: [Int], _ right: [Int]) -> Double {
         let counts = Dictionary(right.map { ($0, 1) }, uniquingKeysWith: +)
         let wins = left.reduce(0.0) { sum, value in
@@ -169,8 +169,8 @@ struct RegistrationBudgetTests {
         return wins / Double(left.count * right.count)
     }
 
-    /// A neighbour that fills the prefix to the brim, waits until half of it has leaked, and fills it
-    /// again as fast as it can, which takes hardly any time.
+    /// A neighbour that fills the prefix to the brim, waits until half of it has leaked, and fills
+    /// it again as fast as it can, which takes hardly any time.
     /// - Returns: its own that came in the second time.
     private static func refill(
         _ random: inout SplitMix64, another: Bool, coarseness: Int

@@ -32,7 +32,7 @@ struct ConnectorMachineTests {
             let token = try #require(EndpointToken(unifiedPush: long))
             #expect(try (token != EndpointToken(.webPush, text: long)) == hasKeys)
         }
-        let longer = text + Array(repeating: UInt8(ascii: "x"), count: 509 - text.count)
+        let longer = text + Array(repeating: UInt8(ascii: "x"), count: 589 - text.count)
         #expect(EndpointToken(unifiedPush: longer) == nil)
         #expect(EndpointToken(unifiedPush: Array("http://push.example/up".utf8)) == nil)
     }
@@ -132,7 +132,7 @@ struct ConnectorMachineTests {
             "", "https://", "not_an_url", "http://push.example/x", "https://127.0.0.1/x",
             "https://localhost/x", "https://push.example:8443/x", "https://push.example/\u{7F}",
             "https://push.example/a b", "https://push.example/ü", "https://push.example/../x",
-            "https://push.example/" + String(repeating: "x", count: 488),
+            "https://push.example/" + String(repeating: "x", count: 568),
         ])
     func oddEndpoints(_ text: String) {
         var world = World.standing()

@@ -31,9 +31,9 @@ package struct AddressTranslation: Sendable, Equatable {
         let (value, low) = (address.value, IPAddress(.v4, address.value & 0xFFFF_FFFF))
         // RFC 6052 §2.1: always a prefix of 96 bits.
         if value >> 32 == 0x0064_ff9b << 64 { return ([low], true) }
-        // RFC 8215: for a network's own use, behind a prefix of any length from 48 on, and what lies
-        // behind the address may be ignored. What leads nowhere (0.0.0.0/8, 224.0.0.0/3) is what a
-        // wrong length makes of it.
+        // RFC 8215: for a network's own use, behind a prefix of any length from 48 on; what follows
+        // the IPv4 address may be ignored. A wrong length often makes what leads nowhere
+        // (0.0.0.0/8, 224.0.0.0/3).
         if value >> 80 == 0x0064_ff9b_0001 {
             let all = [48, 56, 64, 96].map { Self.address(in: address, behind: $0) }
             return (all.filter { (1..<224).contains($0.value >> 24) }, true)

@@ -1,16 +1,16 @@
 package import WakeModel
 import WakeSystem
 
-/// One name for all spellings of an endpoint, so that a device that is registered under many of them
-/// is woken once. Services read paths and queries less strictly than they write them: for the known
+/// One name for all spellings of an endpoint, so that a device that is registered under many of
+/// them is woken once. Services read paths and queries less strictly than they write them: for the known
 /// ones what they would not write is refused, and what is left of the name is the token that they
 /// made.
 struct EndpointSpelling {
     /// What endpoints are compared by.
     let name: [UInt8]
 
-    /// From this length on the last segment of a path is taken for a token of a service's own making,
-    /// whatever the path before it: `/fcm/send/` and `/wp/` lead to the same browser.
+    /// From this length on the last segment of a path is taken for a token of a service's own
+    /// making, whatever the path before it: `/fcm/send/` and `/wp/` lead to the same browser.
     private static let tokenBytes = 20
 
     /// - Returns: nil when it leads to a known service and is not what that one gives out.

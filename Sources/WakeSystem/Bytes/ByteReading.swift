@@ -125,8 +125,8 @@ extension UInt8 {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal obeys it instead of showing it, or shows what follows in another order: C0
-    /// and C1 controls, DEL, separators of lines, and marks of direction (UAX #9, table 1).
+    /// Whether a terminal obeys it instead of showing it, or shows what follows in another order:
+    /// C0 and C1 controls, DEL, separators of lines, and marks of direction (UAX #9, table 1).
     package var isCommand: Bool {
         switch value {
         case 0..<0x20, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true

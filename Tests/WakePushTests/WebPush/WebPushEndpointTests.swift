@@ -117,8 +117,8 @@ struct WebPushEndpointTests {
                 Self.given[1],
                 [
                     "https://fcm.googleapis.com/wp/dXy-01_aBcQ:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
-                    "https://jmt17.google.com/fcm/send/dXy-01_aBcQ%3aAPA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
-                    "https://fcm.googleapis.com/fcm/send/dXy-01_aBcR:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zB",
+                    "https://jmt17.google.com/wp/dXy-01_aBcQ%3aAPA91bE-x_Qw1s2d3f4g5h6j7k8l9zA",
+                    "https://fcm.googleapis.com/wp/dXy-01_aBcR:APA91bE-x_Qw1s2d3f4g5h6j7k8l9zB",
                 ]
             ),
             (

@@ -112,7 +112,7 @@ struct PolicyFiguresTests {
         let free = RegistrationBudget.free(.init(rows: rows, lifeSeconds: life))
         #expect(rows / 100_000 == 26 && Configuration(directory: "").newPerPrefix == 16)
         for words in [
-            "has sixteen in ten minutes",
+            "has about sixteen in ten minutes",
             "\(grouped(free.atOnce / 1000 * 1000)) of the 2.6 million of the default `megabytes`",
             "\(grouped(free.perDay / 100 * 100)) a day",
             "2^\(RegistrationBudget.bits.lowerBound) hashes",
